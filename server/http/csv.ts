@@ -87,7 +87,7 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 /**
- * Sends every page as the client takes it: the next page is read once the client took the one before.
+ * Sends every page as the client takes it. Reads one page ahead.
  * A page that cannot be read cuts the connection, so that the client knows that rows are missing.
  */
 async function send(
@@ -108,14 +108,17 @@ async function send(
       let page = first;
       await out.write(line(columns));
       for (;;) {
+        // While the client takes this page. A failure is thrown once the page is sent.
+        const next = page.next_cursor === null ? undefined : read(page.next_cursor);
+        next?.catch(() => {});
         for (let from = 0; from < page.items.length; from += ROWS_AT_ONCE) {
           const rows = page.items.slice(from, from + ROWS_AT_ONCE);
           await out.write(rows.map((row) => line(columns.map((column) => row[column]))).join(""));
           if (out.aborted || outgoing.destroyed) return;
           await new Promise(setImmediate);
         }
-        if (page.next_cursor === null) return;
-        page = await read(page.next_cursor);
+        if (next === undefined) return;
+        page = await next;
       }
     },
     async (err) => {

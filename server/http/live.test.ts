@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { HealthNotice, LiveMessage } from "@plimsoll/protocol";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { PlimsollError, statusOf } from "../errors.ts";
@@ -171,6 +171,37 @@ describe("/api/v1/live", () => {
     stream.leave();
   });
 
+  it("holds 64 streams of a key, whatever other keys and browsers hold, and gives places back", async () => {
+    server = await startHttpStack();
+    const { authorization } = await server.key("read");
+    const other = await server.key("read");
+    const streams = await Promise.all(Array.from({ length: 200 }, () => open({ authorization })));
+    const statuses = streams.map(({ incoming }) => incoming.statusCode);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(64);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(136);
+    const refused = await server.send("/api/v1/live", { headers: { authorization } });
+    expect(refused.json).toMatchObject({
+      error: { code: "quota_exceeded", details: { retry_after_seconds: 10 } },
+    });
+    expect(refused.headers["retry-after"]).toBe("10");
+    const policy = await open({ authorization }, server.port, "?only=policy");
+    expect(policy.incoming.statusCode).toBe(200);
+    const session = await server.browsers.login(server.browsers.createLoginToken(), "");
+    const browser = { cookie: `plimsoll_session_${server.port}=${session}`, "sec-fetch-site": "same-origin" };
+    for (const headers of [{ authorization: other.authorization }, browser]) {
+      const stream = await open(headers);
+      await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null)]));
+      streams.push(stream);
+    }
+    const held = streams.filter(({ incoming }) => incoming.statusCode === 200);
+    for (const stream of held.slice(0, 10)) stream.leave();
+    await vi.waitFor(() => expect(server.streams.clients()).toBe(57));
+    const again = await Promise.all(Array.from({ length: 11 }, () => open({ authorization })));
+    expect(again.map(({ incoming }) => incoming.statusCode).sort()).toEqual([...Array(10).fill(200), 429]);
+    for (const stream of [...held, ...again, policy]) stream.leave();
+    await vi.waitFor(() => expect(server.streams.clients()).toBe(0));
+  });
+
   it("ends cleanly when the server closes", async () => {
     server = await startHttpStack();
     const { authorization } = await server.key("read");
@@ -326,6 +357,118 @@ it("gives a reader that falls behind the sum of what it missed, from bounded mem
     http.close();
   }
 });
+
+/** Streams with changes at will, over real sockets. */
+async function changingStreams(times: { heartbeatMs: number; endMs?: number }) {
+  const listeners = new Set<ChangeListener>();
+  let endKeys = () => {};
+  let revoked = false;
+  const streams = createLiveStreams({
+    ...times,
+    onEnded: (listener) => {
+      endKeys = listener;
+      return () => {};
+    },
+    watch: ANSWERING,
+    policies: NO_POLICIES,
+    hub: {
+      subscribe: (_, listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+      connected: () => true,
+      onLost: () => () => {},
+    },
+    access: {
+      authorize: async () => {
+        if (revoked) throw new PlimsollError("unauthenticated", "revoked");
+        return { kind: "key", keyId: "k", projectId: 1, scopes: new Set(["read"]) };
+      },
+    },
+  });
+  const sockets = new Set<Socket>();
+  const http = createServer((incoming, outgoing) => {
+    streams.serve(incoming, outgoing).catch((error: unknown) => outgoing.writeHead(statusOf(error)).end());
+  }).on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const names = Array.from({ length: 150 }, (_, n) => `a session's id of thirty-six letters ${n}`);
+  return {
+    streams,
+    sockets,
+    port: (http.address() as AddressInfo).port,
+    /** Fills the buffers of a socket that is not read. */
+    async fill() {
+      for (let round = 0; round < 3_000; round++) {
+        for (const listener of listeners) listener(names);
+        await new Promise(setImmediate);
+      }
+    },
+    revoke() {
+      revoked = true;
+      endKeys();
+    },
+    close() {
+      streams.close();
+      http.closeAllConnections();
+      http.close();
+    },
+  };
+}
+
+it.each([
+  ["never reads", 0],
+  ["reads a byte at a time", 1],
+])(
+  "cuts a client that %s, and no other, and tells it to read everything when it is back",
+  async (_, bytes) => {
+    const server = await changingStreams({ heartbeatMs: 100 });
+    try {
+      const quick = await open({}, server.port);
+      const slow = connect({
+        port: server.port,
+        host: "127.0.0.1",
+        // Takes one byte of the system's buffer each time it is resumed.
+        onread: { buffer: Buffer.alloc(1), callback: () => false },
+      });
+      slow.on("error", () => {});
+      slow.write("GET /api/v1/live HTTP/1.1\r\nHost: x\r\n\r\n");
+      await vi.waitFor(() => expect(server.streams.clients()).toBe(2));
+      const reads = setInterval(() => bytes > 0 && slow.resume(), 20);
+      await server.fill();
+      await vi.waitFor(() => expect(server.streams.clients()).toBe(1), { timeout: 10_000 });
+      await vi.waitFor(() => expect(server.sockets.size).toBe(1));
+      clearInterval(reads);
+      expect(quick.ended()).toBe(false);
+      const back = await open({}, server.port);
+      await vi.waitFor(() => expect(back.messages()).toEqual([changed(null)]));
+      slow.destroy();
+    } finally {
+      server.close();
+    }
+  },
+  30_000,
+);
+
+it("cuts a client that never reads when its key is revoked", async () => {
+  const server = await changingStreams({ heartbeatMs: 60_000, endMs: 200 });
+  try {
+    const socket = connect(server.port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.pause();
+    socket.write("GET /api/v1/live HTTP/1.1\r\nHost: x\r\n\r\n");
+    await vi.waitFor(() => expect(server.streams.clients()).toBe(1));
+    await server.fill();
+    server.revoke();
+    await vi.waitFor(() => expect(server.streams.clients()).toBe(0));
+    await vi.waitFor(() => expect(server.sockets.size).toBe(0), { timeout: 10_000 });
+    socket.destroy();
+  } finally {
+    server.close();
+  }
+}, 30_000);
 
 it("tells pages every moment, and at once when it changes, whether the database answers", async () => {
   let outage: { message: string; for_ms: number } | undefined;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HealthNotice, LiveMessage } from "@plimsoll/protocol";
-import type { Access } from "../access/principal.ts";
+import type { Access, Principal } from "../access/principal.ts";
 import type { DatabaseWatch } from "../db/database-watch.ts";
 import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
@@ -24,13 +24,15 @@ export interface LiveStreamsOptions {
   healthMs?: number;
   /** Connections this process holds at most. */
   maxClients?: number;
+  /** Milliseconds in which a client must take the end of its stream. */
+  endMs?: number;
 }
 
 export interface LiveStreams {
   /**
    * Answers with the stream, which goes on after this returns.
-   * @throws PlimsollError `unauthenticated`, `forbidden_scope`, `overloaded` with too many clients, or
-   * `database_unreachable` while nobody can know what changes
+   * @throws PlimsollError `unauthenticated`, `forbidden_scope`, `quota_exceeded` with too many streams of one key or
+   * browser, `overloaded` with too many clients, or `database_unreachable` while nobody can know what changes
    */
   serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void>;
   clients(): number;
@@ -40,6 +42,12 @@ export interface LiveStreams {
 
 /** Harnesses that wait for policies are many; an idle stream takes some 30 kB. */
 const MOST_CLIENTS = 20_000;
+/** Streams of one key or browser at most. The harnesses of a fleet often share a key, so more may wait for policies. */
+const MOST_OF_HOLDER = { changes: 64, policy: 10_000 } as const;
+/** Seconds after which a client without a place may ask again. */
+const RETRY_AFTER_S = 10;
+/** Milliseconds in which a client must take the end of its stream. */
+const END_MS = 5_000;
 /** A page that hears nothing for 4 s says so. */
 const HEALTH_MS = 1_500;
 /** Heartbeats a reader may fall behind before its connection is given up. */
@@ -52,6 +60,41 @@ const SCOPES = ["read", "policy:read"] as const;
 /** `?only=policy` */
 const asksForPolicy = ({ url = "" }: IncomingMessage): boolean =>
   url.includes("only=") && new URL(url, "http://localhost").searchParams.get("only") === "policy";
+
+type StreamKind = keyof typeof MOST_OF_HOLDER;
+
+/** Whose streams are counted together. */
+function holderOf({ kind, keyId, browser }: Principal): { id: string; name: string } {
+  if (kind === "key") return { id: `key/${keyId}`, name: "This key" };
+  if (kind === "browser") return { id: `browser/${browser?.id}`, name: "This browser" };
+  return { id: "local", name: "This machine" };
+}
+
+/** Counts open streams by who holds them. */
+class HeldStreams {
+  readonly #open = new Map<string, number>();
+
+  /**
+   * @returns the function that gives the place back
+   * @throws PlimsollError `quota_exceeded`
+   */
+  take(principal: Principal, kind: StreamKind): () => void {
+    const { id, name } = holderOf(principal);
+    const key = `${kind}/${id}`;
+    const open = this.#open.get(key) ?? 0;
+    const most = MOST_OF_HOLDER[kind];
+    if (open >= most) {
+      const message = `${name} has ${open} live streams of ${kind} open, the most it may have. Close one first.`;
+      throw new PlimsollError("quota_exceeded", message, { details: { retry_after_seconds: RETRY_AFTER_S } });
+    }
+    this.#open.set(key, open + 1);
+    return () => {
+      const left = this.#open.get(key)! - 1;
+      if (left === 0) this.#open.delete(key);
+      else this.#open.set(key, left);
+    };
+  }
+}
 
 /**
  * Server-sent events that say what changed, never the data. They are written to the socket directly:
@@ -69,8 +112,10 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     heartbeatMs = 15_000,
     healthMs = HEALTH_MS,
     maxClients = MOST_CLIENTS,
+    endMs = END_MS,
   } = options;
   const open = new Set<() => void>();
+  const held = new HeldStreams();
   /** For each open stream: ends it if its reader may no longer read. */
   const checks = new Set<() => void>();
   let closed = false;
@@ -90,7 +135,8 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const failure = watch.failure();
     if (failure !== undefined) throw failure;
-    const { projectId, scopes } = await access.authorize(incoming, SCOPES);
+    const principal = await access.authorize(incoming, SCOPES);
+    const { projectId, scopes } = principal;
     const onlyPolicy = !(scopes.has("read") || scopes.has("admin")) || asksForPolicy(incoming);
     const { generation } = await policies.bookOf(projectId);
     if (closed || open.size >= maxClients) {
@@ -101,6 +147,7 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     }
     // The client may have left while its key was looked up; then 'close' has come and gone.
     if (outgoing.destroyed) return;
+    const leave = held.take(principal, onlyPolicy ? "policy" : "changes");
     begin(outgoing);
 
     let number = 0;
@@ -134,6 +181,7 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     };
     const end = () => {
       if (!open.delete(end)) return;
+      leave();
       clearInterval(heartbeat);
       clearInterval(health);
       forgetOutage();
@@ -142,6 +190,9 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
       forgetPolicy();
       onClients?.(open.size);
       outgoing.end();
+      // A client that reads nothing never takes the end either.
+      const cut = setTimeout(() => outgoing.destroy(), endMs).unref();
+      outgoing.once("close", () => clearTimeout(cut));
     };
     const beat = () => {
       if (ready && quiet) write(": still here\n\n");

@@ -73,10 +73,12 @@ export async function readNewestTurns(
     const picked = await agents.pick(last, Math.min(wanted, TURNS_AT_ONCE));
     if (picked.length === 0) return newest;
     const runs = await readTurnRuns(queriesOf(reader), reader.projectId, askedRuns(picked, wanted));
+    const byNumber = new Map(picked.map((agent) => [agent.number, agent]));
+    agents.take(picked);
     for (const run of runs) {
-      const agent = picked.find(({ number }) => number === run.agent)!;
-      newest.push(...listedTurns(run, agent, after));
-      agents.readBackTo(agent, run.since);
+      const agent = byNumber.get(run.agent)!;
+      for (const turn of listedTurns(run, agent, after)) newest.push(turn);
+      if (run.since > Number.NEGATIVE_INFINITY) agents.add([{ ...agent, until: run.since }]);
     }
     newest = newest.sort(newestFirst).slice(0, most);
   }
@@ -90,21 +92,22 @@ function askedRuns(picked: readonly UnreadAgent[], wanted: number): AskedRun[] {
 }
 
 function listedTurns(run: TurnRun, agent: UnreadAgent, after: Position | undefined): ListedTurn[] {
-  const { id: agentId, name: agentName } = agent;
-  const listed = numberTurns(run.turns, run).map((turn) => ({
-    ...turn,
-    at: turn.turn.at,
-    agentId,
-    agentName,
-    key: turn.turn.key,
-  }));
-  const unread = listed.filter(({ at }) => at <= agent.until);
-  if (after === undefined) return unread;
-  // Other turns may have changed its number since.
-  const same = listed.find(
-    ({ key, at }) => agentId === after.agentId && key === after.key && at === after.at,
-  );
-  return unread.filter((turn) => newestFirst(same ?? after, turn) < 0);
+  const { id: agentId, name: agentName, until } = agent;
+  const numbered = numberTurns(run.turns, run);
+  let from = after;
+  if (after !== undefined && after.agentId === agentId) {
+    // Other turns may have changed its number since.
+    const same = numbered.find(({ turn }) => turn.key === after.key && turn.at === after.at);
+    if (same !== undefined) from = { at: after.at, agentId, number: same.number };
+  }
+  const listed: ListedTurn[] = [];
+  for (const { turn, number, change } of numbered) {
+    if (turn.at > until) continue;
+    // Field by field: spreading each turn took a fifth of an export.
+    const one = { turn, number, change, at: turn.at, key: turn.key, agentId, agentName };
+    if (from === undefined || newestFirst(from, one) < 0) listed.push(one);
+  }
+  return listed;
 }
 
 export function newestFirst(a: Position, b: Position): number {
@@ -121,6 +124,7 @@ class UnreadAgents {
   readonly #from: number;
   readonly #listed: number[] = [];
   #unread: UnreadAgent[] = [];
+  #sorted = true;
   /** The latest time at which an agent that is not listed yet may have a turn. */
   #unlistedAt: number;
 
@@ -136,6 +140,8 @@ class UnreadAgents {
    */
   async pick(last: Position | undefined, wanted: number): Promise<UnreadAgent[]> {
     for (;;) {
+      if (!this.#sorted) this.#unread.sort((a, b) => newestFirst(positionAfter(a), positionAfter(b)));
+      this.#sorted = true;
       const [next] = this.#unread;
       const nextAt = next === undefined ? Number.NEGATIVE_INFINITY : latestOf(next);
       const listsMore = this.#unlistedAt > Number.NEGATIVE_INFINITY && nextAt <= this.#unlistedAt;
@@ -156,15 +162,15 @@ class UnreadAgents {
     }
   }
 
-  /** Everything of the agent after this time is read. */
-  readBackTo(agent: UnreadAgent, since: number): void {
-    this.#unread = this.#unread.filter((one) => one !== agent);
-    if (since > Number.NEGATIVE_INFINITY) this.#add([{ ...agent, until: since }]);
+  /** Takes out agents that are being read. */
+  take(picked: readonly UnreadAgent[]): void {
+    const gone = new Set(picked);
+    this.#unread = this.#unread.filter((agent) => !gone.has(agent));
   }
 
-  #add(agents: readonly UnreadAgent[]): void {
-    this.#unread.push(...agents);
-    this.#unread.sort((a, b) => newestFirst(positionAfter(a), positionAfter(b)));
+  add(agents: readonly UnreadAgent[]): void {
+    for (const agent of agents) this.#unread.push(agent);
+    this.#sorted = false;
   }
 
   async #listMore(): Promise<void> {
@@ -183,7 +189,7 @@ class UnreadAgents {
     for (const { number } of found) this.#listed.push(number);
     const last = found.length < most ? undefined : found.at(-1);
     this.#unlistedAt = last === undefined ? Number.NEGATIVE_INFINITY : Math.min(this.#from, last.lastAt);
-    this.#add(found.map((agent) => ({ ...agent, until: this.#from })));
+    this.add(found.map((agent) => ({ ...agent, until: this.#from })));
   }
 }
 
