@@ -10,6 +10,7 @@ import { baseline } from "./baseline.ts";
 import { guardPolicy } from "./guard-policy.ts";
 import { ingest } from "./ingest.ts";
 import { lateEvent } from "./late-event.ts";
+import { longHistory } from "./long-history.ts";
 import {
   type BenchContext,
   type BenchGroup,
@@ -89,6 +90,7 @@ async function main(): Promise<void> {
     recovery,
     lateEvent,
     reads,
+    longHistory,
     storageYear,
     live,
     memory,

@@ -9,7 +9,7 @@ import { insertTurns } from "../testing/turns.ts";
 import { readTurns } from "./turns.ts";
 
 const START = Date.UTC(2026, 10, 20, 10);
-/** More than one statement reads of two agents, so each agent is read by itself. */
+/** More than a statement reads of the first page, so each agent is read by itself. */
 const MANY = 15_000;
 
 let database: TestDatabase;
@@ -133,6 +133,20 @@ describe("the turns of a session", () => {
     const { items, next_cursor: next } = await page(id, 15);
     expect(items).toHaveLength(15);
     await expect(page(id, 15, next!)).rejects.toThrow("packed turns");
+  });
+
+  it("come from more agents than one statement lists, many of them active at the same moment", async () => {
+    const histories = Array.from({ length: 1_300 }, (_, agent) =>
+      Array.from({ length: 1 + (agent % 2) }, (_turn, n) => ({
+        at: START + (agent % 5 === 0 ? agent : 7) * 1_000 - n * 400_000,
+      })),
+    );
+    const id = await store(histories);
+    const whole = await allPages(id, 1_000);
+    expect(whole).toHaveLength(1_950);
+    expect(new Set(whole.map(({ agent_id, key }) => `${agent_id}/${key}`)).size).toBe(1_950);
+    expect(whole).toEqual([...whole].sort(newestFirst));
+    expect(await allPages(id, 170)).toEqual(whole);
   });
 
   it("compare each level with the level before, of the agent and not of the page", async () => {
