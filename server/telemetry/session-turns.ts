@@ -211,6 +211,7 @@ export async function findTurn(
   key: string,
   above: number,
 ): Promise<ListedTurn[] | undefined> {
+  if (BigInt.asIntN(64, BigInt(key)) !== BigInt(key)) return undefined;
   const sql = queriesOf(reader);
   const { text, values } = findBlocks(reader.projectId, [{ agent: agent.number, key, at: 0 }], "anywhere");
   const found = await sql.query<Record<string, unknown>>(text, ...values);

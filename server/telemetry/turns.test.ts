@@ -6,6 +6,7 @@ import type { TurnRow } from "../store/turns.ts";
 import { plainTurn } from "../testing/any-turns.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { insertTurns } from "../testing/turns.ts";
+import { encodeCursor } from "./sessions.ts";
 import { readTurns } from "./turns.ts";
 
 const START = Date.UTC(2026, 10, 20, 10);
@@ -133,6 +134,25 @@ describe("the turns of a session", () => {
     const { items, next_cursor: next } = await page(id, 15);
     expect(items).toHaveLength(15);
     await expect(page(id, 15, next!)).rejects.toThrow("packed turns");
+  });
+
+  it("refuse a cursor or a turn that no page can have given", async () => {
+    const id = await store([[{ at: START }]]);
+    const [only] = await allPages(id, 1);
+    const { agent_id } = only!;
+    for (const value of ["1e300/1", "Infinity/1", `${"9".repeat(15)}/1`, "/1", "1/", "1.5/1", "1/-1", "x"]) {
+      await expect(page(id, 1, encodeCursor(value, agent_id))).rejects.toMatchObject({ code: "bad_request" });
+    }
+    for (const value of [
+      `${"9".repeat(14)}/999999999`,
+      `-${"9".repeat(14)}/0`,
+      `${START}/5/${"9".repeat(99)}`,
+    ]) {
+      expect((await page(id, 1, encodeCursor(value, agent_id))).next_cursor).toBeNull();
+    }
+    for (const turn of ["9".repeat(19), `-${"9".repeat(19)}`, "-0", "00", "9223372036854775807"]) {
+      await expect(read(id, { agent_id, turn, limit: 1 })).rejects.toMatchObject({ code: "not_found" });
+    }
   });
 
   it("come from more agents than one statement lists, many of them active at the same moment", async () => {

@@ -49,8 +49,9 @@ export async function readTurns(reader: Reader, query: TurnsQuery): Promise<Turn
 
 function positionOf(cursor: string): Position {
   const { value, id } = decodeCursor(cursor);
-  const [at = "0", number = "0", key] = value.split("/");
-  if (!Number.isFinite(Number(at)) || !/^\d{1,9}$/.test(number)) throw foreignCursor();
+  const [at = "", number = "", key] = value.split("/");
+  // PostgreSQL has no time of more digits.
+  if (!/^-?\d{1,14}$/.test(at) || !/^\d{1,9}$/.test(number)) throw foreignCursor();
   return { at: Number(at), agentId: id, number: Number(number), key };
 }
 
