@@ -276,7 +276,7 @@ describe("a page of a long history", () => {
     expect(costs[1]).toEqual(costs[0]);
   });
 
-  it("begins at a turn for which one block more is read", async () => {
+  it("reads a few blocks to begin at a turn", async () => {
     const id = ids[1]!;
     const { counted, count } = counting(path.prisma);
     const agent = await path.prisma.agent.findFirstOrThrow({ where: { sessionId: id } });
