@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { lstat, readdir, rename, rmdir, stat } from "node:fs/promises";
+import { lstat, readdir, readlink, rename, rmdir, stat } from "node:fs/promises";
+import { endianness } from "node:os";
 import { join } from "node:path";
 import { PlimsollError } from "../errors.ts";
-import { readRegularFile } from "../regular-file.ts";
+import { readRegularFile, withRegularFile } from "../regular-file.ts";
 import { clusterPaths, type HomeLayout, POSTGRES_MAJOR, unwritable } from "./layout.ts";
 import { isAlive } from "./process-identity.ts";
 
@@ -13,6 +14,14 @@ import { isAlive } from "./process-identity.ts";
  * - `complete`: a cluster that PostgreSQL can be started on
  */
 export type ClusterState = "absent" | "interrupted" | "complete";
+
+/** What shows that a home has had a database. */
+export interface Past {
+  /** The file that shows it. */
+  file: string;
+  /** System identifier of the database; undefined if the file does not say. */
+  id: string | undefined;
+}
 
 /** Bytes of `global/pg_control`, whatever the platform. */
 const CONTROL_FILE_BYTES = 8192;
@@ -34,25 +43,52 @@ const FIRST_USER_DATABASE = 16_384;
 
 /**
  * Tells a usable cluster from the remains of an interrupted first start.
- * @throws PlimsollError `data_folder_damaged` naming the file that is missing or damaged, when the folder may
- * hold data; `database_unsafe` for another major version; `data_folder_unwritable` for a file it cannot read
+ * @param past if the home has had a database, anything but that database is an error
+ * @throws PlimsollError `data_folder_damaged` naming what is missing or damaged, when the folder may hold or should hold
+ * data; `database_unsafe` for another major version; `data_folder_unwritable` for a file it cannot read
  */
-export async function inspectCluster(layout: HomeLayout): Promise<ClusterState> {
-  if ((await entryAt(layout.cluster)) === undefined) return "absent";
-  const damage = await findDamage(layout);
+export async function inspectCluster(layout: HomeLayout, past?: Past): Promise<ClusterState> {
+  if (past === undefined && (await lackOf(layout.cluster)) === MISSING) return "absent";
+  const damage = await findDamage(layout, past);
   if (damage === undefined) return "complete";
-  if (!(await mayHoldData(layout))) return "interrupted";
+  if (past === undefined && !(await mayHoldData(layout))) return "interrupted";
   throw damage;
 }
 
-async function findDamage(layout: HomeLayout): Promise<PlimsollError | undefined> {
-  const { data, password } = layout;
-  if (!(await entryAt(data))?.isDirectory()) {
-    return damaged(
-      data,
-      "is missing",
-      "Restore it from a backup. If it is on another disk, mount that disk first.",
-    );
+const MISSING = "is missing";
+
+/** Why a folder holds nothing; undefined if it holds something. */
+async function lackOf(folder: string): Promise<string | undefined> {
+  const entry = await lstat(folder).catch(absentOr(folder));
+  if (entry === undefined) return MISSING;
+  const target = entry.isSymbolicLink() ? await entryAt(folder) : entry;
+  if (target === undefined) return `is a link to ${await readlink(folder)}, which is missing`;
+  if (!target.isDirectory()) return "is a file, not a folder";
+  const names = await readdir(folder).catch(absentOr(folder));
+  return names?.length === 0 ? "is empty" : undefined;
+}
+
+/** What to do if a cluster or its data folder holds nothing. */
+async function remedyOf({ home, cluster, record, localToken }: HomeLayout, past: Past | undefined) {
+  const there = await lstat(cluster).catch(absentOr(cluster));
+  const begin = [
+    ...(past === undefined ? [] : [`rm -f '${record}' '${localToken}'`]),
+    ...(there === undefined ? [] : [`mv '${cluster}' '${cluster}.old'`]),
+  ].join(" && ");
+  const why =
+    past === undefined
+      ? ""
+      : past.file === record
+        ? ` ${record} shows that ${home} had a database.`
+        : ` ${past.file} shows that ${home} was in use. If its database is an external one, set DATABASE_URL.`;
+  return `If it is on another disk, mount that disk. Otherwise restore a backup.${why}\nTo start with an empty database, run: ${begin}`;
+}
+
+async function findDamage(layout: HomeLayout, past: Past | undefined): Promise<PlimsollError | undefined> {
+  const { cluster, data, password } = layout;
+  for (const folder of [cluster, data]) {
+    const lack = await lackOf(folder);
+    if (lack !== undefined) return damaged(folder, lack, await remedyOf(layout, past));
   }
   const versionFile = join(data, "PG_VERSION");
   const version = await textOf(versionFile);
@@ -86,16 +122,37 @@ async function findDamage(layout: HomeLayout): Promise<PlimsollError | undefined
       "It holds the password of the database. Restore it from a backup, or set a new password as docs/recovery.md describes.",
     );
   }
+  const id = past?.id === undefined ? undefined : await systemIdentifier(layout);
+  if (id !== past?.id) {
+    return damaged(
+      data,
+      `is another database (system identifier ${id}) than ${layout.home} had (${past?.id})`,
+      `Put the right one back; if it is on another disk, mount that disk. If you mean to use this one, delete ${past?.file}.`,
+    );
+  }
   return undefined;
 }
 
+/** Names a cluster for good, also after it is copied: the first eight bytes of `pg_control`. */
+export async function systemIdentifier({ data }: HomeLayout): Promise<string> {
+  const path = join(data, "global", "pg_control");
+  const bytes = await withRegularFile(path, async (file) => {
+    return (await file.read(Buffer.alloc(8), 0, 8, 0)).buffer;
+  });
+  if (typeof bytes === "string")
+    throw damaged(path, `is ${bytes}`, "Restore the whole data folder from a backup.");
+  return String(endianness() === "LE" ? bytes.readBigUInt64LE() : bytes.readBigUInt64BE());
+}
+
 /** True unless the folder holds nothing but what initdb writes. Anything unreadable counts as data. */
-async function mayHoldData({ data, log }: HomeLayout): Promise<boolean> {
+async function mayHoldData({ cluster, data, log }: HomeLayout): Promise<boolean> {
+  for (const path of [cluster, data]) {
+    const entry = await lstat(path).catch(absentOr(path));
+    // A file, or a link to a disk that is not mounted. No start leaves either.
+    if (entry !== undefined && !entry.isDirectory()) return true;
+  }
   // Only a postmaster that was started writes the log.
   if ((await entryAt(log)) !== undefined || (await entryAt(`${log}.1`)) !== undefined) return true;
-  const folder = await lstat(data).catch(absentOr(data));
-  // A link to a disk that is not mounted.
-  if (folder?.isSymbolicLink()) return true;
   const databases = await readdir(join(data, "base")).catch(absentOr(data));
   return (databases ?? []).some((name) => Number(name) >= FIRST_USER_DATABASE);
 }
@@ -115,7 +172,7 @@ async function textOf(path: string): Promise<string | undefined> {
 }
 
 /** Treats a missing file as undefined. A file that cannot be looked at is not missing. */
-function absentOr(path: string): (error: NodeJS.ErrnoException) => undefined {
+export function absentOr(path: string): (error: NodeJS.ErrnoException) => undefined {
   return (error) => {
     if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
     if (error.code === "EACCES" || error.code === "EPERM") {
@@ -124,7 +181,7 @@ function absentOr(path: string): (error: NodeJS.ErrnoException) => undefined {
         hint: "Start Plimsoll as the user who owns the folder, or correct the permissions.",
       });
     }
-    throw error;
+    throw damaged(path, `cannot be read (${error.code})`, "Check the disk that holds it.");
   };
 }
 

@@ -1,5 +1,18 @@
+import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  cp,
+  mkdir,
+  mkdtemp,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -58,7 +71,6 @@ const copyHome = () =>
 async function own(): Promise<void> {
   const user = await databaseUser(log);
   if (user === undefined) return;
-  const { execFileSync } = await import("node:child_process");
   execFileSync("chown", ["-R", `${user.uid}:${user.gid}`, layout.data, layout.socket]);
   execFileSync("chmod", ["711", home]);
 }
@@ -162,13 +174,186 @@ describe("a home with a damaged or missing file", () => {
 
   it("sets aside the remains of an interrupted first start, which hold nothing of ours", async () => {
     await copyHome();
-    await rm(layout.log);
-    for (const name of readdirSync(join(layout.data, "base"))) {
-      if (Number(name) >= 16_384) await remove(join(layout.data, "base", name));
-    }
-    await rm(join(layout.data, "global", "pg_control"));
+    await rm(layout.record);
+    await interrupt(layout);
     await query((await start()).url, "SELECT 1");
     expect(setAside()).toHaveLength(1);
+  });
+});
+
+/** Leaves what an interrupted first start leaves. */
+async function interrupt(at: HomeLayout): Promise<void> {
+  await rm(at.log);
+  for (const name of readdirSync(join(at.data, "base")))
+    if (Number(name) >= 16_384) await remove(join(at.data, "base", name));
+  await rm(join(at.data, "global", "pg_control"));
+}
+
+const replace = (path: string, make: (path: string) => Promise<unknown>) =>
+  remove(path).then(() => make(path));
+const emptied = (path: string) => replace(path, mkdir).then(own);
+
+describe.each([
+  ["has a record of its database", (at: HomeLayout) => at.record],
+  ["is older than the record and has a local token", (at: HomeLayout) => at.localToken],
+])("a home that %s", (_, evidence) => {
+  beforeEach(async () => {
+    await copyHome();
+    if (evidence(layout) === layout.record) return;
+    await rm(layout.record);
+    await writeFile(layout.localToken, "any\n");
+  });
+
+  it.each<[what: string, file: (at: HomeLayout) => string, says: RegExp, lose: () => Promise<unknown>]>([
+    ["no postgres folder", (at) => at.cluster, /is missing/, () => remove(layout.cluster)],
+    ["an empty postgres folder", (at) => at.cluster, /is empty/, () => replace(layout.cluster, mkdir)],
+    [
+      "a file instead of the postgres folder",
+      (at) => at.cluster,
+      /is a file/,
+      () => replace(layout.cluster, (path) => writeFile(path, "")),
+    ],
+    [
+      "a link to a postgres folder on a disk that is not mounted",
+      (at) => at.cluster,
+      /is a link to \/nowhere\/postgres, which is missing/,
+      () => replace(layout.cluster, (path) => symlink("/nowhere/postgres", path)),
+    ],
+    [
+      "a link to the empty folder where a disk is mounted",
+      (at) => at.cluster,
+      /is empty/,
+      async () => {
+        await mkdir(join(home, "mount"));
+        await replace(layout.cluster, (path) => symlink(join(home, "mount"), path));
+      },
+    ],
+    ["an empty data folder", (at) => at.data, /is empty/, () => emptied(layout.data)],
+    [
+      "an empty data folder and no server.log",
+      (at) => at.data,
+      /is empty/,
+      () => rm(layout.log).then(() => emptied(layout.data)),
+    ],
+    [
+      "a file instead of the data folder",
+      (at) => at.data,
+      /is a file/,
+      () => replace(layout.data, (path) => writeFile(path, "")).then(own),
+    ],
+    ["the remains of a first start", inData("global/pg_control"), /is missing/, () => interrupt(layout)],
+  ])("does not start with %s, and says what to do", async (_what, file, says, lose) => {
+    await lose();
+    const before = readdirSync(home, { recursive: true }).sort();
+    const error = await start().catch((e) => e);
+    expect(error).toMatchObject({ code: "data_folder_damaged" });
+    expect(error.message).toContain(file(layout));
+    expect(error.message).toMatch(says);
+    expect(error.hint).toContain("backup");
+    expect(readdirSync(home, { recursive: true }).sort()).toEqual(before);
+    if (file(layout) === join(layout.data, "global/pg_control")) return;
+    expect(error.hint).toContain("mount that disk");
+    expect(error.hint).toContain(evidence(layout));
+    execFileSync("sh", ["-c", /run: (.*)$/.exec(error.hint)![1]!]);
+    expect((await query((await start()).url, "SELECT to_regclass('kept') AS kept")).rows).toEqual([
+      { kept: null },
+    ]);
+  });
+});
+
+describe("the record of a home's database", () => {
+  const systemIdentifier = async ({ adminUrl }: EmbeddedDatabase) =>
+    (await query(adminUrl, "SELECT system_identifier::text AS id FROM pg_control_system()")).rows[0].id;
+
+  it("holds the system identifier, and every start leaves it as it is", async () => {
+    await copyHome();
+    const before = await stat(layout.record);
+    const id = await systemIdentifier(await start());
+    expect(await readFile(layout.record, "utf8")).toBe(`${id}\n`);
+    expect((await stat(layout.record)).ino).toBe(before.ino);
+    expect(before.mode & 0o777).toBe(0o600);
+  });
+
+  it("refuses the database of another home, and adopts it when the record is deleted", async () => {
+    const other = layoutOf(await makeHome());
+    try {
+      await (await startEmbedded({ home: other.home, log })).stop();
+      await copyHome();
+      await remove(layout.cluster);
+      await rename(other.cluster, layout.cluster);
+      const [ours, theirs] = await Promise.all(
+        [layout.record, other.record].map((path) => readFile(path, "utf8")),
+      );
+      const error = await start().catch((e) => e);
+      expect(error).toMatchObject({ code: "data_folder_damaged" });
+      for (const part of [layout.data, ours!.trim(), theirs!.trim()]) expect(error.message).toContain(part);
+      expect(error.hint).toContain(layout.record);
+      await rm(layout.record);
+      await start();
+      expect(await readFile(layout.record, "utf8")).toBe(theirs);
+    } finally {
+      await rm(other.home, { recursive: true });
+    }
+  });
+
+  const DAMAGED: [string, (path: string) => Promise<unknown>][] = [
+    ["no record", remove],
+    ["an empty record", empty],
+    ["a truncated record", (path) => truncate(path, 9)],
+    ["a record with other text", (path) => writeFile(path, "\0\0\0\0\n")],
+    ["a link as its record", (path) => replace(path, (at) => symlink("/etc/hostname", at))],
+  ];
+  it.each(DAMAGED)("is written again if a home has its database and %s", async (_, damage) => {
+    await copyHome();
+    await damage(layout.record);
+    const database = await start();
+    expect(await kept(database)).toEqual([{ id: 7 }]);
+    expect(await readFile(layout.record, "utf8")).toBe(`${await systemIdentifier(database)}\n`);
+    expect(readdirSync(home).filter((name) => name.includes("database-id"))).toEqual(["database-id"]);
+  });
+
+  it.each(DAMAGED.slice(1))("still shows that the database is gone: %s", async (_, damage) => {
+    await copyHome();
+    await damage(layout.record);
+    await remove(layout.cluster);
+    await expect(start()).rejects.toMatchObject({
+      code: "data_folder_damaged",
+      message: /postgres is missing/,
+    });
+  });
+
+  it("does not keep a database from starting if it cannot be written", async () => {
+    await copyHome();
+    await replace(layout.record, mkdir);
+    expect(await kept(await start())).toEqual([{ id: 7 }]);
+    expect(readdirSync(home).sort()).toEqual(["database-id", "postgres"]);
+  });
+
+  it("moves with the home", async () => {
+    await copyHome();
+    const moved = await makeHome();
+    await rm(moved, { recursive: true });
+    await rename(home, moved);
+    const database = await startEmbedded({ home: moved, log });
+    started.push(database);
+    try {
+      expect(await kept(database)).toEqual([{ id: 7 }]);
+    } finally {
+      await database.stop();
+      await rm(moved, { recursive: true });
+    }
+  });
+
+  it("is not needed for a first start beside a secret that somebody put there", async () => {
+    await writeFile(join(home, "secret"), "a".repeat(43));
+    await query((await start()).url, "SELECT 1");
+  });
+
+  it("is not needed to refuse a file or a dangling link instead of the postgres folder", async () => {
+    await writeFile(layout.cluster, "");
+    await expect(start()).rejects.toMatchObject({ message: /postgres is a file/ });
+    await replace(layout.cluster, (path) => symlink("/nowhere", path));
+    await expect(start()).rejects.toMatchObject({ message: /postgres is a link to \/nowhere/ });
   });
 });
 

@@ -9,6 +9,7 @@ import { PlimsollError } from "../errors.ts";
 import { trustedPath } from "../folder.ts";
 import { type Binaries, findBinaries } from "./binaries.ts";
 import { damaged, inspectCluster, setAsideInterrupted } from "./cluster-files.ts";
+import { readPast, recordDatabase } from "./database-record.ts";
 import { databaseUser } from "./database-user.ts";
 import { createCluster } from "./initdb.ts";
 import { type HomeLayout, layoutOf, ownerOf, prepareHome, type RunAs } from "./layout.ts";
@@ -74,7 +75,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   const layout = layoutOf(await trustedPath(resolve(options.home)));
   const runAs = await databaseUser(log, await ownerOf(layout.data));
   await prepareHome(layout, runAs);
-  const state = await inspectCluster(layout);
+  const past = await readPast(layout);
+  const state = await inspectCluster(layout, past);
   const binaries = await findBinaries(layout.binaries, runAs);
   if (state !== "complete") {
     for (const path of await setAsideInterrupted(layout)) {
@@ -82,7 +84,16 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
     }
     if ((await inspectCluster(layout)) === "absent") await createCluster(layout, binaries, runAs, signal);
   }
-  return new Supervisor(layout, binaries, runAs, log, signal).start();
+  const database = await new Supervisor(layout, binaries, runAs, log, signal).start();
+  if (past?.id === undefined) {
+    await recordDatabase(layout).catch((err) =>
+      log.warn(
+        { err, path: layout.record },
+        "cannot record which database this home has; the next start tries again",
+      ),
+    );
+  }
+  return database;
 }
 
 class Supervisor {

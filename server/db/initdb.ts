@@ -182,7 +182,7 @@ const ended = (child: ChildProcess) =>
   });
 
 /** Makes a rename in this folder survive a power cut. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path, "r");
   await folder.sync().finally(() => folder.close());

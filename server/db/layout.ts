@@ -24,6 +24,8 @@ export interface RunAs {
  *   password             of the superuser, mode 0600
  *   server.log           with server.log.1, of bounded size
  * postgres.incomplete-*  left by an interrupted first start; Plimsoll never deletes it
+ * database-id            the system identifier of the cluster; see `readPast`
+ * local-token            made once the database was ready
  * binaries/              only where the installed binaries cannot be used in place
  * ```
  */
@@ -34,6 +36,8 @@ export interface HomeLayout {
   socket: string;
   password: string;
   log: string;
+  record: string;
+  localToken: string;
   binaries: string;
 }
 
@@ -46,7 +50,13 @@ export const clusterPaths = (cluster: string) => ({
 });
 
 export function layoutOf(home: string): HomeLayout {
-  return { home, ...clusterPaths(join(home, "postgres")), binaries: join(home, "binaries") };
+  return {
+    home,
+    ...clusterPaths(join(home, "postgres")),
+    record: join(home, "database-id"),
+    localToken: join(home, "local-token"),
+    binaries: join(home, "binaries"),
+  };
 }
 
 /**
