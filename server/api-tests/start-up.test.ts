@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -275,6 +275,38 @@ describe("a stop", () => {
     });
     server.child.kill("SIGTERM");
     expect(await server.exited, server.output()).toBe(0);
+  });
+});
+
+describe("a home whose database is gone", () => {
+  it("is refused with what to do, and starts with its data when the database is back", async () => {
+    const first = await startTestServer({ home, embedded: true });
+    expect((await first.send(turn(unique("session"), 1_000))).status).toBe(200);
+    await first.stop();
+    const { cluster, record, localToken } = layoutOf(home);
+    await rename(cluster, `${cluster}.elsewhere`);
+    const lines = await failing({});
+    expect(lines).toEqual([
+      `${cluster} is missing.`,
+      `If it is on another disk, mount that disk. Otherwise restore a backup. ${record} shows that ${home} had a database.`,
+      `To start with an empty database, run: rm -f '${record}' '${localToken}'`,
+    ]);
+    await rename(`${cluster}.elsewhere`, cluster);
+    const again = await startTestServer({ home, embedded: true });
+    cleanUps.push(() => again.stop());
+    const sessions = await again.trpc<{ items: unknown[] }>("sessions.list", {
+      from: new Date(0).toISOString(),
+      to: new Date(Date.now() + 1e9).toISOString(),
+    });
+    expect(sessions.items).toHaveLength(1);
+  });
+
+  it("is refused if its database is an external one and DATABASE_URL is no longer set", async () => {
+    const first = await startTestServer({ home, databaseUrl: await database() });
+    await first.stop();
+    const lines = await failing({});
+    expect(lines[0]).toBe(`${layoutOf(home).cluster} is missing.`);
+    expect(lines[1]).toContain("set DATABASE_URL");
   });
 });
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import {
   chmod,
   cp,
@@ -14,10 +14,11 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { canMount, smallDisk } from "../testing/small-disk.ts";
 import { databaseUser } from "./database-user.ts";
 import { type EmbeddedDatabase, startEmbedded } from "./embedded.ts";
 import { type HomeLayout, layoutOf } from "./layout.ts";
@@ -255,9 +256,7 @@ describe.each([
     expect(error.hint).toContain("mount that disk");
     expect(error.hint).toContain(evidence(layout));
     execFileSync("sh", ["-c", /run: (.*)$/.exec(error.hint)![1]!]);
-    expect((await query((await start()).url, "SELECT to_regclass('kept') AS kept")).rows).toEqual([
-      { kept: null },
-    ]);
+    expect(readdirSync(home).filter((name) => !["mount", "postgres.old"].includes(name))).toEqual([]);
   });
 });
 
@@ -329,6 +328,47 @@ describe("the record of a home's database", () => {
     expect(readdirSync(home).sort()).toEqual(["database-id", "postgres"]);
   });
 
+  it.runIf(canMount)("is written once the disk has space again", async () => {
+    const disk = await smallDisk();
+    try {
+      await cp(used, disk.home, { recursive: true, verbatimSymlinks: true });
+      home = disk.home;
+      layout = layoutOf(home);
+      await own();
+      await rm(layout.record);
+      disk.fill();
+      await expect(start()).rejects.toMatchObject({ code: "disk_full" });
+      expect(existsSync(layout.record)).toBe(false);
+      await disk.free();
+      expect(await kept(await start())).toEqual([{ id: 7 }]);
+      expect(existsSync(layout.record)).toBe(true);
+    } finally {
+      for (const database of started) await database.stop();
+      await disk.unmount();
+    }
+  });
+
+  it.runIf(canMount)("cannot be written in a read-only home, which does not start", async () => {
+    const disk = await smallDisk();
+    try {
+      for (const database of [used, undefined]) {
+        if (database !== undefined)
+          await cp(database, disk.home, { recursive: true, verbatimSymlinks: true });
+        execFileSync("mount", ["-o", "remount,ro", dirname(disk.home)]);
+        const error = await startEmbedded({ home: disk.home, log }).catch((e) => e);
+        expect(error).toMatchObject({
+          code: "data_folder_unwritable",
+          message: /the file system is read-only/,
+        });
+        expect(error.message).toContain(disk.home);
+        execFileSync("mount", ["-o", "remount,rw", dirname(disk.home)]);
+        await rm(disk.home, { recursive: true, force: true });
+      }
+    } finally {
+      await disk.unmount();
+    }
+  });
+
   it("moves with the home", async () => {
     await copyHome();
     const moved = await makeHome();
@@ -354,6 +394,15 @@ describe("the record of a home's database", () => {
     await expect(start()).rejects.toMatchObject({ message: /postgres is a file/ });
     await replace(layout.cluster, (path) => symlink("/nowhere", path));
     await expect(start()).rejects.toMatchObject({ message: /postgres is a link to \/nowhere/ });
+  });
+
+  it("is not needed to refuse a data folder that cannot be read", async () => {
+    await mkdir(layout.cluster);
+    await symlink(layout.data, layout.data);
+    await expect(start()).rejects.toMatchObject({
+      code: "data_folder_damaged",
+      message: /data cannot be read \(ELOOP\)/,
+    });
   });
 });
 

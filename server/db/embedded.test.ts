@@ -55,12 +55,17 @@ interface Child {
   stop(): Promise<void>;
 }
 
-async function startChild(): Promise<Child> {
+function spawnChild() {
   const script = fileURLToPath(new URL("../testing/embedded-child.ts", import.meta.url));
   const child = spawn(process.execPath, ["--import", "tsx", script, home], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   children.push(child);
+  return child;
+}
+
+async function startChild(): Promise<Child> {
+  const child = spawnChild();
   const [line] = await once(createInterface(child.stdout!), "line");
   return {
     process: child,
@@ -152,11 +157,22 @@ describe("a first start", () => {
     expect(readdirSync(home)).toEqual([]);
   });
 
+  it("that is killed is no reason to refuse the next one", async () => {
+    const child = spawnChild();
+    const inTheMiddle = (name: string) => existsSync(join(home, name, "data", "base"));
+    await until(() => readdirSync(home).some(inTheMiddle));
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    await query((await start()).url, "SELECT 1");
+    expect(readdirSync(home).filter((name) => name.startsWith("postgres.incomplete-"))).toHaveLength(1);
+  });
+
   it("by several processes at once results in one server", async () => {
     const [a, b, c] = await Promise.all([startChild(), startChild(), startChild()]);
     expect(new Set([a.pid, b.pid, c.pid]).size).toBe(1);
     expect([a, b, c].filter(({ adopted }) => !adopted)).toHaveLength(1);
     expect(new Set([a.url, b.url, c.url]).size).toBe(1);
+    expect(readdirSync(home).sort()).toEqual(["database-id", "postgres"]);
     await a.stop();
     await b.stop();
     expect(isAlive(a.pid)).toBe(true);
