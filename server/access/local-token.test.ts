@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LOCAL_TOKEN_FILE } from "../db/layout.ts";
 import { makeFifo } from "../testing/fifo.ts";
 import { makeLocalToken, shapeOf } from "./key-format.ts";
-import { LOCAL_TOKEN_FILE, openLocalToken } from "./local-token.ts";
+import { openLocalToken } from "./local-token.ts";
 
 const log = pino({ level: "silent" });
 let home: string;

@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clientProofText, type LocalProof, serverProofText } from "@plimsoll/protocol";
 import type { Logger } from "pino";
+import { LOCAL_TOKEN_FILE } from "../db/layout.ts";
 import { PlimsollError } from "../errors.ts";
 import { makeFolder, trustedPath } from "../folder.ts";
 import { withRegularFile } from "../regular-file.ts";
 import { hashSecret, makeLocalToken, makeToken, shapeOf } from "./key-format.ts";
-
-export const LOCAL_TOKEN_FILE = "local-token";
 
 /** How long another process may take between making the file and filling it, in ms. */
 const FILLING_MS = 1_000;

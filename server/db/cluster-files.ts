@@ -4,7 +4,7 @@ import { endianness } from "node:os";
 import { join } from "node:path";
 import { PlimsollError } from "../errors.ts";
 import { readRegularFile, withRegularFile } from "../regular-file.ts";
-import { clusterPaths, type HomeLayout, POSTGRES_MAJOR, unwritable } from "./layout.ts";
+import { clusterPaths, type HomeLayout, listensOnSocket, POSTGRES_MAJOR, unwritable } from "./layout.ts";
 import { isAlive } from "./process-identity.ts";
 
 /**
@@ -26,17 +26,20 @@ export interface Past {
 /** Bytes of `global/pg_control`, whatever the platform. */
 const CONTROL_FILE_BYTES = 8192;
 
-/** What PostgreSQL does not start or take logins without. */
-const NEEDED = [
-  "base",
-  "global/pg_filenode.map",
-  "pg_hba.conf",
-  "pg_multixact",
-  "pg_notify",
-  "pg_wal",
-  "pg_xact",
-  "postgresql.conf",
-];
+/** What PostgreSQL does not start without, besides the files that can be written again. */
+const NEEDED = ["base", "global/pg_filenode.map", "pg_multixact", "pg_notify", "pg_wal", "pg_xact"];
+
+const RESTORE_ALL = "Restore the whole data folder from a backup.";
+
+/** What to do about a lost file whose contents are known. */
+const writeAgain = (command: string) =>
+  `Restore it from a backup. If nothing else is missing, run: ${command}`;
+
+/** What to do about a `pg_hba.conf` that does not let Plimsoll log in. */
+export const allowLogin = (layout: HomeLayout): string => {
+  const from = listensOnSocket(layout) ? "local all all" : "host all all 127.0.0.1/32";
+  return writeAgain(`echo '${from} scram-sha-256' > '${join(layout.data, "pg_hba.conf")}'`);
+};
 
 /** Databases that users create get a number from here on; initdb's own have lower ones. */
 const FIRST_USER_DATABASE = 16_384;
@@ -92,7 +95,7 @@ async function findDamage(layout: HomeLayout, past: Past | undefined): Promise<P
   }
   const versionFile = join(data, "PG_VERSION");
   const version = await textOf(versionFile);
-  const versionHint = `Restore it from a backup. If nothing else is missing, write it again: echo ${POSTGRES_MAJOR} > ${versionFile}`;
+  const versionHint = writeAgain(`echo ${POSTGRES_MAJOR} > '${versionFile}'`);
   if (version === undefined) return damaged(versionFile, "is missing", versionHint);
   if (!/^\d+(\.\d+)?$/.test(version)) return damaged(versionFile, "does not hold a version", versionHint);
   if (version !== POSTGRES_MAJOR) {
@@ -107,12 +110,16 @@ async function findDamage(layout: HomeLayout, past: Past | undefined): Promise<P
   if (bytes !== CONTROL_FILE_BYTES) {
     const what =
       bytes === undefined ? "is missing" : `is ${bytes} bytes long instead of ${CONTROL_FILE_BYTES}`;
-    return damaged(control, what, "Restore the whole data folder from a backup.");
+    return damaged(control, what, RESTORE_ALL);
   }
-  for (const name of NEEDED) {
+  const needed: [name: string, remedy: string][] = [
+    ...NEEDED.map((name): [string, string] => [name, RESTORE_ALL]),
+    ["pg_hba.conf", allowLogin(layout)],
+    ["postgresql.conf", writeAgain(`touch '${join(data, "postgresql.conf")}'`)],
+  ];
+  for (const [name, remedy] of needed) {
     const path = join(data, name);
-    if ((await entryAt(path)) === undefined)
-      return damaged(path, "is missing", "Restore the whole data folder from a backup.");
+    if ((await entryAt(path)) === undefined) return damaged(path, MISSING, remedy);
   }
   const secret = await textOf(password);
   if (!secret) {
@@ -139,8 +146,7 @@ export async function systemIdentifier({ data }: HomeLayout): Promise<string> {
   const bytes = await withRegularFile(path, async (file) => {
     return (await file.read(Buffer.alloc(8), 0, 8, 0)).buffer;
   });
-  if (typeof bytes === "string")
-    throw damaged(path, `is ${bytes}`, "Restore the whole data folder from a backup.");
+  if (typeof bytes === "string") throw damaged(path, `is ${bytes}`, RESTORE_ALL);
   return String(endianness() === "LE" ? bytes.readBigUInt64LE() : bytes.readBigUInt64BE());
 }
 

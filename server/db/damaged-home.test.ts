@@ -194,6 +194,63 @@ const replace = (path: string, make: (path: string) => Promise<unknown>) =>
   remove(path).then(() => make(path));
 const emptied = (path: string) => replace(path, mkdir).then(own);
 
+describe("a file that can be written again", () => {
+  it.each<[...Damage, command: (path: string) => string]>([
+    ["no PG_VERSION", inData("PG_VERSION"), remove, (path) => `echo 18 > '${path}'`],
+    ["an empty PG_VERSION", inData("PG_VERSION"), empty, (path) => `echo 18 > '${path}'`],
+    ["no postgresql.conf", inData("postgresql.conf"), remove, (path) => `touch '${path}'`],
+    [
+      "no pg_hba.conf",
+      inData("pg_hba.conf"),
+      remove,
+      (path) => `echo 'local all all scram-sha-256' > '${path}'`,
+    ],
+    [
+      "an empty pg_hba.conf",
+      inData("pg_hba.conf"),
+      empty,
+      (path) => `echo 'local all all scram-sha-256' > '${path}'`,
+    ],
+    [
+      "a pg_hba.conf with other text",
+      inData("pg_hba.conf"),
+      (path) => writeFile(path, "\0\0\n"),
+      (path) => `echo 'local all all scram-sha-256' > '${path}'`,
+    ],
+    [
+      "a pg_hba.conf that rejects every login",
+      inData("pg_hba.conf"),
+      (path) => writeFile(path, "local all all reject\n"),
+      (path) => `echo 'local all all scram-sha-256' > '${path}'`,
+    ],
+  ])("is named with the command that does so: %s", async (_, file, damage, command) => {
+    await copyHome();
+    const path = file(layout);
+    await damage(path);
+    const error = await start().catch((e) => e);
+    expect(error.message).toContain(path);
+    expect(error.hint).toContain(`run: ${command(path)}`);
+    execFileSync("sh", ["-c", command(path)]);
+    expect(await kept(await start())).toEqual([{ id: 7 }]);
+  });
+
+  it("names the line for TCP if the home's path is too long for a socket", async () => {
+    await copyHome();
+    const long = join(home, "a".repeat(100));
+    await mkdir(long, { mode: 0o711 });
+    for (const name of ["postgres", "database-id"]) await rename(join(home, name), join(long, name));
+    const path = join(layoutOf(long).data, "pg_hba.conf");
+    await empty(path);
+    const command = `echo 'host all all 127.0.0.1/32 scram-sha-256' > '${path}'`;
+    await expect(startEmbedded({ home: long, log })).rejects.toMatchObject({
+      hint: expect.stringContaining(command),
+    });
+    execFileSync("sh", ["-c", command]);
+    started.push(await startEmbedded({ home: long, log }));
+    expect(await kept(started[0]!)).toEqual([{ id: 7 }]);
+  });
+});
+
 describe.each([
   ["has a record of its database", (at: HomeLayout) => at.record],
   ["is older than the record and has a local token", (at: HomeLayout) => at.localToken],

@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
 import { trustedPath } from "../folder.ts";
 import { type Binaries, findBinaries } from "./binaries.ts";
-import { damaged, inspectCluster, setAsideInterrupted } from "./cluster-files.ts";
+import { allowLogin, damaged, inspectCluster, setAsideInterrupted } from "./cluster-files.ts";
 import { readPast, recordDatabase } from "./database-record.ts";
 import { databaseUser } from "./database-user.ts";
 import { createCluster } from "./initdb.ts";
@@ -347,11 +347,7 @@ class Supervisor {
   private refused(cause: Error): PlimsollError {
     const { data, password } = this.layout;
     if (/pg_hba\.conf/.test(cause.message)) {
-      return damaged(
-        join(data, "pg_hba.conf"),
-        "does not let Plimsoll connect",
-        "Restore it from a backup. Plimsoll needs the line: local all all scram-sha-256",
-      );
+      return damaged(join(data, "pg_hba.conf"), "does not let Plimsoll connect", allowLogin(this.layout));
     }
     return damaged(
       password,

@@ -9,6 +9,8 @@ export const POSTGRES_MAJOR = "18";
 /** The uid of `nobody`. Earlier versions ran PostgreSQL as this user if Plimsoll was root. */
 export const NOBODY = 65_534;
 
+export const LOCAL_TOKEN_FILE = "local-token";
+
 /** The user that PostgreSQL runs as if Plimsoll is root. */
 export interface RunAs {
   uid: number;
@@ -54,9 +56,21 @@ export function layoutOf(home: string): HomeLayout {
     home,
     ...clusterPaths(join(home, "postgres")),
     record: join(home, "database-id"),
-    localToken: join(home, "local-token"),
+    localToken: join(home, LOCAL_TOKEN_FILE),
     binaries: join(home, "binaries"),
   };
+}
+
+/** The port in a socket's file name. The folder holds one socket only, so any number works. */
+export const SOCKET_PORT = 5432;
+
+/** Bytes a socket path may have; Linux allows 107, macOS 103. */
+const SOCKET_PATH_LIMIT = 103;
+
+/** Whether PostgreSQL listens on a socket instead of a loopback port: if the system has sockets, and the path is short enough. */
+export function listensOnSocket({ socket }: HomeLayout): boolean {
+  const path = join(socket, `.s.PGSQL.${SOCKET_PORT}`);
+  return process.platform !== "win32" && Buffer.byteLength(path) <= SOCKET_PATH_LIMIT;
 }
 
 /**

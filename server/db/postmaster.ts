@@ -1,32 +1,23 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import { createServer } from "node:net";
-import { join, resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { PlimsollError } from "../errors.ts";
 import { type Binaries, cannotRun } from "./binaries.ts";
-import { damaged } from "./cluster-files.ts";
+import { allowLogin, damaged } from "./cluster-files.ts";
 import { postgresEnvironment } from "./initdb.ts";
-import { diskFull, type HomeLayout, type RunAs } from "./layout.ts";
+import { diskFull, type HomeLayout, listensOnSocket, type RunAs, SOCKET_PORT } from "./layout.ts";
 import { readPostmasterPid } from "./postmaster-pid.ts";
 import type { Address } from "./presence.ts";
 import { identifyPostmaster } from "./process-identity.ts";
 import { logSize, openServerLog, readLogSince } from "./server-log.ts";
 import { throwIfStopped } from "./stopped.ts";
 
-/** The port in a socket's file name. The folder holds one socket only, so any number works. */
-const SOCKET_PORT = 5432;
-
-/** Bytes a socket path may have; Linux allows 107, macOS 103. */
-const SOCKET_PATH_LIMIT = 103;
-
 /** Chooses a socket where the system has them and the path is short enough, otherwise a free loopback port. */
 export async function chooseAddress(layout: HomeLayout): Promise<Address> {
-  const path = join(layout.socket, `.s.PGSQL.${SOCKET_PORT}`);
-  if (process.platform !== "win32" && Buffer.byteLength(path) <= SOCKET_PATH_LIMIT) {
-    return { host: layout.socket, port: SOCKET_PORT };
-  }
+  if (listensOnSocket(layout)) return { host: layout.socket, port: SOCKET_PORT };
   return { host: "127.0.0.1", port: await freePort() };
 }
 
@@ -171,7 +162,10 @@ function explainExit(layout: HomeLayout, said: string): "raced" {
   }
   const restore = `Restore the data folder from a backup. ${hint}`;
   const file = namedFile(layout.data, said);
-  if (file !== undefined) throw damaged(file, "is missing or damaged", restore);
+  if (file !== undefined) {
+    const remedy = basename(file) === "pg_hba.conf" ? allowLogin(layout) : restore;
+    throw damaged(file, "is missing or damaged", remedy);
+  }
   const damage = DAMAGED_DATA.exec(said)?.[1];
   if (damage !== undefined)
     throw damaged(layout.data, `is damaged. PostgreSQL says: ${damage.trim()}`, restore);
