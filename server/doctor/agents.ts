@@ -7,16 +7,17 @@ import { walkIds } from "./walk.ts";
 
 const COUNT = "SELECT count(*)::float8 AS count FROM agents WHERE project_id = $1";
 const PAGE = `
-SELECT ${agents.select("t")}, s.harness, s.name AS session_name, r.agent_id IS NOT NULL AS waits
+SELECT ${agents.select("t")}, s.harness, s.name AS session_name, r.agent_id IS NOT NULL AS queued
 FROM agents t LEFT JOIN sessions s ON s.project_id = $1 AND s.id = t.session_id
-LEFT JOIN refolds r ON r.project_id = $1 AND r.agent_id = t.id
+LEFT JOIN refolds r ON r.project_id = $1 AND r.agent_id = t.id AND r.reason <> 'failed'
 WHERE t.project_id = $1 AND t.id > $2::uuid AND t.id <= $3::uuid ORDER BY t.id LIMIT $4`;
+const CONSIDERED = "SELECT r.policy_revision AS revision FROM projectors r WHERE r.project_id = $1";
 
 interface AgentContext {
   harness: string | null;
   session_name: string | null;
-  /** Whether the agent is to be folded again, so it may differ until then. */
-  waits: boolean;
+  /** Whether the agent is to be folded again. */
+  queued: boolean;
 }
 
 /** Folds agents again from their events and compares every derived column. */
@@ -33,15 +34,27 @@ export const agentsCheck: Check = {
       const { rows, next } = await walkIds(position, size, (after, through, limit) =>
         sql.query<AgentRow & AgentContext>(PAGE, projectId, after, through, limit),
       );
+      const [projector] = await sql.query<{ revision: number }>(CONSIDERED, projectId);
+      // The projector queues these agents once it considers the change.
+      const judgedFrom = settings.policy.changedSince(projector?.revision ?? 0);
       const faults: string[] = [];
-      for (const { harness, session_name, waits, ...raw } of rows) {
+      let waiting = 0;
+      for (const { harness, session_name, queued, ...raw } of rows) {
         const agent = agents.parse(raw);
+        const waits = queued || (judgedFrom !== undefined && agent.lastAt >= judgedFrom);
+        if (waits) waiting += 1;
         const differences = await differencesOf(sql, agent, { harness, session_name, waits }, settings);
         if (differences.length > 0) {
           faults.push(`agent ${agent.name} of ${session_name} (${differences.join(", ")})`);
         }
       }
-      return { examined: rows.length, faults, next, ...(total && { of: total[0]!.count }) };
+      return {
+        examined: rows.length - waiting,
+        waiting,
+        faults,
+        next,
+        ...(total && { of: total[0]!.count }),
+      };
     });
   },
 };
@@ -49,7 +62,7 @@ export const agentsCheck: Check = {
 async function differencesOf(
   sql: Pick<Sql, "query">,
   agent: AgentRow,
-  { harness, session_name: session, waits }: AgentContext,
+  { harness, session_name: session, waits }: Omit<AgentContext, "queued"> & { waits: boolean },
   settings: RecomputeSettings,
 ): Promise<string[]> {
   if (harness === null || session === null) return ["agents.session_id"];

@@ -14,6 +14,8 @@ export interface CheckContext {
 /** What one step of a check examined. */
 export interface Step {
   examined: number;
+  /** Units that may differ until upkeep has reached them, so they are not compared. */
+  waiting?: number;
   /** One entry for each unit that differs, such as "agent main of s1 (agents.load)". */
   faults: string[];
   /** Where the next step starts; undefined if everything is examined. */

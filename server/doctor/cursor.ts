@@ -7,6 +7,7 @@ const StoredWalk = z.object({
   /** Milliseconds left for this check; absent without a limit. */
   left: z.number().min(0).optional(),
   examined: z.number(),
+  waiting: z.number(),
   of: z.number().optional(),
   faults: z.number(),
   /** The first faults, in words. */
@@ -28,6 +29,7 @@ export interface Walk {
   size: number;
   left: number | undefined;
   examined: number;
+  waiting: number;
   of: number | undefined;
   faults: number;
   named: string[];

@@ -66,6 +66,33 @@ describe("a healthy database", () => {
   }, 120_000);
 });
 
+describe("a history cut between a crossing and its report", () => {
+  it("raises no alarm", async () => {
+    const server = await path.start({ segmentTurns: 2 });
+    const base = { harness: "h@cut", session: "cut", model: "model-a" };
+    const turns = [1_000, 9_500, 9_600, 9_700, 9_800].map((input_tokens, n) => ({
+      ...base,
+      id: `turn-${n}`,
+      type: "turn",
+      at: HOUR + n * 1_000,
+      usage: { input_tokens },
+    }));
+    await server.send(...turns);
+    await server.send({
+      ...base,
+      id: "report",
+      type: "threshold_crossed",
+      at: HOUR + 1_001,
+      threshold: "warning",
+      direction: "up",
+      threshold_tokens: 7_500,
+      context_tokens: 9_500,
+    });
+    await server.close();
+    expect(await faults()).toBe("");
+  });
+});
+
 describe("an examination", () => {
   /** Every look at the clock costs some milliseconds. */
   const slowClock = (ms: number) => {
@@ -152,6 +179,38 @@ describe("an examination", () => {
     );
   });
 
+  it("waits for the projector to consider a change of the policy", async () => {
+    const { prisma } = path;
+    const body = { settings: { thresholds: { warning: 0.2 } }, layers: [] };
+    const row = { projectId: 1, generation: 1, createdAt: new Date() };
+    await prisma.policyVersion.create({ data: { ...row, hash: "h", body, reason: "", actor: "server" } });
+    await prisma.policyStep.create({
+      data: { ...row, revision: 1, at: new Date(0), share: 1, harnesses: [] },
+    });
+    const { checks } = await examined();
+    expect(of(checks, "agents match")).toMatchObject({ ok: true, examined: 0 });
+    expect(of(checks, "agents match").message).toContain(`${await prisma.agent.count()} wait for upkeep`);
+    await prisma.projector.updateMany({ data: { policyRevision: 1 } });
+    expect(of((await examined()).checks, "agents match").ok).toBe(false);
+    await prisma.projector.updateMany({ data: { policyRevision: 0 } });
+    await prisma.policyStep.deleteMany({ where: { revision: 1 } });
+    await prisma.policyVersion.deleteMany({ where: { generation: 1 } });
+    expect(await faults()).toBe("");
+  });
+
+  it("does not wait for an agent that upkeep could not fold", async () => {
+    const { prisma } = path;
+    const agent = await prisma.agent.findFirstOrThrow();
+    const where = { projectId_id: { projectId: 1, id: agent.id } };
+    await prisma.refold.create({ data: { projectId: 1, agentId: agent.id, reason: "failed" } });
+    await prisma.agent.update({ where, data: { currentTokens: 7 } });
+    const { checks } = await examined();
+    expect(of(checks, "upkeep").message).toBe("Nothing is left to do.");
+    expect(of(checks, "agents match").message).toContain("1 differ");
+    await prisma.agent.update({ where, data: { currentTokens: agent.currentTokens } });
+    await prisma.refold.deleteMany({});
+  });
+
   it("tells of work that is left as notes", async () => {
     const { prisma } = path;
     const agent = await prisma.agent.findFirstOrThrow();
@@ -176,7 +235,11 @@ describe("an examination", () => {
       /^Left to do: 1 agent to compute again, \d+ peaks? to read again\.$/,
     );
     // An agent that waits to be folded again may differ until then; its session may not.
-    expect(checks.filter(({ ok }) => !ok).map(({ name }) => name)).not.toContain("agents match their events");
+    const [waiting, compared] = [of(checks, "agents match"), await prisma.agent.count()];
+    expect(waiting).toMatchObject({ ok: true, complete: true, examined: compared - 1 });
+    expect(waiting.message).toMatch(
+      /^\d+ of \d+ agents computed again, no difference; 1 waits for upkeep\.$/,
+    );
     expect(checks.filter(({ note, ok }) => note && !ok)).toEqual([]);
     await prisma.agent.update({
       where: { projectId_id: { projectId: 1, id: agent.id } },

@@ -121,6 +121,7 @@ function firstWalk(check: Check, index: number, left: number | undefined): Walk 
     size: check.size,
     left: left === undefined ? undefined : (left * check.weight) / weights,
     examined: 0,
+    waiting: 0,
     of: undefined,
     faults: 0,
     named: [],
@@ -143,6 +144,7 @@ async function walkUntil(
       const step = await check.step(context, walk.position, walk.size);
       walk.position = step.next;
       walk.examined += step.examined;
+      walk.waiting += step.waiting ?? 0;
       walk.of = step.of ?? walk.of;
       walk.message = step.message;
       walk.faults += step.faults.length;
@@ -176,10 +178,11 @@ function resultOf(check: Check, walk: Walk, complete: boolean): DoctorCheck {
 }
 
 function messageOf(check: Check, walk: Walk, complete: boolean): string {
-  const { faults, named, message } = walk;
+  const { faults, named, message, waiting } = walk;
   const more = faults > named.length ? `; and ${count(faults - named.length)} more` : "";
   const differences = faults === 0 ? "no difference" : `${count(faults)} differ: ${named.join("; ")}${more}`;
-  if (check.units !== undefined) return `${coverage(check, walk)}, ${differences}.`;
+  const later = waiting === 0 ? "" : `; ${count(waiting)} ${waiting === 1 ? "waits" : "wait"} for upkeep`;
+  if (check.units !== undefined) return `${coverage(check, walk)}, ${differences}${later}.`;
   if (!complete) return "Not finished in the time for this check.";
   return faults === 0 ? (message ?? "No difference.") : `${named.join("; ")}${more}.`;
 }

@@ -12,7 +12,8 @@ const REJECTED = `
 SELECT count(*)::float8 AS rows FROM (SELECT 1 FROM rejected_events r WHERE r.project_id = $1 LIMIT ${MOST}) r`;
 const REASON = "SELECT r.error FROM rejected_events r WHERE r.project_id = $1 LIMIT 1";
 const REFOLDS = `
-SELECT count(*)::float8 AS rows FROM (SELECT 1 FROM refolds r WHERE r.project_id = $1 LIMIT ${MOST}) r`;
+SELECT count(*)::float8 AS rows FROM (
+  SELECT 1 FROM refolds r WHERE r.project_id = $1 AND r.reason <> 'failed' LIMIT ${MOST}) r`;
 const STALE = `
 SELECT count(*)::float8 AS rows FROM (SELECT 1 FROM rollups r WHERE r.project_id = $1 AND r.stale LIMIT ${MOST}) r`;
 

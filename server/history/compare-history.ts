@@ -195,7 +195,8 @@ function compareCrossings(
     if (before !== undefined) countWarning(comparison, before, -1);
     countWarning(comparison, crossing, 1);
     if (before !== undefined && sameCrossing(before, crossing)) continue;
-    comparison.changes.crossingUpserts.push(crossingRow(crossing, rowPlace(place)));
+    const { agentId, sessionId } = place;
+    comparison.changes.crossingUpserts.push(crossingRow(crossing, { agentId, sessionId }));
   }
   for (const [id, crossing] of left) {
     comparison.changes.crossingDeletes.push(id);
