@@ -9,6 +9,7 @@ import { readPostmasterPid } from "../db/postmaster-pid.ts";
 import { findPostmaster, identifyPostmaster, isAlive } from "../db/process-identity.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { ENDED } from "../testing/ended.ts";
+import { hasPgbouncer, startPgbouncer } from "../testing/pgbouncer.ts";
 import {
   makeHome,
   removeHome,
@@ -143,6 +144,23 @@ describe("a start that cannot succeed", () => {
     expect(await postmaster()).toBeUndefined();
   });
 
+  it
+    .skipIf(!hasPgbouncer)
+    .each([
+      { pool_mode: "transaction" },
+      { pool_mode: "statement" },
+      { pool_mode: "transaction", server_round_robin: "1" },
+      { pool_mode: "session", default_pool_size: "1" },
+    ])("names a pooler that gives connections no session of their own: %j", async (pooling) => {
+    const pooler = await startPgbouncer(await database(), pooling);
+    cleanUps.push(() => pooler.stop());
+    const lines = await failing({ DATABASE_URL: pooler.url });
+    expect(lines).toEqual([
+      `Plimsoll does not use ${pooler.url}: a pooler in front of it does not give each connection a session of its own.`,
+      expect.stringContaining("pool_mode = session"),
+    ]);
+  });
+
   it("says that a database is newer than this Plimsoll", async () => {
     const url = await database();
     const first = await startTestServer({ databaseUrl: url });
@@ -157,6 +175,25 @@ describe("a start that cannot succeed", () => {
     await client.end();
     const lines = await failing({ DATABASE_URL: url });
     expect(lines.join(" ")).toContain("newer Plimsoll (9999_future)");
+  });
+});
+
+describe.skipIf(!hasPgbouncer)("a pooler with a session for each connection", () => {
+  it("is used like the database itself", async () => {
+    const pooler = await startPgbouncer(await database(), { pool_mode: "session", default_pool_size: "40" });
+    cleanUps.push(() => pooler.stop());
+    const servers = [];
+    for (const _ of [1, 2]) {
+      const server = await startTestServer({ databaseUrl: pooler.url });
+      cleanUps.push(() => server.stop());
+      servers.push(server);
+    }
+    const live = await openLive(servers[0]!);
+    cleanUps.push(() => live.close());
+    await live.hears(null);
+    expect((await servers[1]!.send(turn(unique("session"), 1_000))).status).toBe(200);
+    await until(() => live.messages.some((one) => one.type === "changed" && one.sessions !== null));
+    await servers[0]!.expectHealthy();
   });
 });
 

@@ -1,8 +1,13 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
 import { connectionOptions } from "./connections.ts";
 import { explainUnreachable, shownUrl } from "./reach.ts";
+
+/** Milliseconds in which a notification arrives from a database that answers at all. */
+const NOTIFY_MS = 5_000;
 
 /** The server's settings that decide whether an acknowledged event survives a crash. */
 export interface Durability {
@@ -17,7 +22,7 @@ const OLDEST = 15;
 const NEWEST = 18;
 
 /**
- * Connects once and checks that commits survive a crash.
+ * Checks that commits survive a crash, and that each connection has a session of its own.
  * @throws PlimsollError `database_unreachable`, `database_unsafe`
  */
 export async function selfCheck(options: {
@@ -42,6 +47,13 @@ export async function selfCheck(options: {
       "this database can lose acknowledged events; DATABASE_ALLOW_UNSAFE accepts it",
     );
   }
+  if (!(await keepsSession(options.url))) {
+    throw unsafe(
+      options.url,
+      "a pooler in front of it does not give each connection a session of its own",
+      "Use the address of PostgreSQL itself. PgBouncer also works with pool_mode = session and a pool of 30 connections for each server process.",
+    );
+  }
   if (Math.floor(found.version / 10_000) > NEWEST) {
     options.log.warn(
       { version: found.version },
@@ -49,6 +61,43 @@ export async function selfCheck(options: {
     );
   }
   return found;
+}
+
+/**
+ * Whether LISTEN and session locks work. Without a pooler they do, and PostgreSQL gives the id of its process at the login. Behind a
+ * pooler, a notification that arrives proves it.
+ */
+async function keepsSession(url: string): Promise<boolean> {
+  const options = connectionOptions(url, "listen");
+  const [listener, sender] = [new pg.Client(options), new pg.Client(options)];
+  for (const client of [listener, sender]) client.on("error", () => {});
+  try {
+    await listener.connect();
+    const { rows } = await listener.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+    const { processID } = listener as pg.Client & { processID: number | null };
+    return rows[0]!.pid === processID || (await hears(listener, sender));
+  } catch (error) {
+    throw explainUnreachable(error, url);
+  } finally {
+    await Promise.all([listener, sender].map((client) => client.end().catch(() => {})));
+  }
+}
+
+/** Whether one connection hears what another one sends. Never throws. */
+async function hears(listener: pg.Client, sender: pg.Client): Promise<boolean> {
+  const channel = `plimsoll_${randomUUID().replaceAll("-", "_")}`;
+  const heard = once(listener, "notification", { signal: AbortSignal.timeout(NOTIFY_MS) }).then(
+    () => true,
+    () => false,
+  );
+  try {
+    await listener.query(`LISTEN ${channel}`);
+    await sender.connect();
+    await sender.query(`NOTIFY ${channel}`);
+  } catch {
+    return false;
+  }
+  return heard;
 }
 
 /** `fatal` is why Plimsoll cannot work with it. `wrong` lists settings that can lose acknowledged events. */

@@ -1,6 +1,5 @@
-import type pg from "pg";
+import pg from "pg";
 import { connectionOptions } from "../db/connections.ts";
-import { PreparingClient, statementNames } from "../db/prepared-statements.ts";
 import type { Sql } from "../db/sql.ts";
 
 /** Thrown if the time of a check is over, or if PostgreSQL cancelled a statement that took too long. */
@@ -12,15 +11,20 @@ export class OutOfTime extends Error {
 
 /** Milliseconds one statement may take. */
 const STATEMENT_MS = 10_000;
+/** Compiling these statements takes longer than it saves. */
+const BEGIN = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off;
+  SET LOCAL idle_in_transaction_session_timeout = ${STATEMENT_MS}`;
 /** Below this a statement is not worth starting. */
 const LEAST_MS = 50;
 const QUERY_CANCELED = "57014";
 
-/** Reads, on a connection of its own, so the examination takes none from the pages or the writers. */
+/**
+ * Reads, on a connection of its own, so the examination takes none from the pages or the writers. A pooler may give each
+ * transaction another session, so every transaction brings its settings and no statement has a name.
+ */
 export class DoctorConnection {
   readonly #client: pg.Client;
   readonly #clock: () => number;
-  readonly #nameOf = statementNames();
 
   private constructor(client: pg.Client, clock: () => number) {
     this.#client = client;
@@ -32,13 +36,11 @@ export class DoctorConnection {
     const limits = { statement: STATEMENT_MS, answer: 2 * STATEMENT_MS, idleInTransaction: STATEMENT_MS };
     const { onConnect, ...connection } = connectionOptions(url, "maintenance", limits);
     // Pipelined, because a fold reads turns, marks and crossings at once.
-    const client = new PreparingClient({ ...connection, pipeline: true });
+    const client = new pg.Client({ ...connection, pipeline: true });
     // A lost connection fails the statement. Without a listener the event would end the process.
     client.on("error", () => {});
     await client.connect();
     await onConnect(client);
-    // Compiling these statements takes longer than it saves.
-    await client.query("SELECT set_config('jit', 'off', false)");
     return new DoctorConnection(client, clock);
   }
 
@@ -47,7 +49,7 @@ export class DoctorConnection {
    * @throws OutOfTime
    */
   async atOneMoment<T>(deadline: number, run: (sql: Pick<Sql, "query">) => Promise<T>): Promise<T> {
-    await this.#client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    await this.#client.query(BEGIN);
     try {
       return await run(this.#limited(deadline));
     } catch (error) {
@@ -73,7 +75,7 @@ export class DoctorConnection {
           const ms = String(Math.ceil(left));
           await this.#client.query("SELECT set_config('statement_timeout', $1, true)", [ms]);
         }
-        const { rows } = await this.#client.query({ name: this.#nameOf(text), text, values });
+        const { rows } = await this.#client.query({ text, values });
         return rows as Row[];
       },
     };
