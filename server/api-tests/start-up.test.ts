@@ -146,7 +146,7 @@ describe("a start that cannot succeed", () => {
 
   it
     .skipIf(!hasPgbouncer)
-    .each([
+    .each<Record<string, string>>([
       { pool_mode: "transaction" },
       { pool_mode: "statement" },
       { pool_mode: "transaction", server_round_robin: "1" },
