@@ -129,15 +129,16 @@ async function findDamage(layout: HomeLayout, past: Past | undefined): Promise<P
       "It holds the password of the database. Restore it from a backup, or set a new password as docs/recovery.md describes.",
     );
   }
-  const id = past?.id === undefined ? undefined : await systemIdentifier(layout);
-  if (id !== past?.id) {
-    return damaged(
-      data,
-      `is another database (system identifier ${id}) than ${layout.home} had (${past?.id})`,
-      `Put the right one back; if it is on another disk, mount that disk. If you mean to use this one, delete ${past?.file}.`,
-    );
-  }
-  return undefined;
+  if (past?.id === undefined) return undefined;
+  const id = await systemIdentifier(layout);
+  // What a power cut may leave of a file.
+  if (id === "0") return damaged(control, "holds zeros", RESTORE_ALL);
+  if (id === past.id) return undefined;
+  return damaged(
+    data,
+    `is another database (system identifier ${id}) than ${layout.home} had (${past.id})`,
+    `Put the right one back; if it is on another disk, mount that disk. If you mean to use this one, delete ${past.file}.`,
+  );
 }
 
 /** Names a cluster for good, also after it is copied: the first eight bytes of `pg_control`. */

@@ -110,6 +110,7 @@ describe("a home with a damaged or missing file", () => {
     ["no pg_control", inData("global/pg_control"), remove],
     ["an empty pg_control", inData("global/pg_control"), empty],
     ["half a pg_control", inData("global/pg_control"), (path) => truncate(path, 4096)],
+    ["a pg_control of zeros", inData("global/pg_control"), (path) => writeFile(path, Buffer.alloc(8_192))],
     ["no folder of the databases", inData("base"), remove],
     ["no postgresql.conf", inData("postgresql.conf"), remove],
     ["no pg_hba.conf", inData("pg_hba.conf"), remove],
