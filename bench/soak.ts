@@ -9,7 +9,7 @@ import type { BenchServer } from "./server.ts";
 import { withServer } from "./with-server.ts";
 
 const USAGE = `npm run soak [-- --minutes 60] [--events 1000] [--streams 20] [--out FILE]
-  --minutes   length; the slope is that of the second half
+  --minutes   length; the slope is that of the low points of the second half
   --events    events a second
   --streams   open live streams
   --out       write all samples to a file, one JSON object a line`;
@@ -18,6 +18,8 @@ const SAMPLE_MS = 10_000;
 const CONNECTIONS = 4;
 /** Events a request. */
 const BATCH = 25;
+/** Low points between which the slope is taken. */
+const LOWS = 6;
 /** Turns after which a session ends and another begins. */
 const SESSION_TURNS = 200;
 
@@ -26,6 +28,8 @@ interface Sample {
   /** MB. */
   rss: number;
   heap: number;
+  /** What V8 has reserved for the heap. */
+  reserved: number;
   external: number;
 }
 
@@ -65,7 +69,7 @@ async function main(): Promise<void> {
     const late = samples.slice(samples.length >> 1);
     const last = samples.at(-1)!;
     console.log(
-      `${rounded(events / seconds)} events/s for ${rounded(seconds / 60, 1)} min. At the end ${last.rss} MB, heap ${last.heap} MB. Slope of the second half: ${slope(late, "rss")} MB/min, heap ${slope(late, "heap")} MB/min.`,
+      `${rounded(events / seconds)} events/s for ${rounded(seconds / 60, 1)} min. At the end ${last.rss} MB, heap ${last.heap} MB. Slope of the low points of the second half: ${slope(late, "rss")} MB/min, heap ${slope(late, "heap")} MB/min.`,
     );
     await server.examine();
   });
@@ -98,22 +102,32 @@ async function sampleUntil(end: Promise<unknown>, server: BenchServer): Promise<
       minute: rounded((performance.now() - started) / 60_000, 2),
       rss: rounded(residentBytes(server.pid) / 1e6, 1),
       heap: megabytes("nodejs_heap_size_used_bytes"),
+      reserved: megabytes("nodejs_heap_size_total_bytes"),
       external: megabytes("nodejs_external_memory_bytes"),
     };
     samples.push(sample);
     console.error(
-      `${sample.minute} min: ${sample.rss} MB, heap ${sample.heap} MB, external ${sample.external} MB`,
+      `${sample.minute} min: ${sample.rss} MB, heap ${sample.heap} of ${sample.reserved} MB, external ${sample.external} MB`,
     );
   }
   return samples;
 }
 
-/** Change a minute by least squares. */
+/**
+ * Change of the least memory a minute, by least squares over the low points. V8 lets garbage grow to half of what is in use before
+ * it collects all of it, so single samples say little.
+ */
 function slope(samples: readonly Sample[], field: "rss" | "heap"): number {
+  const size = Math.max(1, Math.floor(samples.length / LOWS));
+  const lows = Array.from({ length: Math.floor(samples.length / size) }, (_, n) =>
+    samples
+      .slice(n * size, (n + 1) * size)
+      .reduce((low, sample) => (sample[field] < low[field] ? sample : low)),
+  );
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const [x, y] = [mean(samples.map(({ minute }) => minute)), mean(samples.map((sample) => sample[field]))];
-  const both = samples.reduce((sum, sample) => sum + (sample.minute - x) * (sample[field] - y), 0);
-  return rounded(both / samples.reduce((sum, { minute }) => sum + (minute - x) ** 2, 0), 2);
+  const [x, y] = [mean(lows.map(({ minute }) => minute)), mean(lows.map((low) => low[field]))];
+  const both = lows.reduce((sum, low) => sum + (low.minute - x) * (low[field] - y), 0);
+  return rounded(both / lows.reduce((sum, { minute }) => sum + (minute - x) ** 2, 0), 2);
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const)
