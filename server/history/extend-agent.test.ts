@@ -1,4 +1,4 @@
-import { constantTimeline, DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
+import { constantTimeline, DEFAULT_THRESHOLDS, finish } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
 import { reportedRow } from "../store/boundaries.ts";
 import { parsedEvent } from "../testing/events.ts";
@@ -44,7 +44,7 @@ function extend(
   options = OPTIONS,
 ) {
   const agent = arrived(...events);
-  return extendKnownAgent(agent, known, newsOf(agent, stored), options);
+  return finish(extendKnownAgent(agent, known, newsOf(agent, stored), options));
 }
 
 /** The block of all turns. */

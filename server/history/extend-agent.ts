@@ -1,4 +1,4 @@
-import type { FoldResult, Segments, Summary, WindowSummary } from "@plimsoll/protocol";
+import type { FoldResult, Segments, Steps, Summary, WindowSummary } from "@plimsoll/protocol";
 import {
   EMPTY_STATE,
   EMPTY_SUMMARY,
@@ -8,7 +8,9 @@ import {
   joinWindows,
   larger,
   latestEventAt,
+  STEP_EVENTS,
 } from "@plimsoll/protocol";
+import type { Tally } from "../store/agents.ts";
 import { inferredRow, reportedRow } from "../store/boundaries.ts";
 import { crossingRow } from "../store/crossings.ts";
 import { packState, packSummary, type StoredState } from "../store/packed-state.ts";
@@ -38,12 +40,12 @@ const START: StoredState = { state: EMPTY_STATE, window: undefined, open: EMPTY_
  * Continues an agent's history with its news. Returns the reason if the news do not come after everything known: then
  * the history must be folded again.
  */
-export function extendKnownAgent(
+export function* extendKnownAgent(
   agent: AgentIdentity & { harness: string },
   known: KnownAgent | undefined,
   news: AgentNews,
   options: AgentOptions,
-): AgentChanges | RefoldReason {
+): Steps<AgentChanges | RefoldReason> {
   if (known !== undefined && known.stored === undefined) return "state_dropped";
   if (news.changedTurns.some(({ moves }) => moves)) return "turn_changed";
   if (news.replacedMarks.length > 0) return "mark_replaced";
@@ -53,16 +55,17 @@ export function extendKnownAgent(
     marks: news.newMarks.map(({ facts }) => facts),
   };
   if (reachesCut(from, [...events.turns, ...events.marks])) return "out_of_order";
-  const segments = foldSegments(from.state, events, options.fold, {
+  const segments = yield* foldSegments(from.state, events, options.fold, {
     size: options.segmentTurns,
     openTurns: from.open.turns,
+    openMarks: from.open.marks,
   });
   if (segments === undefined) return "out_of_order";
 
   const runs = [...segments.closed.map(({ result }) => result), segments.open];
   const { totals, window, over } = joinTotals(totalsOf(known?.row), from.window, runs);
   const stored = { state: segments.open.state, window, open: openSummary(from, segments) };
-  const rows = rowsOf(agent, runs, news, known, options);
+  const rows = yield* rowsOf(agent, runs, news, known, options);
   const after = knownAgent(
     agent,
     known,
@@ -106,7 +109,7 @@ function joinsOf({ open }: StoredState, { closed }: Segments, agent: number): Bl
 
 /** The time of the first turn. Epoch ms. */
 export function firstAtOf({ windows }: Summary): number {
-  return Math.min(...windows.map(({ firstAt }) => firstAt));
+  return windows.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY);
 }
 
 function openSummary(from: StoredState, { closed, open }: Segments): Summary {
@@ -138,29 +141,44 @@ export function joinTotals(
   return { totals, window, over };
 }
 
-function rowsOf(
+type RowChanges = Pick<
+  AgentChanges,
+  | "blockDeletes"
+  | "blockInserts"
+  | "boundaryInserts"
+  | "settled"
+  | "crossingUpserts"
+  | "crossingOrigins"
+  | "crossingDeletes"
+  | "added"
+  | "replaced"
+  | "boundaryCounts"
+>;
+
+/** Yields every `STEP_EVENTS`. */
+function* rowsOf(
   agent: AgentIdentity,
   runs: readonly FoldResult[],
   news: AgentNews,
   known: KnownAgent | undefined,
   { modelId, nextNumber }: AgentOptions,
-) {
+): Steps<{ number: number; tally: Tally; changes: RowChanges }> {
   const number = known?.row.number ?? nextNumber();
   const place = { agentId: agent.id, sessionId: agent.sessionId, receivedAt: agent.receivedAt };
   const received = new Map<string, number>();
   for (const { facts, receivedAt } of news.newTurns) received.set(facts.key, receivedAt);
   const marks = new Map(news.newMarks.map((mark) => [mark.facts.id, mark]));
-  const changes = {
-    blockDeletes: [] as AgentChanges["blockDeletes"],
-    blockInserts: [] as AgentChanges["blockInserts"],
-    boundaryInserts: [] as AgentChanges["boundaryInserts"],
-    settled: [] as AgentChanges["settled"],
-    crossingUpserts: [] as AgentChanges["crossingUpserts"],
-    crossingOrigins: new Map() as AgentChanges["crossingOrigins"],
-    crossingDeletes: [] as AgentChanges["crossingDeletes"],
-    added: [] as AgentChanges["added"],
-    replaced: [] as AgentChanges["replaced"],
-    boundaryCounts: [] as AgentChanges["boundaryCounts"],
+  const changes: RowChanges = {
+    blockDeletes: [],
+    blockInserts: [],
+    boundaryInserts: [],
+    settled: [],
+    crossingUpserts: [],
+    crossingOrigins: new Map(),
+    crossingDeletes: [],
+    added: [],
+    replaced: [],
+    boundaryCounts: [],
   };
   let tally = tallyOf(known?.row);
 
@@ -177,14 +195,18 @@ function rowsOf(
   }
   const pending = new Map(known?.stored?.state.pending.map((reading) => [reading.id, reading]));
   for (const run of runs) {
-    const rows = run.turns.map((reading) => {
+    let done = 0;
+    const rows: TurnRow[] = [];
+    for (const reading of run.turns) {
       const { key, model } = reading.turn;
       const receivedAt = received.get(key) ?? agent.receivedAt;
-      return turnRow(reading, { agent: number, modelId: modelId(model), receivedAt });
-    });
-    changes.blockInserts.push(...blocksOf(rows));
-    changes.added.push(...run.turns);
+      rows.push(turnRow(reading, { agent: number, modelId: modelId(model), receivedAt }));
+      changes.added.push(reading);
+      if (++done % STEP_EVENTS === 0) yield;
+    }
+    for (const block of blocksOf(rows)) changes.blockInserts.push(block);
     for (const reading of run.marks.values()) {
+      if (++done % STEP_EVENTS === 0) yield;
       const mark = marks.get(reading.id);
       if (mark !== undefined) {
         changes.boundaryInserts.push(reportedRow(mark, reading, { ...place, receivedAt: mark.receivedAt }));
@@ -197,6 +219,7 @@ function rowsOf(
       changes.boundaryCounts.push({ reading, count: 1 });
       tally = countBoundary(tally, reading, 1);
     }
+    yield;
     for (const inferred of run.inferred.values()) {
       changes.boundaryInserts.push(inferredRow(inferred, place));
       changes.boundaryCounts.push({ reading: inferred, count: 1 });

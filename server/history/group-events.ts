@@ -1,5 +1,12 @@
-import type { HarnessEvent, MarkEvent, PlimsollEvent, PolicyAckEvent, TurnFacts } from "@plimsoll/protocol";
-import { markFacts, mergeTurns, turnFacts } from "@plimsoll/protocol";
+import type {
+  HarnessEvent,
+  MarkEvent,
+  PlimsollEvent,
+  PolicyAckEvent,
+  Steps,
+  TurnFacts,
+} from "@plimsoll/protocol";
+import { finish, markFacts, mergeTurns, STEP_EVENTS, turnFacts } from "@plimsoll/protocol";
 import { detailOf, type ReportedMark } from "../store/boundaries.ts";
 import {
   type AgentAddress,
@@ -75,12 +82,19 @@ export interface Arrivals {
 }
 
 export function groupEvents(projectId: number, received: readonly Received[]): Arrivals {
+  return finish(groupInSteps(projectId, received));
+}
+
+/** As `groupEvents`, in steps of `STEP_EVENTS`. */
+export function* groupInSteps(projectId: number, received: readonly Received[]): Steps<Arrivals> {
   const arrivals: Arrivals = { agents: new Map(), sessions: new Map(), harnesses: new Map() };
   const owners: Owners = new Map();
+  let done = 0;
   for (const { events, request, receivedAt } of received) {
     for (const event of events) {
       const owner = ownerOf(arrivals, owners, projectId, event);
       addEvent(owner, event, request, receivedAt);
+      if (++done % STEP_EVENTS === 0) yield;
     }
   }
   return arrivals;
@@ -248,8 +262,9 @@ function addMark({ marks }: ArrivedAgent, event: MarkEvent, request: number, rec
     marks.set(event.id, mark);
     return;
   }
-  const arrivals = [...known.arrivals, request];
-  marks.set(event.id, { ...(preferredMark(known, mark) === mark ? mark : known), arrivals });
+  const { arrivals } = known;
+  arrivals.push(request);
+  if (preferredMark(known, mark) === mark) marks.set(event.id, { ...mark, arrivals });
 }
 
 /** Of two different marks with one id: the earlier, then the smaller text. The order of arrival does not matter. */

@@ -27,8 +27,11 @@ export interface StretchEvents {
 export class NewsByTime {
   readonly #turns = new Map<string, StretchTurn>();
   readonly #marks = new Map<string, StretchMark>();
-  /** Times at which the history changes: where an event is now, and where it was. */
-  #times: number[];
+  /** Times at which the history changes: where an event is now, and where it was. The latest first. */
+  readonly #times: number[];
+  readonly #isWitnessed: boolean;
+  readonly #turnsByTime: readonly StretchTurn[];
+  readonly #marksByTime: readonly StretchMark[];
 
   constructor({ newTurns, changedTurns, newMarks, replacedMarks }: AgentNews) {
     for (const { facts, receivedAt } of newTurns) {
@@ -45,24 +48,26 @@ export class NewsByTime {
         mark.facts.at,
         stored?.at ?? mark.facts.at,
       ]),
-    ];
+    ].sort((a, b) => b - a);
+    this.#turnsByTime = [...this.#turns.values()].sort((a, b) => a.facts.at - b.facts.at);
+    this.#marksByTime = [...this.#marks.values()].sort((a, b) => a.mark.facts.at - b.mark.facts.at);
+    this.#isWitnessed = [...this.#turns.values()].some(({ facts }) => facts.provenance !== 0);
   }
 
   /** The earliest change that is not folded yet; undefined if there is none. Epoch ms. */
   get nextAt(): number | undefined {
-    return this.#times.length === 0 ? undefined : Math.min(...this.#times);
+    return this.#times.at(-1);
   }
 
   /** Events from here on are folded again with the news: those after them, and those that a turn may repeat. Epoch ms. */
   get reachesAt(): number {
     const at = this.nextAt ?? Number.POSITIVE_INFINITY;
-    const isWitnessed = [...this.#turns.values()].some(({ facts }) => facts.provenance !== 0);
-    return isWitnessed ? at - SAME_CALL_MS : at;
+    return this.#isWitnessed ? at - SAME_CALL_MS : at;
   }
 
   /** Marks every change at or before a time as folded. */
   folded(through: number): void {
-    this.#times = this.#times.filter((at) => at > through);
+    while (this.#times.length > 0 && this.#times.at(-1)! <= through) this.#times.pop();
   }
 
   /** The events of a stretch, with the news in their places. */
@@ -70,25 +75,42 @@ export class NewsByTime {
     const turns: StretchEvents["turns"] = new Map();
     const marks: StretchEvents["marks"] = new Map();
     for (const turn of stored.turns) {
-      turns.set(turn.row.key, { facts: turn.reading.report, stored: turn, receivedAt: receivedAtOf(turn) });
+      const { key } = turn.row;
+      if (this.#turns.has(key)) continue;
+      turns.set(key, { facts: turn.reading.report, stored: turn, receivedAt: receivedAtOf(turn) });
     }
     for (const row of stored.marks) {
-      if (row.origin !== BOUNDARY_ORIGIN.reported) continue;
+      if (row.origin !== BOUNDARY_ORIGIN.reported || this.#marks.has(row.id)) continue;
       const mark = { ...markOfRow(row), receivedAt: row.receivedAt, arrivals: [] };
       marks.set(row.id, { mark, stored: row });
     }
-    for (const [key, turn] of this.#turns) {
-      turns.delete(key);
-      if (turn.facts.at > from && turn.facts.at <= to) turns.set(key, turn);
-    }
-    for (const [id, mark] of this.#marks) {
-      marks.delete(id);
-      if (mark.mark.facts.at > from && mark.mark.facts.at <= to) marks.set(id, mark);
-    }
+    for (const turn of between(this.#turnsByTime, from, to, ({ facts }) => facts.at))
+      turns.set(turn.facts.key, turn);
+    for (const one of between(this.#marksByTime, from, to, ({ mark }) => mark.facts.at))
+      marks.set(one.mark.facts.id, one);
     return { turns, marks };
   }
 }
 
 function receivedAtOf({ row }: StoredTurn): number {
   return row.at + row.delay * 1_000;
+}
+
+/** The part of a list in order of time that is after `from` and not after `to`. */
+function between<One>(
+  list: readonly One[],
+  from: number,
+  to: number,
+  timeOf: (one: One) => number,
+): readonly One[] {
+  const endOf = (at: number) => {
+    let [low, high] = [0, list.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (timeOf(list[middle]!) > at) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+  return list.slice(endOf(from), endOf(to));
 }

@@ -1,5 +1,5 @@
 import type { AgentState, FoldResult, Segment, Segments, Summary } from "@plimsoll/protocol";
-import { EMPTY_STATE, EMPTY_SUMMARY, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
+import { EMPTY_STATE, EMPTY_SUMMARY, finish, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
 import { EMPTY_TALLY, type Tally } from "../store/agents.ts";
 import { readingOfRow } from "../store/boundaries.ts";
 import { packState, packSummary, unpackState, unpackSummary } from "../store/packed-state.ts";
@@ -167,7 +167,8 @@ class Refold {
       // Late events make a segment longer; it is cut again when it has doubled.
       const size = atEnd ? options.segmentTurns : 2 * options.segmentTurns;
       const keep = atEnd ? this.#input.keep : 0;
-      const folded = foldSegments(state, factsOf(events), options.fold, { size, openTurns: 0, keep });
+      const sizes = { size, openTurns: 0, openMarks: 0, keep };
+      const folded = finish(foldSegments(state, factsOf(events), options.fold, sizes));
       if (folded === undefined) return "not_after";
       if (!atEnd && !mayCut(folded.open.state)) continue;
       // A cut made by the size may fall on the old one: then nothing is between them.

@@ -1,8 +1,10 @@
 import {
   EMPTY_SUMMARY,
+  finish,
   foldSegments,
   joinSummaries,
   latestEventAt,
+  MARKS_FOR_TURN,
   mayCut,
   type Segments,
   type Summary,
@@ -73,9 +75,11 @@ function mostOpenTurns(tail: Pick<Tail, "reach">, segmentTurns: number): number 
   return keptTurns(tail) + 4 * segmentTurns;
 }
 
-/** Whether a history has so many turns since its last cut that it must be cut, though the tail offers no place. */
+/** Whether a history has so many events since its last cut that it must be cut, though the tail offers no place. */
 export function isOverdue(tail: Tail, { stored }: KnownAgent, segmentTurns: number): boolean {
-  return (stored?.open.turns ?? 0) > mostOpenTurns(tail, segmentTurns);
+  const most = mostOpenTurns(tail, segmentTurns);
+  const { turns, marks } = stored?.open ?? EMPTY_SUMMARY;
+  return turns > most || marks > MARKS_FOR_TURN * most;
 }
 
 function tailTurns({ runs }: Tail): number {
@@ -240,11 +244,13 @@ export function extendFromTail(
     // Long enough for cuts in the new events.
     if (from.open.turns + turns.length > mostOpenTurns({ reach }, options.segmentTurns)) return undefined;
     const marks = [...events.marks.values()].map(({ mark }) => mark.facts);
+    if (marks.length > MARKS_FOR_TURN * mostOpenTurns({ reach }, options.segmentTurns)) return undefined;
     // The next late event is folded from the start of a run that leaves as many turns as it may need.
     const keep = Math.ceil(MARGIN * reach) - following;
     const size =
       keep < LEAST_RUN_TURNS ? Number.POSITIVE_INFINITY : Math.max(turns.length - keep, LEAST_RUN_TURNS);
-    const folded = foldSegments(from.state, { turns, marks }, options.fold, { size, openTurns: 0, keep });
+    const sizes = { size, openTurns: 0, openMarks: 0, keep };
+    const folded = finish(foldSegments(from.state, { turns, marks }, options.fold, sizes));
     if (folded === undefined) continue;
     const results = [...folded.closed.map(({ result }) => result), folded.open];
     const { id: agentId, sessionId, receivedAt } = agent;

@@ -1,4 +1,11 @@
-import { EMPTY_STATE, latestEventAt, SAME_CALL_MS } from "@plimsoll/protocol";
+import {
+  EMPTY_STATE,
+  finish,
+  latestEventAt,
+  MARKS_FOR_TURN,
+  SAME_CALL_MS,
+  type Steps,
+} from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import { preferredAddress } from "../history/agent-address.ts";
 import {
@@ -24,6 +31,9 @@ import {
 } from "../history/tail.ts";
 import type { ProjectMemory } from "./memory.ts";
 
+/** Segments of news up to which an agent's tail goes on. */
+const MOST_NEWS = 8;
+
 /** An agent of a session, not a harness itself. */
 export type AgentOfSession = ArrivedAgent & { sessionId: string };
 
@@ -35,21 +45,23 @@ export function atItsAddress(agent: AgentOfSession, known: KnownAgent | undefine
 }
 
 /** Continues an agent's history, or folds it again from memory. Returns undefined if the history has to be read. */
-export function changesFromMemory(
+export function* changesFromMemory(
   memory: ProjectMemory,
   agent: AgentOfSession,
   known: KnownAgent | undefined,
   news: AgentNews,
   options: AgentOptions,
-): AgentChanges | undefined {
+): Steps<AgentChanges | undefined> {
   const { id } = agent;
   const tail = memory.tails.get(id);
-  if (tail === undefined) {
-    const extended = extendKnownAgent(agent, known, news, options);
-    return typeof extended === "string" ? undefined : extended;
+  if (tail === undefined || isMuch(news, options)) {
+    const extended = yield* extendKnownAgent(agent, known, news, options);
+    if (typeof extended === "string") return undefined;
+    if (tail !== undefined) memory.tails.set(id, { runs: [], reach: tail.reach });
+    return extended;
   }
   // The history is cut at the start of a run, so that the tail goes on.
-  const extended = extendKnownAgent(agent, known, news, withoutCuts(options));
+  const extended = finish(extendKnownAgent(agent, known, news, withoutCuts(options)));
   const continued =
     typeof extended === "string"
       ? foldLate(agent, known!, tail, news, options)
@@ -57,7 +69,12 @@ export function changesFromMemory(
   const kept = continued && keepTail(memory, continued, options);
   if (kept !== undefined || typeof extended === "string") return kept;
   memory.tails.set(id, { runs: [], reach: tail.reach });
-  return extendKnownAgent(agent, known, news, options) as AgentChanges;
+  return (yield* extendKnownAgent(agent, known, news, options)) as AgentChanges;
+}
+
+/** Whether there is more news than a tail is for. */
+function isMuch({ newTurns, newMarks }: AgentNews, { segmentTurns }: AgentOptions): boolean {
+  return newTurns.length + newMarks.length / MARKS_FOR_TURN > MOST_NEWS * segmentTurns;
 }
 
 /** Folds an agent's history again from the database. */
@@ -110,7 +127,7 @@ function continueWith(
   let { changes, tail } = folded;
   for (const part of parts) {
     const { after } = changes;
-    const further = extendKnownAgent(agent, after, part, withoutCuts(options));
+    const further = finish(extendKnownAgent(agent, after, part, withoutCuts(options)));
     if (typeof further === "string") return undefined;
     tail = appendToTail(tail, after, part, further);
     changes = joinChanges(changes, further);

@@ -1,3 +1,4 @@
+import { STEP_EVENTS, type Steps } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import type { AgentChanges, AgentOptions, KnownAgent } from "../history/agent-changes.ts";
 import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../history/agent-news.ts";
@@ -5,6 +6,7 @@ import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-ev
 import { Ledger, type RequestOutcome } from "../history/outcomes.ts";
 import { type BoundaryRow, reportedRow } from "../store/boundaries.ts";
 import type { RollupNameRow } from "../store/rollup-names.ts";
+import { inSlices, slicer } from "./in-slices.ts";
 import { type Lookup, lookUp, recall } from "./look-up.ts";
 import type { ProjectMemory } from "./memory.ts";
 import type { AgentMove } from "./move-agents.ts";
@@ -61,9 +63,6 @@ export type ProjectSettings = Pick<AgentOptions, "segmentTurns"> & {
   namesPerDay: number;
 };
 
-/** Milliseconds of planning after which other work gets a turn. */
-const SLICE_MS = 4;
-
 /**
  * Plans a chunk. Every change follows from the events, the memory and what `sql` reads.
  * @param pause called every few milliseconds with the share that is planned; resolves when planning may go on
@@ -91,27 +90,27 @@ export async function planChunk(
   plan.models = nameModels(memory, owners, settings.namesPerDay);
   const bySession = new Map<string, AgentChange[]>();
   let planned = 0;
-  const add = (owner: ArrivedAgent, news: AgentNews, changes: AgentChanges | undefined) => {
+  const add = async (owner: ArrivedAgent, news: AgentNews, changes: AgentChanges | undefined) => {
     planned += 1;
     addNews(plan, owner, news);
-    if (changes !== undefined) addChanges(plan, bySession, changes);
+    if (changes === undefined) return;
+    addChanges(plan, bySession, changes);
+    await inSlices(addToRollups(plan.rollups, changes), slice);
   };
-  let sliceEnds = performance.now() + SLICE_MS;
-  const slice = async () => {
-    if (performance.now() < sliceEnds) return;
-    await pause(planned / owners.length);
-    sliceEnds = performance.now() + SLICE_MS;
-  };
+  const slice = slicer(() => pause(planned / owners.length));
   // A read waits until the chunk before is written. Until then, the agents are planned of which nothing has to be read.
   const unknown: ArrivedAgent[] = [];
   const unread: { agent: AgentOfSession; known: KnownAgent; news: AgentNews }[] = [];
   const planFromMemory = async (owner: ArrivedAgent, known: KnownAgent | undefined, news: AgentNews) => {
     // An agent is made by its first event; one heard from without learning anything only moves its times.
-    if (!isOfSession(owner) || (known === undefined && !hasEvents(news))) add(owner, news, undefined);
+    if (!isOfSession(owner) || (known === undefined && !hasEvents(news))) await add(owner, news, undefined);
     else {
       const agent = atItsAddress(owner, known);
-      const changes = changesFromMemory(memory, agent, known, news, optionsOf(owner.harness));
-      if (changes !== undefined) add(owner, news, changes);
+      const changes = await inSlices(
+        changesFromMemory(memory, agent, known, news, optionsOf(owner.harness)),
+        slice,
+      );
+      if (changes !== undefined) await add(owner, news, changes);
       else if (known !== undefined) unread.push({ agent, known, news });
       else throw new Error(`the new agent ${owner.id} cannot be out of order`);
     }
@@ -131,7 +130,7 @@ export async function planChunk(
     await planFromMemory(owner, agents.get(owner.id), news);
   }
   for (const { agent, known, news } of unread) {
-    add(agent, news, await foldAgain(sql, memory, agent, known, news, optionsOf(agent.harness)));
+    await add(agent, news, await foldAgain(sql, memory, agent, known, news, optionsOf(agent.harness)));
     await slice();
   }
   // A sub-agent may be heard from under its own session, which has no row.
@@ -237,7 +236,6 @@ function addNews(plan: ChunkPlan, owner: ArrivedAgent, news: AgentNews): void {
 
 function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, changes: AgentChanges): void {
   plan.agents.push(changes);
-  addToRollups(plan.rollups, changes);
   countRepeats(plan.ledger, changes);
   const { after } = changes;
   const { id: agentId, sessionId: to } = after.row;
@@ -270,11 +268,21 @@ function harnessRow(
   return reportedRow(mark, reading, { agentId: owner.id, sessionId: undefined, receivedAt: mark.receivedAt });
 }
 
-export function addToRollups(
+export function* addToRollups(
   rollups: RollupChanges,
   { harness, added, replaced, boundaryCounts }: AgentChanges,
-): void {
-  for (const reading of added) rollups.addTurn(harness, reading);
-  for (const { before, after } of replaced) rollups.replaceTurn(harness, before, after);
-  for (const { reading, count } of boundaryCounts) rollups.addBoundary(harness, reading, count);
+): Steps<void> {
+  let done = 0;
+  for (const reading of added) {
+    rollups.addTurn(harness, reading);
+    if (++done % STEP_EVENTS === 0) yield;
+  }
+  for (const { before, after } of replaced) {
+    rollups.replaceTurn(harness, before, after);
+    if (++done % STEP_EVENTS === 0) yield;
+  }
+  for (const { reading, count } of boundaryCounts) {
+    rollups.addBoundary(harness, reading, count);
+    if (++done % STEP_EVENTS === 0) yield;
+  }
 }

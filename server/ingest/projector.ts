@@ -1,6 +1,6 @@
 import { LeaseLost, LeaseSeeker } from "../db/lease.ts";
 import { isTimeout } from "../db/unavailable.ts";
-import { groupEvents } from "../history/group-events.ts";
+import { groupInSteps } from "../history/group-events.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import { leaveSignal } from "../store/alert-signals.ts";
 import { runCommand } from "./commands.ts";
@@ -14,6 +14,7 @@ import {
   refusedOf,
 } from "./entry-queue.ts";
 import { HeldProject, type HeldProjectOptions, hasExternalCause } from "./held-project.ts";
+import { inSlices } from "./in-slices.ts";
 import type { Command } from "./journal-entry.ts";
 import {
   isUrgent,
@@ -317,7 +318,7 @@ export class Projector {
   async #plan(project: HeldProject, chunk: Chunk, settle: () => Promise<void>): Promise<PlannedChunk> {
     const { projectId, settings, lease } = project;
     const started = performance.now();
-    const arrivals = groupEvents(projectId, receivedOf(chunk));
+    const arrivals = await inSlices(groupInSteps(projectId, receivedOf(chunk)));
     if (newestAcknowledged(arrivals) > project.memory.policy.generation) {
       // The version is stored, because a harness has read it. This process has not read it yet.
       await settle();

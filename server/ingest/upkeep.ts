@@ -7,6 +7,7 @@ import { tailAfterRefold } from "../history/tail.ts";
 import { leaveSignal } from "../store/alert-signals.ts";
 import { applyRetention } from "./apply-retention.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
+import { inSlices } from "./in-slices.ts";
 import type { ProjectMemory } from "./memory.ts";
 import { addToRollups, agentOptions, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
 import { planSession } from "./plan-session.ts";
@@ -113,7 +114,7 @@ async function planRefold(
   const before = memory.tails.get(agentId);
   if (before !== undefined) memory.tails.set(agentId, tailAfterRefold(before, tail));
   const rollups = new RollupChanges();
-  addToRollups(rollups, changes);
+  await inSlices(addToRollups(rollups, changes));
   const session = memory.sessions.get(sessionId);
   const change = { before: changes.before, after: changes.after.row, refolded: true };
   return {

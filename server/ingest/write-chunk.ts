@@ -67,13 +67,10 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
     keyed(plan, ({ boundaryDeletes }) => boundaryDeletes),
     (rows) => boundaries.delete(projectId, rows),
   );
-  some(
-    all(({ boundaryInserts }) => boundaryInserts),
-    (rows) => boundaries.insert(projectId, rows),
-  );
-  some([...plan.harnessMarks, ...all(({ boundaryUpserts }) => boundaryUpserts)], (rows) =>
-    boundaries.upsert(projectId, rows),
-  );
+  const inserts = all(({ boundaryInserts }) => boundaryInserts);
+  for (const rows of inParts(inserts)) send(boundaries.insert(projectId, rows));
+  const upserts = [...plan.harnessMarks, ...all(({ boundaryUpserts }) => boundaryUpserts)];
+  for (const rows of inParts(upserts)) send(boundaries.upsert(projectId, rows));
   some(settledRows(plan), (rows) => boundaries.update(projectId, rows, SETTLED_FIELDS));
   some(
     keyed(plan, ({ crossingDeletes }) => crossingDeletes),
@@ -115,6 +112,13 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
     send({ text: DESCRIBE_HARNESSES, values: [projectId, plan.describedHarnesses] });
   }
   return statements;
+}
+
+/** Marks in one statement: with their details they may take kilobytes each. */
+const MARKS_AT_ONCE = 4_096;
+
+function* inParts<Row>(rows: readonly Row[]): Generator<readonly Row[]> {
+  for (let from = 0; from < rows.length; from += MARKS_AT_ONCE) yield rows.slice(from, from + MARKS_AT_ONCE);
 }
 
 /**

@@ -47,6 +47,8 @@ type PackedState = [
   generation?: number,
   /** Left out while there are none. */
   traces?: readonly PackedTrace[],
+  /** Left out while nothing waits. */
+  waited?: number,
 ];
 
 type PackedTrace = [at: number, tokens: Maybe<number>, witnesses: number];
@@ -106,22 +108,27 @@ type PackedSummary = [
 export const levelOfState = (alias: string) => `(${alias}.state::json ->> 6)::int4`;
 export const turnsOfSummary = (alias: string) => `(${alias}.summary::json ->> 0)::int4`;
 
+/** Marks since the last cut are left out while there are none. */
+type PackedStored = [PackedState, Maybe<PackedWindow>, PackedSummary, marks?: number];
+
 export function packStored({ state, window, open }: StoredState): string {
-  return `[${packState(state)},${JSON.stringify(window ? packWindow(window) : null)},${packSummary(open)}]`;
+  const parts = [packState(state), JSON.stringify(window ? packWindow(window) : null), packSummary(open)];
+  if (open.marks > 0) parts.push(String(open.marks));
+  return `[${parts.join(",")}]`;
 }
 
 export function unpackStored(text: string): StoredState {
-  const [state, window, open] = JSON.parse(text) as [PackedState, Maybe<PackedWindow>, PackedSummary];
+  const [state, window, open, marks = 0] = JSON.parse(text) as PackedStored;
   return {
     state: stateOf(state),
     window: window === null ? undefined : windowOf(window),
-    open: summaryOf(open),
+    open: { ...summaryOf(open), marks },
   };
 }
 
 /** Two states are the same exactly if their texts are. */
 export function packState(state: AgentState): string {
-  const { tail, lastMark, numbering, reportedLines, generation, traces } = state;
+  const { tail, lastMark, numbering, reportedLines, generation, traces, waited } = state;
   const { anchor, sequence } = numbering;
   const packed: Nullish<Always<PackedState>> = [
     tail && [tail.window, tail.seq, tail.at, tail.key],
@@ -154,11 +161,13 @@ export function packState(state: AgentState): string {
     ]),
     state.unmatched,
   ];
-  if (reportedLines.length === 0 && generation === 0 && traces.length === 0) return JSON.stringify(packed);
+  if (reportedLines.length === 0 && generation === 0 && traces.length === 0 && waited === 0)
+    return JSON.stringify(packed);
   const lines = reportedLines.map(({ threshold, model, tokens }) => [threshold, model, tokens]);
-  if (traces.length === 0) return JSON.stringify([...packed, lines, generation]);
+  if (traces.length === 0 && waited === 0) return JSON.stringify([...packed, lines, generation]);
   const packedTraces = traces.map(({ at, tokens, witnesses }) => [at, tokens, witnesses]);
-  return JSON.stringify([...packed, lines, generation, packedTraces]);
+  if (waited === 0) return JSON.stringify([...packed, lines, generation, packedTraces]);
+  return JSON.stringify([...packed, lines, generation, packedTraces, waited]);
 }
 
 /** A packed state without the positions that may be missing. */
@@ -167,6 +176,7 @@ type Always<T> = T extends [
   reportedLines?: readonly PackedLine[],
   generation?: number,
   traces?: readonly PackedTrace[],
+  waited?: number,
 ]
   ? Rest
   : never;
@@ -222,7 +232,7 @@ function stateOf(packed: PackedState): AgentState {
   const [
     tail, lastTurnAt, lastMark, [openers, anchor, countedAt, sequence], reported, model, current, currentAt,
     currentEstimated, currentWindow, windowTokens, windowSource, uncounted, recent, above, pending, levels, unmatched,
-    reportedLines = [], generation = 0, traces = [],
+    reportedLines = [], generation = 0, traces = [], waited = 0,
   ] = packed;
   return {
     tail: tail === null ? undefined : { window: tail[0], seq: tail[1], at: tail[2], key: tail[3] },
@@ -249,6 +259,7 @@ function stateOf(packed: PackedState): AgentState {
     recent,
     above,
     pending: pending.map(boundaryOf),
+    waited,
     ...reportsOf(levels, unmatched),
     reportedLines: reportedLines.map(([threshold, model, tokens]) => ({
       threshold,
@@ -319,9 +330,11 @@ function windowOf(packed: PackedWindow): WindowSummary {
   };
 }
 
+/** Without the number of marks, which only the open segment needs. */
 function summaryOf([turns, peak, peakUtilization, windows]: PackedSummary): Summary {
   return {
     turns,
+    marks: 0,
     peak: peak === null ? undefined : peakOf(peak),
     peakUtilization: peakUtilization ?? undefined,
     windows: windows.map(windowOf),

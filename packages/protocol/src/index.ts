@@ -50,6 +50,7 @@ export * from "./history/models.ts";
 export * from "./history/observed-line.ts";
 export * from "./history/reported-lines.ts";
 export * from "./history/segments.ts";
+export * from "./history/steps.ts";
 export * from "./history/summary.ts";
 export * from "./history/thresholds.ts";
 export * from "./history/timeline.ts";

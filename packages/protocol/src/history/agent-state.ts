@@ -30,6 +30,7 @@ export interface Peak {
 /** The levels of a run of events. Summaries of consecutive runs join into the summary of all of them. */
 export interface Summary {
   turns: number;
+  marks: number;
   /** The first turn that reached the highest level. */
   peak: Peak | undefined;
   peakUtilization: number | undefined;
@@ -63,8 +64,10 @@ export interface AgentState {
   /** Levels since the last fall, oldest first, for the forecast. */
   recent: readonly number[];
   above: readonly ThresholdName[];
-  /** Boundaries since the latest counted turn, which wait for the next level. */
+  /** Boundaries since the latest counted turn, which wait for the next level; see `withPending`. */
   pending: readonly PendingBoundary[];
+  /** Events since the first of `pending` or `unmatched`, that one included; at most `MOST_WAITED`. */
+  waited: number;
   /** The latest levels, oldest first, with the crossings at each: a report may name one of them. */
   levels: readonly KnownLevel[];
   /** Reports since the latest level that match no level yet; the next level may be the one they mean. */
@@ -138,6 +141,7 @@ export const EMPTY_STATE: AgentState = {
   recent: [],
   above: [],
   pending: [],
+  waited: 0,
   levels: [],
   unmatched: [],
   reportedLines: [],

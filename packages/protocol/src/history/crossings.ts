@@ -1,4 +1,5 @@
 import type { ReportedCrossing } from "./mark.ts";
+import { isThreshold } from "./reported-lines.ts";
 import type { ThresholdName, Thresholds } from "./threshold-rules.ts";
 import { THRESHOLD_NAMES, thresholdTokens } from "./threshold-rules.ts";
 
@@ -110,6 +111,10 @@ export interface CrossingReport extends ReportedCrossing {
 
 /** How many levels a report may look back. */
 const LEVELS = 3;
+/** Reports that wait for the next level. Earlier ones stay with the level they have. */
+const MOST_UNMATCHED = 16;
+/** Crossings of one level, those of the five thresholds apart. A harness may name as many others as it likes. */
+const MOST_CROSSED = 16;
 
 /**
  * Crossings to delete, then crossings to store, then origins to change on crossings stored earlier. By crossing id, and
@@ -137,11 +142,16 @@ export function applyReport(
   report: CrossingReport,
   changes: CrossingChanges,
 ): ReportState {
-  const exact = state.levels.findLastIndex((level) => level.contextTokens === report.contextTokens);
-  if (exact !== -1) return { ...state, levels: join(state.levels, exact, report, changes) };
+  const { levels, unmatched } = state;
+  const exact = levels.findLastIndex((level) => level.contextTokens === report.contextTokens);
+  const index = exact === -1 ? levels.length - 1 : exact;
+  if (isCrowded(levels[index], report)) {
+    store(changes, `reported/${report.reportId}`, report, undefined);
+    return { levels, unmatched };
+  }
   return {
-    levels: join(state.levels, state.levels.length - 1, report, changes),
-    unmatched: [...state.unmatched, report],
+    levels: join(levels, index, report, changes, unmatched),
+    unmatched: exact === -1 ? [...unmatched, report].slice(-MOST_UNMATCHED) : unmatched,
   };
 }
 
@@ -200,6 +210,7 @@ function join(
   index: number,
   report: CrossingReport,
   changes: CrossingChanges,
+  unmatched: readonly CrossingReport[] = [],
 ): readonly KnownLevel[] {
   const level = levels[index];
   if (level === undefined) {
@@ -215,9 +226,30 @@ function join(
       { threshold, up, derived: false, reports: [report] },
     ]);
   }
-  const joined = { ...known, reports: [...known.reports, report] };
+  const joined = { ...known, reports: withReport(known.reports, report, unmatched) };
   if (originOf(joined) !== originOf(known)) setOrigin(changes, idOf(level, known), originOf(joined));
   return withCrossed(levels, index, [...level.crossed.filter((one) => one !== known), joined]);
+}
+
+/** Whether a level has so many crossings that one of a further name belongs to no level. */
+function isCrowded(level: KnownLevel | undefined, report: CrossingReport): boolean {
+  return (
+    level !== undefined &&
+    level.crossed.length >= MOST_CROSSED &&
+    !isThreshold(report.threshold) &&
+    crossedAt(level, report) === undefined
+  );
+}
+
+/** The reports of a crossing after one more. After one that stays, the later ones change nothing. */
+function withReport(
+  reports: readonly CrossingReport[],
+  report: CrossingReport,
+  unmatched: readonly CrossingReport[],
+): readonly CrossingReport[] {
+  const mayLeave = ({ reportId }: CrossingReport) => unmatched.some((one) => one.reportId === reportId);
+  if (reports.length >= 2 && !reports.every(mayLeave)) return reports;
+  return [...reports, report];
 }
 
 /** Takes a report off the latest level, or off the start if there is none. */

@@ -1,17 +1,20 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { constantTimeline, thresholdTimeline } from "../policy/in-force.ts";
 import { EMPTY_STATE } from "./agent-state.ts";
 import type { FoldOptions } from "./fold.ts";
 import { extendAgent, foldAgent } from "./fold.ts";
 import type { MarkFacts } from "./mark.ts";
-import { foldSegments } from "./segments.ts";
+import { foldSegments, type SegmentOptions } from "./segments.ts";
+import { finish } from "./steps.ts";
 import type { GeneratedHistory } from "./testing/agent-history.ts";
 import {
+  crowdedHistory,
   EMPTY_RESULT,
   foldStored,
   history,
   joinResults,
+  mark,
   OPTIONS,
   stored,
   thresholds,
@@ -67,7 +70,7 @@ class Agent {
     this.kept = joinResults(this.kept, step);
   }
 
-  stored(): unknown {
+  stored() {
     return stored(this.kept);
   }
 }
@@ -257,42 +260,98 @@ test("a compaction that is reported again without numbers changes no other readi
         expect(twice.marks.get(id)?.type).toBe("repeated");
         twice.marks.delete(id);
       }
-      const { lastMark: _, ...state } = twice.state;
-      expect(stored({ ...twice, state: { ...state, lastMark: once.state.lastMark } })).toEqual(stored(once));
+      const { lastMark, waited } = once.state;
+      const { marks: counted } = once.summary;
+      const same = { ...twice, state: { ...twice.state, lastMark, waited } };
+      expect(stored({ ...same, summary: { ...same.summary, marks: counted } })).toEqual(stored(once));
     }),
     { numRuns: RUNS },
   );
 });
 
+const segmentsOf = (
+  events: GeneratedHistory,
+  sizes: Partial<SegmentOptions> & { size: number },
+  chosen = OPTIONS,
+) => finish(foldSegments(EMPTY_STATE, events, chosen, { openTurns: 0, openMarks: 0, ...sizes }))!;
+
 const sizes = fc.record({ size: fc.integer({ min: 1, max: 6 }), keep: fc.integer({ min: 0, max: 4 }) });
+
+/** Checks that the segments of a history join to one fold of it, and that each folds again alone from the cut before. */
+function expectSegments(
+  { turns, marks }: GeneratedHistory,
+  sizes: Pick<SegmentOptions, "size" | "keep">,
+  chosen: FoldOptions,
+) {
+  const segments = segmentsOf({ turns, marks }, sizes, chosen);
+  const runs = [...segments.closed.map(({ result }) => result), segments.open];
+  expect(stored(runs.reduce(joinResults, EMPTY_RESULT))).toEqual(foldStored(turns, marks, chosen));
+
+  let state = EMPTY_STATE;
+  let from = Number.NEGATIVE_INFINITY;
+  for (const { endsAt, result } of segments.closed) {
+    const within = ({ at }: { at: number }) => at > from && at <= endsAt;
+    const again = extendAgent(frozen(state), turns.filter(within), marks.filter(within), chosen);
+    expect(again && stored(again)).toEqual(stored(result));
+    state = result.state;
+    from = endsAt;
+  }
+  return segments;
+}
 
 test("a history cut into segments of any size ends as one fold of it, and refolds alone from any cut", () => {
   fc.assert(
-    fc.property(anyHistory, options, sizes, ({ turns, marks }, chosen, { size, keep }) => {
-      const segments = foldSegments(EMPTY_STATE, { turns, marks }, chosen, { size, openTurns: 0, keep });
-      if (segments!.closed.length > 0) expect(segments!.open.turns.length).toBeGreaterThanOrEqual(keep);
-      const runs = [...segments!.closed.map(({ result }) => result), segments!.open];
-      expect(stored(runs.reduce(joinResults, EMPTY_RESULT))).toEqual(foldStored(turns, marks, chosen));
-
-      let state = EMPTY_STATE;
-      let from = Number.NEGATIVE_INFINITY;
-      for (const { endsAt, result } of segments!.closed) {
-        const within = ({ at }: { at: number }) => at > from && at <= endsAt;
-        const again = extendAgent(frozen(state), turns.filter(within), marks.filter(within), chosen);
-        expect(again && stored(again)).toEqual(stored(result));
-        state = result.state;
-        from = endsAt;
-      }
+    fc.property(anyHistory, options, sizes, (given, chosen, { size, keep }) => {
+      const segments = expectSegments(given, { size, keep }, chosen);
+      if (segments.closed.length > 0) expect(segments.open.turns.length).toBeGreaterThanOrEqual(keep);
     }),
     { numRuns: RUNS },
   );
+});
+
+describe("a history of more marks than the state remembers", () => {
+  const crowded = crowdedHistory(600, 1_800);
+  /** A smaller failure takes long to find. */
+  const CROWDED_PARAMETERS = { numRuns: Math.ceil(RUNS / 50), endOnFailure: true };
+
+  test("cut between marks ends as one fold, and refolds alone from any cut", () => {
+    fc.assert(
+      fc.property(crowded, fc.constantFrom(16, 64, 256), (given, size) => {
+        expectSegments(given, { size }, OPTIONS);
+      }),
+      CROWDED_PARAMETERS,
+    );
+  });
+
+  test("ends as one fold however it is divided, with a state of bounded size", () => {
+    const divisions = fc.array(fc.integer({ min: 0, max: 1_800 }), { maxLength: 12 });
+    fc.assert(
+      fc.property(crowded, divisions, (given, cuts) => {
+        const agent = new Agent(OPTIONS);
+        receiveAll(agent, factsOf(given), cuts);
+        expect(agent.stored()).toEqual(foldStored(given.turns, given.marks));
+        expect(JSON.stringify(agent.stored().state).length).toBeLessThan(30_000);
+      }),
+      CROWDED_PARAMETERS,
+    );
+  });
+
+  test("folds alike before a late mark and soon after it", () => {
+    fc.assert(
+      fc.property(crowded, fc.nat({ max: 500 }), (given, place) => {
+        const facts = factsOf(given);
+        const before = foldAgent(given.turns, given.marks, OPTIONS).state;
+        const { at } = facts[place]!.turn ?? facts[place]!.mark!;
+        const after = foldAgent(given.turns, [...given.marks, mark("late", at, "phase")], OPTIONS).state;
+        expect(after).toEqual(before);
+      }),
+      CROWDED_PARAMETERS,
+    );
+  });
 });
 
 test("a segment is never longer than its size asks while turns come in order", () => {
   const turns = Array.from({ length: 100 }, (_, index) => turn(`t${index}`, index, 100 + index));
-  const { closed, open } = foldSegments(EMPTY_STATE, { turns, marks: [] }, OPTIONS, {
-    size: 32,
-    openTurns: 5,
-  })!;
+  const { closed, open } = segmentsOf({ turns, marks: [] }, { size: 32, openTurns: 5 });
   expect([...closed.map(({ result }) => result.turns.length), open.turns.length]).toEqual([27, 32, 32, 9]);
 });

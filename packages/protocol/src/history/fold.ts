@@ -14,8 +14,10 @@ import type { CrossingChanges, KnownLevel } from "./crossings.ts";
 import { appendLevel, applyLevel, applyReport, crossingsOf } from "./crossings.ts";
 import type { DropHint, MarkFacts, ReportedCrossing } from "./mark.ts";
 import { isBoundary, REPEATED } from "./mark.ts";
-import { isSameCompaction, joinReport, settled } from "./pending-boundary.ts";
+import { isSameCompaction, joinReport, MOST_WAITED, settled, withPending } from "./pending-boundary.ts";
 import { isThreshold, judgedBy, rememberLine } from "./reported-lines.ts";
+import { finish, type Steps } from "./steps.ts";
+import { EMPTY_SUMMARY } from "./summary.ts";
 import type { ThresholdName } from "./threshold-rules.ts";
 import type { Timeline, TurnItem } from "./timeline.ts";
 import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
@@ -23,6 +25,12 @@ import type { TurnFacts } from "./turn.ts";
 import { larger, contextTokens as promptTokens } from "./usage.ts";
 import type { ResolvedWindow, WindowLookups } from "./window.ts";
 import { resolveWindow, utilizationOf } from "./window.ts";
+
+/** Events of one agent in any order. */
+export interface AgentEvents {
+  turns: readonly TurnFacts[];
+  marks: readonly MarkFacts[];
+}
 
 export interface FoldOptions {
   /** Of the agent's harness. */
@@ -43,6 +51,9 @@ export interface FoldResult extends CrossingChanges {
   inferred: Map<string, InferredBoundary>;
 }
 
+/** Events of one agent after which other work may get a turn. */
+export const STEP_EVENTS = 512;
+
 const RECENT = 12;
 /** Models of one agent whose reported window size is remembered; the rest must report it again. */
 const REPORTED = 8;
@@ -56,7 +67,7 @@ export function foldAgent(
   marks: readonly MarkFacts[],
   options: FoldOptions,
 ): FoldResult {
-  return run(EMPTY_STATE, arrange(turns, marks), options);
+  return finish(run(EMPTY_STATE, arrange(turns, marks), options));
 }
 
 /**
@@ -69,6 +80,16 @@ export function extendAgent(
   marks: readonly MarkFacts[],
   options: FoldOptions,
 ): FoldResult | undefined {
+  const steps = extendInSteps(state, { turns, marks }, options);
+  return steps && finish(steps);
+}
+
+/** As `extendAgent`, in steps of `STEP_EVENTS`. */
+export function extendInSteps(
+  state: AgentState,
+  { turns, marks }: AgentEvents,
+  options: FoldOptions,
+): Steps<FoldResult> | undefined {
   if (!isAfter(state, turns, marks)) return undefined;
   const timeline = arrange(turns, marks, state.numbering);
   // Items are sorted by window, so the first of a kind speaks for the rest.
@@ -120,11 +141,11 @@ function compareMarks(a: { at: number; id: string }, b: { at: number; id: string
   return a.at - b.at || compareText(a.id, b.id);
 }
 
-function run(from: AgentState, { items, numbering }: Timeline, options: FoldOptions): FoldResult {
+function* run(from: AgentState, { items, numbering }: Timeline, options: FoldOptions): Steps<FoldResult> {
   const result: FoldRun = {
     // Arrays of this run alone, so that each turn can append to them.
     state: { ...from, numbering, recent: [...from.recent], levels: [...from.levels] },
-    summary: { turns: 0, peak: undefined, peakUtilization: undefined, windows: [] },
+    summary: { ...EMPTY_SUMMARY },
     turns: [],
     marks: new Map(),
     inferred: new Map(),
@@ -136,7 +157,13 @@ function run(from: AgentState, { items, numbering }: Timeline, options: FoldOpti
   };
   const matched = matchReports(items);
   let last: TurnItem | undefined;
+  let left = STEP_EVENTS;
   for (const item of items) {
+    if (left === 0) {
+      yield;
+      left = STEP_EVENTS;
+    }
+    left -= 1;
     if (item.turn === undefined) readMark(result, item.mark, item.window, options);
     else {
       const call = matched?.get(item.turn) ?? item.turn;
@@ -144,6 +171,7 @@ function run(from: AgentState, { items, numbering }: Timeline, options: FoldOpti
       else readTurn(result, item, call, options);
       last = item;
     }
+    countWait(result.state);
   }
   if (last !== undefined) result.state.tail = positionOf(last);
   const { windows, size: _, ...rest } = result;
@@ -158,8 +186,16 @@ interface FoldRun extends FoldResult {
   state: AgentState & { recent: number[]; levels: KnownLevel[] };
 }
 
+/** Counts an event while something waits for a level. Reports that waited too long stay with the level before them. */
+function countWait(state: FoldRun["state"]): void {
+  if (state.waited === 0 && state.pending.length === 0 && state.unmatched.length === 0) return;
+  if (state.waited < MOST_WAITED) state.waited += 1;
+  if (state.waited === MOST_WAITED && state.unmatched.length > 0) state.unmatched = [];
+}
+
 function readMark(result: FoldRun, mark: MarkFacts, window: number, options: FoldOptions): void {
-  const { state } = result;
+  const { state, summary } = result;
+  summary.marks += 1;
   const latest =
     state.lastMark === undefined || compareMarks(mark, state.lastMark) > 0 ? mark : state.lastMark;
   state.lastMark = { window, at: latest.at, id: latest.id };
@@ -186,13 +222,15 @@ function readMark(result: FoldRun, mark: MarkFacts, window: number, options: Fol
   const previous = state.pending.at(-1);
   const statesBefore = reading.tokensBefore !== undefined;
   reading.tokensBefore ??= previous === undefined ? state.current : previous.tokensAfter;
-  state.pending = [...state.pending, { ...reading, statesBefore }];
+  state.pending = withPending(state.pending, { ...reading, statesBefore }, state.waited);
 }
 
 /** Adds to a boundary what another report of it says. */
 function readRepeated(result: FoldRun, known: PendingBoundary, mark: MarkFacts): void {
-  const joined = joinReport(known, mark);
   const { state } = result;
+  // A cut may have come since: what is before it stays as it is.
+  if (state.waited === MOST_WAITED) return;
+  const joined = joinReport(known, mark);
   state.pending = state.pending.map((one) => (one === known ? joined : one));
   if (joined.tokensBefore !== known.tokensBefore || joined.tokensAfter !== known.tokensAfter)
     result.marks.set(joined.id, settled(joined));
@@ -279,6 +317,7 @@ function readTurn(
   }
 
   explainFall(result, turn, window, contextTokens, previousModel);
+  state.waited = 0;
   state.current = contextTokens;
   state.currentWindow = window;
   state.currentAt = turn.at;
@@ -343,7 +382,7 @@ function explainFall(
     before !== undefined && comparable && before - contextTokens > Math.max(DROP_TOKENS, before * DROP_SHARE);
   if (state.pending.length > 0) {
     const last = state.pending.at(-1)!;
-    if (last.tokensAfter === undefined)
+    if (last.tokensAfter === undefined && state.waited < MOST_WAITED)
       result.marks.set(last.id, { ...settled(last), tokensAfter: contextTokens });
     state.pending = [];
     state.recent = [contextTokens];

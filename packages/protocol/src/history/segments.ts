@@ -1,13 +1,10 @@
 import { type AgentState, latestEventAt } from "./agent-state.ts";
-import { extendAgent, type FoldOptions, type FoldResult } from "./fold.ts";
+import { type AgentEvents, extendAgent, extendInSteps, type FoldOptions, type FoldResult } from "./fold.ts";
 import type { MarkFacts } from "./mark.ts";
+import { MOST_WAITED } from "./pending-boundary.ts";
+import type { Steps } from "./steps.ts";
 import type { TurnFacts } from "./turn.ts";
-
-/** Events of one agent in any order. */
-export interface AgentEvents {
-  turns: readonly TurnFacts[];
-  marks: readonly MarkFacts[];
-}
+import { contextTokens } from "./usage.ts";
 
 /** A run of an agent's events that later events do not reach: a late event is folded again from the cut before it. */
 export interface Segment {
@@ -23,51 +20,62 @@ export interface Segments {
 }
 
 export interface SegmentOptions {
-  /** Turns after which a segment is cut. */
+  /** Turns after which a segment is cut, or `MARKS_FOR_TURN` times as many marks. */
   size: number;
-  /** Turns since the last cut before `state`. */
+  /** Turns and marks since the last cut before `state`. */
   openTurns: number;
+  openMarks: number;
   /** Least turns after a cut; 0 by default. */
   keep?: number;
 }
+
+/** By how much events that cannot be cut must grow before the next attempt, which folds all of them again. */
+const GROWTH = 1.25;
+/** A history is cut at marks alone only where many came with few turns: they cost the fold less. */
+export const MARKS_FOR_TURN = 4;
 
 /**
  * Continues from a state and cuts the events into segments. Returns undefined if some event does not come after
  * everything the state has seen.
  */
-export function foldSegments(
+export function* foldSegments(
   state: AgentState,
   events: AgentEvents,
   options: FoldOptions,
-  { size, openTurns, keep = 0 }: SegmentOptions,
-): Segments | undefined {
+  { keep = 0, ...rest }: SegmentOptions,
+): Steps<Segments | undefined> {
   const runs: SegmentRun[] = [];
   let from = state;
   // The events after the last cut that can be made, and how they fold.
-  let carried: Slice | undefined;
+  let carried: Slice = EMPTY_SLICE;
   let open: FoldResult | undefined;
-  for (const slice of slicesOf(events, { size, openTurns, keep })) {
-    let joined = carried === undefined ? slice : joinSlices(carried, slice);
-    let result = extendAgent(from, joined.turns, joined.marks, options);
-    while (result === undefined) {
-      const previous = runs.pop();
-      if (previous === undefined) return undefined;
-      joined = joinSlices(previous.slice, joined);
-      from = previous.from;
-      result = extendAgent(from, joined.turns, joined.marks, options);
+  /** Events to gather before the next attempt. */
+  let enough = 0;
+  for (const slice of slicesOf(events, { ...rest, keep })) {
+    carried = joinSlices([carried, slice]);
+    if (!slice.last && lengthOf(carried) < enough) continue;
+    enough = 0;
+    let steps = extendInSteps(from, carried, options);
+    // Twice as many runs each time, and then as many events at once: events in reverse would be quadratic otherwise.
+    for (let back = 1; steps === undefined; back *= 2) {
+      const undone = runs.splice(-back);
+      const [earliest] = undone;
+      if (earliest === undefined) return undefined;
+      carried = joinSlices([...undone.map((run) => run.slice), carried]);
+      from = earliest.from;
+      enough = lengthOf(carried);
+      steps = extendInSteps(from, carried, options);
     }
-    if (slice.full && mayCut(result.state)) {
-      runs.push({ from, slice: joined, result });
-      from = result.state;
-      carried = undefined;
+    open = yield* steps;
+    yield;
+    if (slice.full && mayCut(open.state)) {
+      runs.push({ from, slice: carried, result: open });
+      from = open.state;
+      carried = EMPTY_SLICE;
       open = undefined;
-    } else {
-      carried = joined;
-      open = result;
-    }
+    } else enough = Math.max(enough, GROWTH * lengthOf(carried));
   }
-  open ??= extendAgent(from, [], [], options);
-  if (open === undefined) return undefined;
+  open ??= extendAgent(from, [], [], options)!;
   return { closed: runs.map(({ result }) => ({ endsAt: latestEventAt(result.state), result })), open };
 }
 
@@ -81,26 +89,35 @@ interface Slice {
   turns: TurnFacts[];
   marks: MarkFacts[];
   full: boolean;
+  last: boolean;
 }
 
-/** A cut must not separate a boundary from the turn that shows its effect, or a report from its level. */
-export function mayCut({ pending, unmatched }: AgentState): boolean {
-  return pending.length === 0 && unmatched.length === 0;
+const EMPTY_SLICE: Slice = { turns: [], marks: [], full: false, last: false };
+
+/**
+ * A cut must not separate a boundary from the turn that shows its effect, or a report from its level, unless so many events
+ * came in between that neither waits any more.
+ */
+export function mayCut({ pending, unmatched, waited }: AgentState): boolean {
+  return waited === MOST_WAITED || (pending.length === 0 && unmatched.length === 0);
 }
 
 /** Slices by time. Events of the same time stay together. */
-function slicesOf(
+function* slicesOf(
   { turns, marks }: AgentEvents,
-  { size, openTurns, keep }: Required<SegmentOptions>,
-): Slice[] {
-  if (openTurns + turns.length < size + keep) return [{ turns: [...turns], marks: [...marks], full: false }];
+  { size, openTurns, openMarks, keep }: Required<SegmentOptions>,
+): Generator<Slice> {
+  const mostMarks = MARKS_FOR_TURN * size;
+  if (openTurns + turns.length < size + keep && openMarks + marks.length < mostMarks) {
+    yield { turns: [...turns], marks: [...marks], full: false, last: true };
+    return;
+  }
   const events = [
     ...turns.map((turn) => ({ at: turn.at, turn, mark: undefined })),
     ...marks.map((mark) => ({ at: mark.at, turn: undefined, mark })),
   ].sort((a, b) => a.at - b.at);
-  const slices: Slice[] = [];
-  let slice: Slice = { turns: [], marks: [], full: false };
-  let before = openTurns;
+  let slice: Pick<Slice, keyof AgentEvents> = { turns: [], marks: [] };
+  let [beforeTurns, beforeMarks] = [openTurns, openMarks];
   let left = turns.length;
   for (const [index, { at, turn, mark }] of events.entries()) {
     if (turn === undefined) slice.marks.push(mark);
@@ -108,19 +125,33 @@ function slicesOf(
       slice.turns.push(turn);
       left -= 1;
     }
-    if (left < keep || before + slice.turns.length < size || events[index + 1]?.at === at) continue;
-    slices.push({ ...slice, full: true });
-    slice = { turns: [], marks: [], full: false };
-    before = 0;
+    const extraMarks = beforeMarks + slice.marks.length - mostMarks;
+    // After a level nothing waits. Without one for so long, nothing waits either.
+    const isFull =
+      beforeTurns + slice.turns.length >= size ||
+      (extraMarks >= 0 && ((turn !== undefined && hasLevel(turn)) || extraMarks >= MOST_WAITED));
+    const last = index === events.length - 1;
+    const full = isFull && left >= keep && events[index + 1]?.at !== at;
+    if (!full && !last) continue;
+    yield { ...slice, full, last };
+    slice = { turns: [], marks: [] };
+    [beforeTurns, beforeMarks] = [0, 0];
   }
-  if (slice.turns.length + slice.marks.length > 0) slices.push(slice);
-  return slices;
 }
 
-function joinSlices(earlier: Slice, later: Slice): Slice {
+function hasLevel({ compaction, usage }: TurnFacts): boolean {
+  return !compaction && contextTokens(usage) !== undefined;
+}
+
+function lengthOf({ turns, marks }: AgentEvents): number {
+  return turns.length + marks.length;
+}
+
+function joinSlices(slices: readonly Slice[]): Slice {
   return {
-    turns: [...earlier.turns, ...later.turns],
-    marks: [...earlier.marks, ...later.marks],
-    full: later.full,
+    turns: slices.flatMap(({ turns }) => turns),
+    marks: slices.flatMap(({ marks }) => marks),
+    full: false,
+    last: false,
   };
 }

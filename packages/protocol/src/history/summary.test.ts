@@ -83,20 +83,22 @@ describe("of two peaks", () => {
 describe("summaries of consecutive runs", () => {
   const first: Summary = {
     turns: 2,
+    marks: 3,
     peak: peak(900, 1),
     peakUtilization: 0.9,
     windows: [windowOf(0), windowOf(1)],
   };
   const second: Summary = {
     turns: 4,
+    marks: 5,
     peak: peak(900, 5),
     peakUtilization: 1.2,
     windows: [windowOf(1, { turns: 4 })],
   };
 
-  test("join their windows by index and their peaks by height", () => {
+  test("add turns and marks, and join windows by index and peaks by height", () => {
     const { windows, ...rest } = joinSummaries(first, second);
-    expect(rest).toEqual({ turns: 6, peak: peak(900, 1), peakUtilization: 1.2 });
+    expect(rest).toEqual({ turns: 6, marks: 8, peak: peak(900, 1), peakUtilization: 1.2 });
     expect(windows.map(({ index, turns }) => [index, turns])).toEqual([
       [0, 2],
       [1, 6],
@@ -109,6 +111,7 @@ describe("summaries of consecutive runs", () => {
   test("are the same however they are grouped", () => {
     const third: Summary = {
       turns: 1,
+      marks: 0,
       peak: undefined,
       peakUtilization: undefined,
       windows: [windowOf(1), windowOf(2)],

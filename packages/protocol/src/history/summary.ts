@@ -1,7 +1,13 @@
 import type { Peak, Summary, WindowSummary } from "./agent-state.ts";
 import { larger } from "./usage.ts";
 
-export const EMPTY_SUMMARY: Summary = { turns: 0, peak: undefined, peakUtilization: undefined, windows: [] };
+export const EMPTY_SUMMARY: Summary = {
+  turns: 0,
+  marks: 0,
+  peak: undefined,
+  peakUtilization: undefined,
+  windows: [],
+};
 
 /** The summary of consecutive runs of events, the earliest first. */
 export function joinSummaries(...runs: readonly Summary[]): Summary {
@@ -9,11 +15,13 @@ export function joinSummaries(...runs: readonly Summary[]): Summary {
   const windows = new Map<number, WindowSummary>();
   const joined = {
     turns: 0,
+    marks: 0,
     peak: undefined as Peak | undefined,
     peakUtilization: undefined as number | undefined,
   };
   for (const run of runs) {
     joined.turns += run.turns;
+    joined.marks += run.marks;
     joined.peak = higherPeak(joined.peak, run.peak);
     joined.peakUtilization = larger(joined.peakUtilization, run.peakUtilization);
     for (const window of run.windows) {

@@ -114,7 +114,7 @@ export function arrange(
     while (next < markItems.length && precedes(markItems[next]!, item)) items.push(markItems[next++]!);
     items.push(item);
   }
-  items.push(...markItems.slice(next));
+  while (next < markItems.length) items.push(markItems[next++]!);
   return {
     items,
     numbering: { openers: past.openers + openers.length, anchor: anchors.at(-1), countedAt, sequence },

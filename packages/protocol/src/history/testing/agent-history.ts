@@ -78,7 +78,7 @@ export function report(
 }
 
 /** A result without the order and the undefined fields that storage does not keep. */
-export function stored(result: FoldResult): unknown {
+export function stored(result: FoldResult): { state: unknown; [part: string]: unknown } {
   const byKey = <T>(values: Iterable<T>, key: (value: T) => string | number) =>
     Object.fromEntries([...values].map((value) => [String(key(value)), value]));
   return JSON.parse(
@@ -238,6 +238,39 @@ export const history: fc.Arbitrary<GeneratedHistory> = fc
       marks: fc.uniqueArray(anyMark(habit.marks), { maxLength: 7, selector: (facts) => facts.id }),
     }),
   );
+
+const CROWD: readonly ((id: string, at: number, dice: number) => MarkFacts)[] = [
+  (id, at) => mark(id, at, "masked"),
+  (id, at, dice) => mark(id, at, "compacted", { tokensBefore: dice < 8 ? dice : undefined }),
+  (id, at) => mark(id, at, "phase"),
+  (id, at, dice) => (dice === 0 ? mark(id, at, "restarted") : mark(id, at, "compacted")),
+  (id, at, dice) => report(id, at, dice < 4 ? "warning" : `own-${dice}`, dice % 2 === 0, dice * 40),
+];
+
+/** Many marks of few kinds and some turns, most of them without a level. */
+export function crowdedHistory(least: number, most: number): fc.Arbitrary<GeneratedHistory> {
+  return fc
+    .record({
+      kinds: fc.array(fc.nat({ max: CROWD.length - 1 }), { minLength: 1, maxLength: 3 }),
+      dice: fc.array(fc.nat({ max: 60 }), { minLength: 20, maxLength: 40 }),
+      pause: fc.constantFrom(1, 700, 4_000),
+      length: fc.integer({ min: least, max: most }),
+      levels: fc.constantFrom(0, 97, 560),
+      together: fc.constantFrom(1, 3, 20),
+    })
+    .map(({ kinds, dice, pause, length, levels, together }) => {
+      const turns: TurnFacts[] = [];
+      const marks: MarkFacts[] = [];
+      for (let n = 0; n < length; n++) {
+        const roll = dice[(n * 7 + Math.floor(n / 64)) % dice.length]!;
+        const at = Math.floor(n / together) * pause;
+        if (levels > 0 && n % levels === 0) turns.push(turn(`t${n}`, at, roll * 40));
+        else if (roll % 11 === 0) turns.push(turn(`t${n}`, at, undefined));
+        else marks.push(CROWD[kinds[n % kinds.length]!]!(`m${n}`, at, roll));
+      }
+      return { turns, marks };
+    });
+}
 
 const anyWitness = fc.constantFrom<Witness | undefined>(
   undefined,

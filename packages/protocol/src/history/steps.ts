@@ -1,0 +1,10 @@
+/** Work in steps: whoever runs them decides what happens in between. */
+export type Steps<Result> = Generator<undefined, Result, undefined>;
+
+/** Runs all steps at once. */
+export function finish<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
