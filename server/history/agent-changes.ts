@@ -21,6 +21,9 @@ import type { ArrivedAgent } from "./group-events.ts";
 /** Turns after which a segment is cut: a late event costs a fold of about so many. */
 export const SEGMENT_TURNS = 256;
 
+/** Turns and marks after which a refold stops, to go on in a transaction of its own. */
+export const REFOLD_EVENTS = 4_096;
+
 /** An agent as the projector remembers it. */
 export interface KnownAgent {
   /** Without `state`, which `stored` holds. */
@@ -35,6 +38,8 @@ export interface AgentOptions {
   modelId: (name: string) => number;
   /** Turns after which a segment is cut; `SEGMENT_TURNS` but in tests. */
   segmentTurns: number;
+  /** `REFOLD_EVENTS` but in tests. */
+  refoldEvents: number;
   /** For an agent that is new. */
   nextNumber: () => number;
 }

@@ -14,6 +14,7 @@ const OPTIONS: AgentOptions = {
   },
   modelId: (name) => name.length,
   segmentTurns: 4,
+  refoldEvents: 99,
   nextNumber: () => 7,
 };
 

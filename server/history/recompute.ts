@@ -84,6 +84,7 @@ export async function recomputeAgent(
       },
       // The fold keeps the stored cuts and makes none of its own, so each of them is proven.
       segmentTurns: Number.POSITIVE_INFINITY,
+      refoldEvents: Number.POSITIVE_INFINITY,
       modelId: (model) => number.get(model) ?? -1,
       nextNumber: () => agent.number,
     },

@@ -1,5 +1,5 @@
 import type { AgentState, FoldResult, Segment, Segments, Summary } from "@plimsoll/protocol";
-import { EMPTY_STATE, EMPTY_SUMMARY, finish, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
+import { EMPTY_STATE, EMPTY_SUMMARY, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
 import { EMPTY_TALLY, type Tally } from "../store/agents.ts";
 import { readingOfRow } from "../store/boundaries.ts";
 import { packState, packSummary, unpackState, unpackSummary } from "../store/packed-state.ts";
@@ -17,6 +17,7 @@ import {
 } from "./agent-changes.ts";
 import type { AgentNews } from "./agent-news.ts";
 import { type Comparison, compareHistory } from "./compare-history.ts";
+import { inSlices } from "./in-slices.ts";
 import { NewsByTime, type StretchEvents } from "./news-by-time.ts";
 import type { History, StoredStretch } from "./read-history.ts";
 import { runSinceCut, type Tail } from "./tail.ts";
@@ -31,21 +32,24 @@ export interface RefoldInput {
   news: AgentNews;
   options: AgentOptions;
   extent: RefoldExtent;
+  /** With `to_the_end`: the cut up to which the history is folded again already. Epoch ms; undefined for the start. */
+  doneTo?: number | undefined;
   /** Least turns that the last cut leaves after it; 0 by default. */
   keep?: number;
 }
 
 /**
  * Folds an agent's history again from the last cut before its news. Stops at the first cut whose state is the same as
- * before, because everything after it is unchanged. Reads one segment at a time.
+ * before, because everything after it is unchanged, and once it has folded `refoldEvents`. Reads one segment at a time.
  */
 export async function refoldAgent(input: RefoldInput): Promise<Refolded> {
   const impossible = new Set<number>();
-  for (;;) {
-    const result = await new Refold(input, impossible).run();
+  // Twice as many cuts each time: an event that belongs first would read the history once for each of them.
+  for (let back = 1; ; back *= 2) {
+    const result = await new Refold(input, impossible, back).run();
     if (result.outcome === "done") return result;
-    // Some events come before this cut after all: fold again without it.
-    impossible.add(result.endsAt);
+    // Some events come before these cuts after all: fold again without them.
+    for (const endsAt of result.cuts) impossible.add(endsAt);
   }
 }
 
@@ -53,9 +57,11 @@ export interface Refolded {
   changes: AgentChanges;
   /** The events since the last cut if the fold read them. Its reach is 0 if it did not. */
   tail: Tail;
+  /** The cut from which everything is still to be folded again. Epoch ms; undefined if nothing is. */
+  doneTo: number | undefined;
 }
 
-type RefoldResult = ({ outcome: "done" } & Refolded) | { outcome: "cut_impossible"; endsAt: number };
+type RefoldResult = ({ outcome: "done" } & Refolded) | { outcome: "cuts_impossible"; cuts: number[] };
 
 /** A cut, and the summary of the segment that ends there. */
 interface SegmentCut {
@@ -78,12 +84,19 @@ interface FoldedSegment {
 class Refold {
   readonly #input: RefoldInput;
   readonly #impossible: ReadonlySet<number>;
+  /** How many cuts are left out if one is impossible. */
+  readonly #back: number;
   readonly #news: NewsByTime;
   readonly #changes: AgentChanges;
   /** From when on events are folded again because of the news. Epoch ms. */
   readonly #lateFrom: number;
   #cuts: SegmentCut[] = [];
   #tally: Tally;
+  /** What is stored of the segments folded so far. */
+  #stored = EMPTY_TALLY;
+  /** Turns and marks folded so far. */
+  #folded = 0;
+  #doneTo: number | undefined;
   /** Stored turns that the news come before. */
   #overtaken = 0;
   #end: { state: AgentState; open: Summary } | undefined;
@@ -92,14 +105,14 @@ class Refold {
     | { from: AgentState; stored: StoredStretch; changes: Comparison["changes"]; folded: Segments }
     | undefined;
 
-  constructor(input: RefoldInput, impossible: ReadonlySet<number>) {
+  constructor(input: RefoldInput, impossible: ReadonlySet<number>, back: number) {
     this.#input = input;
     this.#impossible = impossible;
+    this.#back = back;
     this.#news = new NewsByTime(input.news);
     this.#changes = noChanges(input.agent.harness, input.known.row, input.known);
     this.#lateFrom = this.#news.reachesAt;
-    // A fold of the whole history counts again what is stored, so a wrong count does not survive it.
-    this.#tally = input.extent === "to_the_end" ? EMPTY_TALLY : tallyOf(input.known.row);
+    this.#tally = tallyOf(input.known.row);
   }
 
   async run(): Promise<RefoldResult> {
@@ -108,23 +121,40 @@ class Refold {
     let state = await this.#stateAt(index);
     for (;;) {
       const folded = await this.#foldAfter(index, state);
-      if (folded === "not_after") return { outcome: "cut_impossible", endsAt: this.#cuts[index]!.endsAt };
+      if (folded === "not_after") {
+        const cuts = this.#cuts.slice(Math.max(0, index + 1 - this.#back), index + 1);
+        return { outcome: "cuts_impossible", cuts: cuts.map(({ endsAt }) => endsAt) };
+      }
       const last = this.#replaceCuts(index, folded);
       if (folded.open !== undefined) {
         this.#end = { state: folded.open.state, open: folded.open.summary };
         break;
       }
-      if (folded.unchanged && this.#mayStop()) {
-        if (this.#news.nextAt === undefined) break;
-        index = this.#cutBefore(this.#news.nextAt);
-        state = await this.#stateAt(index);
-      } else {
-        index = last;
-        state = folded.closed.at(-1)!.result.state;
+      const reached = folded.closed.at(-1)!.result.state;
+      if (!(folded.unchanged && this.#mayStop())) {
+        if (this.#folded >= this.#input.options.refoldEvents) this.#doneTo ??= this.#cuts[last]!.endsAt;
+        if (this.#doneTo === undefined) {
+          index = last;
+          state = reached;
+          continue;
+        }
       }
+      // What comes between is unchanged, or folded again later.
+      const next = this.#nextCut();
+      if (next === undefined) break;
+      index = next;
+      state = index === last ? reached : await this.#stateAt(index);
     }
     await this.#finish();
-    return { outcome: "done", changes: this.#changes, tail: this.#tail() };
+    const doneTo = this.#doneTo;
+    return { outcome: "done", changes: this.#changes, tail: this.#tail(), doneTo };
+  }
+
+  /** Index of the cut to go on from, if some segments are left out; undefined if nothing is left to do. */
+  #nextCut(): number | undefined {
+    if (this.#news.nextAt !== undefined) return this.#cutBefore(this.#news.nextAt);
+    // An agent whose state was dropped gets one, so that new events can continue it.
+    return this.#input.known.stored === undefined ? this.#cuts.length - 1 : undefined;
   }
 
   async #readCuts(): Promise<void> {
@@ -135,7 +165,9 @@ class Refold {
   }
 
   #start(): number {
-    if (this.#input.extent === "to_the_end") return -1;
+    const { extent, doneTo } = this.#input;
+    if (extent === "to_the_end")
+      return doneTo === undefined ? -1 : this.#cuts.findLastIndex(({ endsAt }) => endsAt <= doneTo);
     const at = Math.min(this.#news.nextAt ?? Number.POSITIVE_INFINITY, ...this.#impossible);
     return this.#cutBefore(at);
   }
@@ -168,7 +200,7 @@ class Refold {
       const size = atEnd ? options.segmentTurns : 2 * options.segmentTurns;
       const keep = atEnd ? this.#input.keep : 0;
       const sizes = { size, openTurns: 0, openMarks: 0, keep };
-      const folded = finish(foldSegments(state, factsOf(events), options.fold, sizes));
+      const folded = await inSlices(foldSegments(state, factsOf(events), options.fold, sizes));
       if (folded === undefined) return "not_after";
       if (!atEnd && !mayCut(folded.open.state)) continue;
       // A cut made by the size may fall on the old one: then nothing is between them.
@@ -176,7 +208,8 @@ class Refold {
       const closed =
         atEnd || cutAtEnd ? folded.closed : [...folded.closed, { endsAt: to, result: folded.open }];
       const results = [...folded.closed.map(({ result }) => result), folded.open];
-      if (this.#input.extent === "to_the_end") this.#tally = countStored(this.#tally, stored);
+      this.#stored = countStored(this.#stored, stored);
+      this.#folded += events.turns.size + events.marks.size;
       const { changes, tally, originChanged } = compareHistory(
         state,
         stored,
@@ -190,7 +223,7 @@ class Refold {
       const { crossingOrigins, ...lists } = changes;
       for (const [id, origin] of crossingOrigins) this.#changes.crossingOrigins.set(id, origin);
       for (const field of Object.keys(lists) as (keyof typeof lists)[]) {
-        (this.#changes[field] as unknown[]).push(...lists[field]);
+        for (const one of lists[field]) (this.#changes[field] as unknown[]).push(one);
       }
       if (atEnd) this.#last = { from: state, stored, changes, folded };
       this.#news.folded(to);
@@ -207,7 +240,8 @@ class Refold {
 
   #tail(): Tail {
     const reach = this.#end === undefined ? 0 : this.#overtaken;
-    if (this.#last === undefined) return { runs: [], reach };
+    // The next steps change what a tail would add to.
+    if (this.#last === undefined || this.#doneTo !== undefined) return { runs: [], reach };
     const { from, stored, changes, folded } = this.#last;
     const { windows, ...rest } = joinSummaries(EMPTY_SUMMARY, ...this.#cuts.map(({ summary }) => summary));
     const before = {
@@ -247,6 +281,20 @@ class Refold {
     return index + fresh.length;
   }
 
+  #isWhole(): boolean {
+    const { extent, doneTo } = this.#input;
+    return extent === "to_the_end" && doneTo === undefined && this.#doneTo === undefined;
+  }
+
+  /** The tally with what is stored in the place of what the row says, so that a wrong count does not survive. */
+  #recounted(): Tally {
+    const tally = { ...this.#tally };
+    const said = tallyOf(this.#input.known.row);
+    for (const field of Object.keys(tally) as (keyof Tally)[])
+      tally[field] += this.#stored[field] - said[field];
+    return tally;
+  }
+
   async #finish(): Promise<void> {
     const { agent, known, options, history } = this.#input;
     const { state, open } = this.#end ?? known.stored!;
@@ -264,7 +312,7 @@ class Refold {
     const after = {
       stored: { state, window, open },
       totals,
-      tally: this.#tally,
+      tally: this.#isWhole() ? this.#recounted() : this.#tally,
     };
     this.#changes.after = knownAgent(agent, known, after, options);
   }

@@ -24,7 +24,8 @@ WHERE a.project_id = $1 AND a.turns > 0 AND (
   OR EXISTS (
     SELECT 1 FROM rollup_names n WHERE n.project_id = $1 AND n.harness = '${OTHER}' AND n.model = '${OTHER}'
       AND n.day <= a.last_at AND n.day > a.first_at - interval '1 day'))
-ON CONFLICT (project_id, agent_id) DO UPDATE SET reason = EXCLUDED.reason WHERE refolds.reason = 'failed'`;
+ON CONFLICT (project_id, agent_id) DO UPDATE SET reason = EXCLUDED.reason, done_to = NULL
+  WHERE refolds.reason = 'failed' OR refolds.done_to IS NOT NULL`;
 
 /** Runs a command in the projector's transaction. `now` in epoch ms. */
 export async function runCommand(

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { ConnectionLimits } from "../db/connections.ts";
 import { openWriters, type Writers } from "../db/sql.ts";
-import { SEGMENT_TURNS } from "../history/agent-changes.ts";
+import { REFOLD_EVENTS, SEGMENT_TURNS } from "../history/agent-changes.ts";
 import { NAMES_PER_DAY } from "../store/rollup-names.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { Freshness } from "./freshness.ts";
@@ -20,6 +20,8 @@ export interface OpenIngestOptions {
   clock: () => number;
   /** Turns after which an agent's history is cut; see packages/protocol/src/history/segments.ts. */
   segmentTurns?: number;
+  /** See `REFOLD_EVENTS`. */
+  refoldEvents?: number;
   /** See `NAMES_PER_DAY`. */
   namesPerDay?: number;
   /** Replaces single limits of the connections, in ms. */
@@ -58,6 +60,7 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
     clock,
     settings: () => ({
       segmentTurns: options.segmentTurns ?? SEGMENT_TURNS,
+      refoldEvents: options.refoldEvents ?? REFOLD_EVENTS,
       namesPerDay: options.namesPerDay ?? NAMES_PER_DAY,
     }),
     signals,

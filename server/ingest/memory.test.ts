@@ -13,7 +13,7 @@ import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, planChunk } from "./plan-chunk.ts";
 import { encodeChunk, remember, sendChunk } from "./write-chunk.ts";
 
-const SETTINGS = { thresholds: DEFAULT_THRESHOLDS, segmentTurns: 256, namesPerDay: 500 };
+const SETTINGS = { thresholds: DEFAULT_THRESHOLDS, segmentTurns: 256, refoldEvents: 4_096, namesPerDay: 500 };
 /** Agents, and sessions, that the small memory of these tests holds. */
 const FEW = 10;
 

@@ -31,6 +31,8 @@ import {
 } from "../history/tail.ts";
 import type { ProjectMemory } from "./memory.ts";
 
+type ContinuedTail = Pick<Refolded, "changes" | "tail">;
+
 /** Segments of news up to which an agent's tail goes on. */
 const MOST_NEWS = 8;
 
@@ -85,15 +87,15 @@ export async function foldAgain(
   known: KnownAgent,
   news: AgentNews,
   options: AgentOptions,
-): Promise<AgentChanges> {
+): Promise<Pick<Refolded, "changes" | "doneTo">> {
   const { id } = agent;
   const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
   const before = memory.tails.get(id);
   const keep = before && keptTurns(before);
   const extent = "until_unchanged";
-  const { changes, tail } = await refoldAgent({ history, agent, known, news, options, extent, keep });
-  memory.tails.set(id, tailAfterRefold(before, tail));
-  return changes;
+  const refolded = await refoldAgent({ history, agent, known, news, options, extent, keep });
+  memory.tails.set(id, tailAfterRefold(before, refolded.tail));
+  return refolded;
 }
 
 /** Folds the late events from the tail, and adds the others to the end. */
@@ -103,7 +105,7 @@ function foldLate(
   tail: Tail,
   news: AgentNews,
   options: AgentOptions,
-): Refolded | undefined {
+): ContinuedTail | undefined {
   const end = latestEventAt(known.stored?.state ?? EMPTY_STATE);
   // A turn that may repeat a stored one is folded with that one, although it comes after it.
   const isWitnessed = news.newTurns.some(({ facts }) => facts.provenance !== 0);
@@ -120,10 +122,10 @@ function withoutCuts(options: AgentOptions): AgentOptions {
 /** Adds the parts in order. Returns undefined if one does not come after what is known. */
 function continueWith(
   agent: AgentOfSession,
-  folded: Refolded,
+  folded: ContinuedTail,
   parts: readonly AgentNews[],
   options: AgentOptions,
-): Refolded | undefined {
+): ContinuedTail | undefined {
   let { changes, tail } = folded;
   for (const part of parts) {
     const { after } = changes;
@@ -156,7 +158,7 @@ function timesOf({ newTurns, newMarks }: AgentNews): { first: number; last: numb
 /** Remembers a tail and cuts it when it is time. Returns undefined if the history grew too long without a cut. */
 function keepTail(
   memory: ProjectMemory,
-  { changes, tail }: Refolded,
+  { changes, tail }: ContinuedTail,
   options: AgentOptions,
 ): AgentChanges | undefined {
   const { after } = changes;

@@ -7,7 +7,7 @@ import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, planChunk } from "./plan-chunk.ts";
 import { remember } from "./write-chunk.ts";
 
-const SETTINGS = { thresholds: DEFAULT_THRESHOLDS, segmentTurns: 256, namesPerDay: 500 };
+const SETTINGS = { thresholds: DEFAULT_THRESHOLDS, segmentTurns: 256, refoldEvents: 4_096, namesPerDay: 500 };
 
 const turn = (agent: string, n: number) =>
   parsedEvent({

@@ -3,10 +3,10 @@ import type { Sql } from "../db/sql.ts";
 import type { AgentChanges, AgentOptions, KnownAgent } from "../history/agent-changes.ts";
 import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../history/agent-news.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-events.ts";
+import { inSlices, slicer } from "../history/in-slices.ts";
 import { Ledger, type RequestOutcome } from "../history/outcomes.ts";
 import { type BoundaryRow, reportedRow } from "../store/boundaries.ts";
 import type { RollupNameRow } from "../store/rollup-names.ts";
-import { inSlices, slicer } from "./in-slices.ts";
 import { type Lookup, lookUp, recall } from "./look-up.ts";
 import type { ProjectMemory } from "./memory.ts";
 import type { AgentMove } from "./move-agents.ts";
@@ -31,7 +31,15 @@ export interface ChunkPlan {
   models: Map<string, number>;
   /** Harnesses whose thresholds changed, with the time (epoch ms) of the earliest change. */
   rejudged: Map<string, number>;
+  /** Agents whose late events change more than one chunk folds again. */
+  refolds: DeferredRefold[];
   ledger: Ledger;
+}
+
+export interface DeferredRefold {
+  agentId: string;
+  /** The cut from which the rest is to be folded again. Epoch ms. */
+  doneTo: number;
 }
 
 /** What was projected of some events. */
@@ -58,7 +66,7 @@ export function outcomeOf({ ledger, sessions, moves, harnessMarks }: ChunkPlan):
 }
 
 /** How events of a project are read. */
-export type ProjectSettings = Pick<AgentOptions, "segmentTurns"> & {
+export type ProjectSettings = Pick<AgentOptions, "segmentTurns" | "refoldEvents"> & {
   /** See `NAMES_PER_DAY`. */
   namesPerDay: number;
 };
@@ -130,7 +138,10 @@ export async function planChunk(
     await planFromMemory(owner, agents.get(owner.id), news);
   }
   for (const { agent, known, news } of unread) {
-    await add(agent, news, await foldAgain(sql, memory, agent, known, news, optionsOf(agent.harness)));
+    const options = optionsOf(agent.harness);
+    const { changes, doneTo } = await foldAgain(sql, memory, agent, known, news, options);
+    if (doneTo !== undefined) plan.refolds.push({ agentId: agent.id, doneTo });
+    await add(agent, news, changes);
     await slice();
   }
   // A sub-agent may be heard from under its own session, which has no row.
@@ -222,6 +233,7 @@ function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
     rollupNames: [],
     models: new Map(),
     rejudged: new Map(),
+    refolds: [],
     ledger: new Ledger(),
   };
 }

@@ -1,6 +1,7 @@
 import { LeaseLost, LeaseSeeker } from "../db/lease.ts";
 import { isTimeout } from "../db/unavailable.ts";
 import { groupInSteps } from "../history/group-events.ts";
+import { inSlices } from "../history/in-slices.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import { leaveSignal } from "../store/alert-signals.ts";
 import { runCommand } from "./commands.ts";
@@ -14,7 +15,6 @@ import {
   refusedOf,
 } from "./entry-queue.ts";
 import { HeldProject, type HeldProjectOptions, hasExternalCause } from "./held-project.ts";
-import { inSlices } from "./in-slices.ts";
 import type { Command } from "./journal-entry.ts";
 import {
   isUrgent,
@@ -344,7 +344,7 @@ export class Projector {
     });
     for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
-    this.#upkeep ||= plan.rollups.stale || plan.rejudged.size > 0;
+    this.#upkeep ||= plan.rollups.stale || plan.rejudged.size > 0 || plan.refolds.length > 0;
     const { storedCounts } = plan.ledger;
     const statements = encodeChunk(memory, plan);
     return { chunk, started, statements, storedCounts, outcome: outcomeOf(plan) };

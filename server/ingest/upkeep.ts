@@ -1,5 +1,6 @@
 import type { Sql } from "../db/sql.ts";
 import type { AgentNews } from "../history/agent-news.ts";
+import { inSlices } from "../history/in-slices.ts";
 import { Ledger } from "../history/outcomes.ts";
 import { openHistory } from "../history/read-history.ts";
 import { refoldAgent } from "../history/refold-agent.ts";
@@ -7,7 +8,6 @@ import { tailAfterRefold } from "../history/tail.ts";
 import { leaveSignal } from "../store/alert-signals.ts";
 import { applyRetention } from "./apply-retention.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
-import { inSlices } from "./in-slices.ts";
 import type { ProjectMemory } from "./memory.ts";
 import { addToRollups, agentOptions, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
 import { planSession } from "./plan-session.ts";
@@ -25,8 +25,8 @@ export async function upkeepStep(project: HeldProject): Promise<readonly string[
   const { projectId, memory } = project;
   const removed = await removeSome(project);
   if (removed !== undefined) return removed;
-  const agentId = await nextRefold(project, projectId);
-  if (agentId !== undefined) return refold(project, agentId);
+  const next = await nextRefold(project, projectId);
+  if (next !== undefined) return refold(project, next);
   const { dropped, refreshed } = await project.transaction(async (sql) => ({
     dropped: await dropIdleStates(sql, projectId, project.now()),
     refreshed: await refreshStalePeaks(sql, projectId),
@@ -43,32 +43,44 @@ async function removeSome(project: HeldProject): Promise<readonly string[] | und
   return applyRetention(project);
 }
 
-const NEXT_REFOLD = `
-SELECT agent_id FROM refolds WHERE project_id = $1 AND reason <> 'failed' ORDER BY asked_at, agent_id LIMIT 1`;
+/** An agent to fold again, and the time (epoch ms) up to which that is done. */
+interface WaitingRefold {
+  agentId: string;
+  doneTo: number | undefined;
+}
 
-/** The agent whose refold was asked for first; undefined if there is none. */
-async function nextRefold(sql: Pick<Sql, "query">, projectId: number): Promise<string | undefined> {
-  const [next] = await sql.query<{ agent_id: string }>(NEXT_REFOLD, projectId);
-  return next?.agent_id;
+const NEXT_REFOLD = `
+SELECT agent_id AS "agentId", (extract(epoch FROM done_to) * 1000)::float8 AS "doneTo"
+FROM refolds WHERE project_id = $1 AND reason <> 'failed' ORDER BY asked_at, agent_id LIMIT 1`;
+
+/** The refold that was asked for first; undefined if there is none. */
+async function nextRefold(sql: Pick<Sql, "query">, projectId: number): Promise<WaitingRefold | undefined> {
+  const [next] = await sql.query<{ agentId: string; doneTo: number | null }>(NEXT_REFOLD, projectId);
+  return next && { ...next, doneTo: next.doneTo ?? undefined };
 }
 
 const REFOLDED = "DELETE FROM refolds WHERE project_id = $1 AND agent_id = $2::uuid";
+const REFOLDED_TO = `
+UPDATE refolds SET done_to = to_timestamp($3::float8 / 1000) WHERE project_id = $1 AND agent_id = $2::uuid`;
 const SET_ASIDE = "UPDATE refolds SET reason = 'failed' WHERE project_id = $1 AND agent_id = $2::uuid";
 
 /**
- * Folds one agent again. An agent that cannot be folded is set aside, so the others go on. Returns the ids of the sessions
- * that changed.
+ * Folds one agent again, or a part of a long history: the next step goes on from there. An agent that cannot be folded is
+ * set aside, so the others go on. Returns the ids of the sessions that changed.
  */
-async function refold(project: HeldProject, agentId: string): Promise<readonly string[]> {
+async function refold(project: HeldProject, waiting: WaitingRefold): Promise<readonly string[]> {
+  const { agentId } = waiting;
   const { projectId, memory, settings, log } = project;
   try {
-    const plan = await planRefold(project, memory, agentId, settings);
+    const planned = await planRefold(project, memory, waiting, settings);
+    const plan = planned?.plan;
     await project.transaction(async (sql, { alerting }) => {
       if (plan !== undefined) {
         await sendChunk(sql, encodeChunk(memory, plan));
         if (alerting) leaveSignal(sql, projectId, outcomeOf(plan).sessions);
       }
-      sql.send(REFOLDED, projectId, agentId);
+      if (planned?.doneTo === undefined) sql.send(REFOLDED, projectId, agentId);
+      else sql.send(REFOLDED_TO, projectId, agentId, planned.doneTo);
     });
     if (plan === undefined) return [];
     remember(memory, plan);
@@ -86,13 +98,13 @@ async function refold(project: HeldProject, agentId: string): Promise<readonly s
 const HARNESS_OF = "SELECT harness FROM sessions WHERE project_id = $1 AND id = $2::uuid";
 const NO_NEWS: AgentNews = { newTurns: [], changedTurns: [], newMarks: [], replacedMarks: [], outcomes: [] };
 
-/** Plans the fold of an agent's whole history; undefined if the agent is gone. */
+/** Plans the next step of the fold of an agent's whole history; undefined if the agent is gone. */
 async function planRefold(
   sql: Pick<Sql, "query">,
   memory: ProjectMemory,
-  agentId: string,
+  { agentId, doneTo: from }: WaitingRefold,
   settings: ProjectSettings,
-): Promise<ChunkPlan | undefined> {
+): Promise<{ plan: ChunkPlan; doneTo: number | undefined } | undefined> {
   const { projectId } = memory;
   await memory.loadAgents(sql, [agentId]);
   const known = memory.agents.get(agentId);
@@ -102,13 +114,14 @@ async function planRefold(
   const harness = owner?.harness ?? "";
   const { sessionId, lastReceivedAt: receivedAt } = known.row;
   const optionsOf = await agentOptions(sql, memory, settings, [harness]);
-  const { changes, tail } = await refoldAgent({
+  const { changes, tail, doneTo } = await refoldAgent({
     history: openHistory(sql, projectId, known.row, memory.modelName),
     agent: { ...known.row, harness, receivedAt },
     known,
     news: NO_NEWS,
     options: optionsOf(harness),
     extent: "to_the_end",
+    doneTo: from,
   });
   // What the tail held was read with the settings of before.
   const before = memory.tails.get(agentId);
@@ -117,7 +130,7 @@ async function planRefold(
   await inSlices(addToRollups(rollups, changes));
   const session = memory.sessions.get(sessionId);
   const change = { before: changes.before, after: changes.after.row, refolded: true };
-  return {
+  const plan: ChunkPlan = {
     agents: [changes],
     harnessMarks: [],
     sessions: session === undefined ? [] : [planSession(session.row, session, [change])],
@@ -129,8 +142,10 @@ async function planRefold(
     rollupNames: await memory.rollupNames.admit(sql, rollups, settings.namesPerDay),
     models: new Map(),
     rejudged: new Map(),
+    refolds: [],
     ledger: new Ledger(),
   };
+  return { plan, doneTo };
 }
 
 /** Milliseconds after which an agent that is not heard from keeps no state. */

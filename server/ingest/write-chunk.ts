@@ -19,7 +19,7 @@ import { DESCRIBE_HARNESSES, DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.
 import type { ProjectMemory } from "./memory.ts";
 import { moveStatements } from "./move-agents.ts";
 import type { ChunkPlan } from "./plan-chunk.ts";
-import { rejudge } from "./rejudge.ts";
+import { deferRefolds, rejudge } from "./rejudge.ts";
 
 /** Thrown if a row is not the one the projector remembers: somebody restored or deleted data. */
 export class MemoryOutdated extends Error {
@@ -48,6 +48,7 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
 
   // Before the agents are written: this chunk already uses the new thresholds.
   for (const [harness, from] of plan.rejudged) send(rejudge(projectId, from, harness));
+  some(plan.refolds, (rows) => deferRefolds(projectId, rows));
   some(modelRows(memory, plan), (rows) => models.insertIfAbsent(projectId, rows));
   for (const statement of [...agentStatements(projectId, plan), ...sessionStatements(projectId, plan)])
     send(statement);

@@ -20,6 +20,7 @@ export interface TestPipeline extends OpenedIngest {
 export interface StartOptions {
   projected?: (change: Projected) => void;
   segmentTurns?: number;
+  refoldEvents?: number;
   namesPerDay?: number;
   limits?: Partial<ConnectionLimits>;
   /** This process' clock, epoch ms. */
@@ -57,7 +58,7 @@ export async function testIngest({
   const path: TestIngest = {
     prisma,
     databaseUrl: url,
-    async start({ projected, segmentTurns, namesPerDay, limits, clock = Date.now } = {}) {
+    async start({ projected, segmentTurns, refoldEvents, namesPerDay, limits, clock = Date.now } = {}) {
       const opened = await openIngest({
         url,
         log,
@@ -67,6 +68,7 @@ export async function testIngest({
           (await prisma.project.findMany({ where: { deletingAt: null } })).map(({ id }) => id),
         ...(projected && { projected }),
         ...(segmentTurns && { segmentTurns }),
+        ...(refoldEvents && { refoldEvents }),
         ...(namesPerDay && { namesPerDay }),
         ...(limits && { limits }),
       });
