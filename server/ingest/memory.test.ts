@@ -1,4 +1,4 @@
-import { DEFAULT_THRESHOLDS, type PlimsollEvent } from "@plimsoll/protocol";
+import { DEFAULT_THRESHOLDS, finish, type PlimsollEvent } from "@plimsoll/protocol";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openWriters, type Writers } from "../db/sql.ts";
@@ -68,7 +68,7 @@ async function project(
   reads = [];
   const arrivals = groupEvents(1, [{ events, request: 0, receivedAt: EVENTS_START }]);
   const plan = await planChunk(writers, memory, arrivals, SETTINGS, lookup);
-  await writers.transaction((sql) => sendChunk(sql, encodeChunk(memory, plan)));
+  await writers.transaction((sql) => sendChunk(sql, finish(encodeChunk(memory, plan))));
   remember(memory, plan);
   return plan;
 }

@@ -1,5 +1,6 @@
 import { isTimeout } from "../db/unavailable.ts";
 import { groupEvents, type Received } from "../history/group-events.ts";
+import { inSlices } from "../history/in-slices.ts";
 import { leaveSignal } from "../store/alert-signals.ts";
 import { rejectedEvents } from "../store/journal.ts";
 import { type Chunk, receivedOf, refusedOf } from "./entry-queue.ts";
@@ -59,8 +60,9 @@ async function projectPart(
     const plan = await planChunk(project, memory, groupEvents(projectId, part), project.settings, "all");
     try {
       const outcome = outcomeOf(plan);
+      const statements = await inSlices(encodeChunk(memory, plan));
       await project.transaction(async (sql, { alerting }) => {
-        await sendChunk(sql, encodeChunk(memory, plan));
+        await sendChunk(sql, statements);
         if (alerting) leaveSignal(sql, projectId, outcome.sessions);
         writeCounts(sql, projectId, plan.ledger.storedCounts, receivedAt);
       });

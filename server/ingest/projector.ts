@@ -346,7 +346,7 @@ export class Projector {
     remember(memory, plan);
     this.#upkeep ||= plan.rollups.stale || plan.rejudged.size > 0 || plan.refolds.length > 0;
     const { storedCounts } = plan.ledger;
-    const statements = encodeChunk(memory, plan);
+    const statements = await inSlices(encodeChunk(memory, plan));
     return { chunk, started, statements, storedCounts, outcome: outcomeOf(plan) };
   }
 

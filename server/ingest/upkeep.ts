@@ -74,9 +74,10 @@ async function refold(project: HeldProject, waiting: WaitingRefold): Promise<rea
   try {
     const planned = await planRefold(project, memory, waiting, settings);
     const plan = planned?.plan;
+    const statements = plan === undefined ? [] : await inSlices(encodeChunk(memory, plan));
     await project.transaction(async (sql, { alerting }) => {
       if (plan !== undefined) {
-        await sendChunk(sql, encodeChunk(memory, plan));
+        await sendChunk(sql, statements);
         if (alerting) leaveSignal(sql, projectId, outcomeOf(plan).sessions);
       }
       if (planned?.doneTo === undefined) sql.send(REFOLDED, projectId, agentId);

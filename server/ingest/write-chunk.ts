@@ -1,3 +1,4 @@
+import type { Steps } from "@plimsoll/protocol";
 import type { WriterSql } from "../db/sql.ts";
 import { type AgentChanges, rowWithState } from "../history/agent-changes.ts";
 import { eventKey } from "../history/identity.ts";
@@ -13,7 +14,7 @@ import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "../st
 import { segments } from "../store/segments.ts";
 import { sessions } from "../store/sessions.ts";
 import type { Statement } from "../store/table.ts";
-import { joinBlocks, packBlock, turnBlocks } from "../store/turn-blocks.ts";
+import { joinBlocks, packBlock, type TurnBlockRow, turnBlocks } from "../store/turn-blocks.ts";
 import { windows } from "../store/windows.ts";
 import { DESCRIBE_HARNESSES, DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.ts";
 import type { ProjectMemory } from "./memory.ts";
@@ -36,8 +37,10 @@ export interface ChunkStatement extends Statement {
   expected?: { table: string; rows: number };
 }
 
-/** Encodes what a planned chunk writes. Separate from sending, so that it happens while the chunk before is written. */
-export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatement[] {
+/**
+ * Encodes what a planned chunk writes, in steps. Separate from sending, so that it happens while the chunk before is written.
+ */
+export function* encodeChunk(memory: ProjectMemory, plan: ChunkPlan): Steps<ChunkStatement[]> {
   const { projectId } = memory;
   const statements: ChunkStatement[] = [];
   const send = (statement: ChunkStatement) => void statements.push(statement);
@@ -56,10 +59,12 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
     all(({ blockDeletes }) => blockDeletes),
     (rows) => turnBlocks.delete(projectId, rows),
   );
-  some(
-    all(({ blockInserts }) => blockInserts),
-    (rows) => turnBlocks.insert(projectId, rows.map(packBlock)),
-  );
+  const blocks: TurnBlockRow[] = [];
+  for (const block of all(({ blockInserts }) => blockInserts)) {
+    blocks.push(packBlock(block));
+    if (blocks.length % BLOCKS_IN_STEP === 0) yield;
+  }
+  some(blocks, (rows) => turnBlocks.insert(projectId, rows));
   some(
     all(({ blockJoins }) => blockJoins),
     (rows) => joinBlocks(projectId, rows),
@@ -69,9 +74,15 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
     (rows) => boundaries.delete(projectId, rows),
   );
   const inserts = all(({ boundaryInserts }) => boundaryInserts);
-  for (const rows of inParts(inserts)) send(boundaries.insert(projectId, rows));
+  for (const rows of inParts(inserts)) {
+    send(boundaries.insert(projectId, rows));
+    yield;
+  }
   const upserts = [...plan.harnessMarks, ...all(({ boundaryUpserts }) => boundaryUpserts)];
-  for (const rows of inParts(upserts)) send(boundaries.upsert(projectId, rows));
+  for (const rows of inParts(upserts)) {
+    send(boundaries.upsert(projectId, rows));
+    yield;
+  }
   some(settledRows(plan), (rows) => boundaries.update(projectId, rows, SETTLED_FIELDS));
   some(
     keyed(plan, ({ crossingDeletes }) => crossingDeletes),
@@ -103,6 +114,7 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
       WIDEN_HARNESS,
     ),
   );
+  yield;
   for (const statement of moveStatements(projectId, plan.moves)) send(statement);
   const summed = plan.sessions.filter(({ sum }) => sum !== undefined).map(({ after }) => after.row.id);
   if (summed.length > 0) send({ text: SUM_SESSIONS, values: [projectId, summed] });
@@ -115,6 +127,8 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
   return statements;
 }
 
+/** Blocks packed in one step. A small agent's block has few turns. */
+const BLOCKS_IN_STEP = 32;
 /** Marks in one statement: with their details they may take kilobytes each. */
 const MARKS_AT_ONCE = 4_096;
 

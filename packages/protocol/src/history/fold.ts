@@ -1,5 +1,11 @@
 import type { ThresholdTimeline } from "../policy/in-force.ts";
-import { matchReports, mayRepeat, REPEATED_TURN, withTrace } from "../witnesses/match-reports.ts";
+import {
+  type MatchedReports,
+  matchReports,
+  mayRepeat,
+  REPEATED_TURN,
+  withTrace,
+} from "../witnesses/match-reports.ts";
 import type {
   AgentState,
   BoundaryReading,
@@ -19,7 +25,7 @@ import { isThreshold, judgedBy, rememberLine } from "./reported-lines.ts";
 import { finish, type Steps } from "./steps.ts";
 import { EMPTY_SUMMARY } from "./summary.ts";
 import type { ThresholdName } from "./threshold-rules.ts";
-import type { Timeline, TurnItem } from "./timeline.ts";
+import type { Item, Timeline, TurnItem } from "./timeline.ts";
 import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
 import { larger, contextTokens as promptTokens } from "./usage.ts";
@@ -156,14 +162,27 @@ function* run(from: AgentState, { items, numbering }: Timeline, options: FoldOpt
     size: undefined,
   };
   const matched = matchReports(items);
+  for (let from = 0; from < items.length; from += STEP_EVENTS) {
+    if (from > 0) yield;
+    readItems(result, items, from, matched, options);
+  }
+  const { windows, size: _, ...rest } = result;
+  return { ...rest, summary: { ...rest.summary, windows: [...windows.values()] } };
+}
+
+/** Reads the items of one step. */
+function readItems(
+  result: FoldRun,
+  items: readonly Item[],
+  from: number,
+  matched: MatchedReports | undefined,
+  options: FoldOptions,
+): void {
+  const { state } = result;
+  const to = Math.min(from + STEP_EVENTS, items.length);
   let last: TurnItem | undefined;
-  let left = STEP_EVENTS;
-  for (const item of items) {
-    if (left === 0) {
-      yield;
-      left = STEP_EVENTS;
-    }
-    left -= 1;
+  for (let index = from; index < to; index++) {
+    const item = items[index]!;
     if (item.turn === undefined) readMark(result, item.mark, item.window, options);
     else {
       const call = matched?.get(item.turn) ?? item.turn;
@@ -171,11 +190,10 @@ function* run(from: AgentState, { items, numbering }: Timeline, options: FoldOpt
       else readTurn(result, item, call, options);
       last = item;
     }
-    countWait(result.state);
+    // Only a mark begins to wait.
+    if (item.turn === undefined || state.waited > 0) countWait(state);
   }
-  if (last !== undefined) result.state.tail = positionOf(last);
-  const { windows, size: _, ...rest } = result;
-  return { ...rest, summary: { ...rest.summary, windows: [...windows.values()] } };
+  if (last !== undefined) state.tail = positionOf(last);
 }
 
 /** A run under way. Items come by window, so `windows` is in order. */
