@@ -68,4 +68,23 @@ describe("the plan of a chunk", () => {
     // At its time, then anywhere.
     expect(reads).toEqual(["turn_blocks", "turn_blocks"]);
   });
+
+  const MANY = 20_000;
+  const masked = (n: number) =>
+    parsedEvent({ id: `m${n}`, type: "masked", agent: "a", at: n, observations: 1 });
+  it.each<[string, (n: number) => PlimsollEvent]>([
+    ["turns", (n) => turn("a", n)],
+    ["marks", masked],
+    ["marks at one time", (n) => ({ ...masked(n), at: masked(0).at })],
+  ])("lets other work in between the %s of one agent", async (_, event) => {
+    const events = Array.from({ length: MANY }, (_, n) => event(n + 1));
+    const arrivals = groupEvents(1, [{ events, request: 0, receivedAt: 9_000 }]);
+    memory = await ProjectMemory.open(sql, 1);
+    let pauses = 0;
+    const pause = async () => {
+      pauses += 1;
+    };
+    await planChunk(sql, memory, arrivals, SETTINGS, "may_be_stored", pause);
+    expect(pauses).toBeGreaterThan(2);
+  });
 });
