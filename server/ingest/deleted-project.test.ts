@@ -78,7 +78,7 @@ describe("the projector of a deleted project", () => {
         writers,
         holder: randomUUID(),
         clock: new DatabaseClock(Date.now),
-        settings: () => ({ segmentTurns: 256, namesPerDay: 500 }),
+        settings: () => ({ segmentTurns: 256, refoldEvents: 4_096, namesPerDay: 500 }),
         log: pino({ level: "silent" }),
       };
       const seeker = new LeaseSeeker({ ...options, table: "projectors", now: Date.now });
