@@ -299,10 +299,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     }),
     routes: [
       otlpRoutes({ ...sending, unmapped: pipeline.unmapped, mappings, log }),
-      policyRoutes({ access, policies }),
+      policyRoutes({ access, policies, room }),
       csvRoutes({
         log,
         access,
+        room,
         sessions: async (projectId, query) =>
           readSessions(await freshReader(await readerOf(projectId), freshness), query),
         selected: async (projectId, ids) =>
@@ -331,6 +332,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
         },
       }),
     ],
+    room,
+    reads,
     trpc: handlers.trpc,
     rest: handlers.rest,
   });

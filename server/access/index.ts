@@ -40,7 +40,7 @@ export async function openAccess(options: {
   home: string;
   proxies: TrustedProxies;
   /** Bounds the calls of each key. */
-  reads: Quota;
+  reads: Pick<Quota, "take">;
   log: Logger;
 }): Promise<AccessControl> {
   const { prisma, hub, home, proxies, reads, log } = options;

@@ -82,7 +82,7 @@ export interface AccessParts {
   throttle: Throttle;
   proxies: TrustedProxies;
   /** Bounds the calls of each key. */
-  reads: Quota;
+  reads: Pick<Quota, "take">;
 }
 
 const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);

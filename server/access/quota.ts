@@ -5,9 +5,14 @@ import { PlimsollError } from "../errors.ts";
 export interface Quota {
   /**
    * @param keyId undefined for a person, who has no quota
-   * @throws PlimsollError `quota_exceeded` with `details.retry_after_seconds` in seconds; nothing is taken then
+   * @param done what is taken even if `amount` is not, for work that was done already
+   * @throws PlimsollError `quota_exceeded` with `details.retry_after_seconds` in seconds
    */
-  take(keyId: string | undefined, amount: number): void;
+  take(keyId: string | undefined, amount: number, done?: number): void;
+  /** Takes an amount for work that was done in vain. May leave a debt, in which `admit` throws. */
+  charge(keyId: string | undefined, amount: number): void;
+  /** @throws PlimsollError `quota_exceeded` if nothing is left, before any work is done */
+  admit(keyId: string | undefined): void;
 }
 
 /** What is left of a key's allowance, and when that was so, in ms. */
@@ -44,22 +49,35 @@ export const readQuota = (perSecond: number, clock: () => number): Quota =>
   );
 
 function createQuota(perSecond: number, clock: () => number, refusal: (seconds: number) => string): Quota {
-  if (perSecond === 0) return { take: () => {} };
+  if (perSecond === 0) return { take() {}, charge() {}, admit() {} };
   const allowances = new LRUCache<string, Allowance>({ max: 10_000 });
+  const now = (keyId: string) => refilled(allowances.get(keyId), perSecond, clock());
+  const tooLittle = (missing: number) => {
+    const retryAfter = Math.max(1, Math.ceil(missing / perSecond));
+    return new PlimsollError("quota_exceeded", refusal(retryAfter), {
+      details: { retry_after_seconds: retryAfter },
+    });
+  };
   return {
-    take(keyId, amount) {
+    take(keyId, amount, done = 0) {
       if (keyId === undefined) return;
-      const now = clock();
-      const allowance = refilled(allowances.get(keyId), perSecond, now);
+      const { left, at } = now(keyId);
       // A batch larger than the whole burst would never fit: it may overdraw a full allowance.
       const needed = Math.min(amount, perSecond * BURST_SECONDS);
-      if (allowance.left < needed) {
-        const retryAfter = Math.max(1, Math.ceil((needed - allowance.left) / perSecond));
-        throw new PlimsollError("quota_exceeded", refusal(retryAfter), {
-          details: { retry_after_seconds: retryAfter },
-        });
-      }
-      allowances.set(keyId, { left: allowance.left - amount, at: now });
+      const isEnough = left >= needed;
+      const after = left - (isEnough ? amount : done);
+      allowances.set(keyId, { left: after, at });
+      if (!isEnough) throw tooLittle(needed - after);
+    },
+    charge(keyId, amount) {
+      if (keyId === undefined) return;
+      const { left, at } = now(keyId);
+      allowances.set(keyId, { left: left - amount, at });
+    },
+    admit(keyId) {
+      if (keyId === undefined) return;
+      const { left } = now(keyId);
+      if (left <= 0) throw tooLittle(-left);
     },
   };
 }

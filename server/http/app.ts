@@ -10,8 +10,11 @@ import { type Browsers, expiredCookie, sessionCookie, sessionOf } from "../acces
 import type { LocalToken } from "../access/local-token.ts";
 import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
 import { type Access, actorOf, factsOf, type Principal } from "../access/principal.ts";
+import type { Quota } from "../access/quota.ts";
 import type { DatabaseWatch } from "../db/database-watch.ts";
 import { PlimsollError } from "../errors.ts";
+import type { BodyRoom } from "./body-room.ts";
+import { withCallBody } from "./call-body.ts";
 import { MACHINE_HEADERS } from "./headers.ts";
 import type { Readiness } from "./health.ts";
 import type { Instruments } from "./instruments.ts";
@@ -43,6 +46,9 @@ export interface MachineAppDeps {
   gauges: GaugeSource;
   watch: Pick<DatabaseWatch, "outage">;
   readiness: Readiness;
+  room: BodyRoom;
+  /** Bounds the calls of each key. */
+  reads: Pick<Quota, "take">;
   /** Of parts that stand by themselves. */
   routes?: ((app: Hono<MachineEnv>) => void)[];
   /** Everything under /api/trpc. */
@@ -56,8 +62,6 @@ export interface MachineApp {
 }
 
 const LOGIN_BODY_BYTES = 4_096;
-/** No input of a procedure comes near it. */
-const CALL_BODY_BYTES = 1024 * 1024;
 const LoginBody = z.object({ token: z.string().min(1).max(200) });
 
 /** Everything a machine calls but `POST /api/v1/events`, and how a browser logs in. */
@@ -134,20 +138,13 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   });
 
   const { trpc, rest } = deps;
-  const callBody = limitedBody(CALL_BODY_BYTES);
-  if (trpc) app.all("/api/trpc/*", callBody, (c) => trpc(c.req.raw, contextOf(c)));
+  if (trpc) app.all("/api/trpc/*", (c) => call(trpc, c));
 
   // The REST API is what is left, not a wildcard route: one that matches as well would make the router run
   // a chain of handlers for every request.
   app.notFound(async (c) => {
     const { path } = c.req;
-    if (rest && (path.startsWith("/api/v1/") || path === "/openapi.json")) {
-      let response: Response | undefined;
-      await callBody(c, async () => {
-        response = await rest(c.req.raw, contextOf(c));
-      });
-      if (response) return response;
-    }
+    if (rest && (path.startsWith("/api/v1/") || path === "/openapi.json")) return call(rest, c);
     return errorResponse(new PlimsollError("not_found", `There is nothing at ${c.req.method} ${path}.`));
   });
 
@@ -163,8 +160,33 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     return response;
   });
 
-  function contextOf(c: MachineContext): RequestContext {
-    return { authenticate: () => access.authenticate(factsOf(c.env.incoming)) };
+  /** Has a part answer a call. Its body is read only for a sender who is known. */
+  async function call(handle: FetchHandler, c: MachineContext): Promise<Response> {
+    const { incoming } = c.env;
+    const { raw } = c.req;
+    const { method, headers } = raw;
+    if (method === "GET" || method === "HEAD") {
+      return handle(raw, { authenticate: () => access.authenticate(factsOf(incoming)) });
+    }
+    const sender = access.authenticate(factsOf(incoming));
+    const context = { authenticate: () => sender };
+    const principal = await sender.catch(() => undefined);
+    if (principal === undefined) {
+      const response = await handle(new Request(raw.url, { method, headers }), context);
+      if (!(await dropRestOfBody(incoming))) response.headers.set("Connection", "close");
+      return response;
+    }
+    let isRead = false;
+    try {
+      return await withCallBody(deps.room, principal.projectId, incoming, (bytes) => {
+        isRead = true;
+        const body = bytes.length === 0 ? null : new Uint8Array(bytes);
+        return handle(new Request(raw.url, { method, headers, body }), context);
+      });
+    } catch (error) {
+      if (!isRead) deps.reads.take(principal.keyId, 1);
+      throw error;
+    }
   }
 
   return {

@@ -1,4 +1,6 @@
 import { LIMITS } from "@plimsoll/protocol";
+import { BodyBudget, type BodyMemory } from "../bodies/body-budget.ts";
+import { FairTurns } from "../bodies/fair-turns.ts";
 import { PlimsollError } from "../errors.ts";
 
 /** Seconds a sender that found no room should wait. */
@@ -8,11 +10,13 @@ const RETRY_AFTER = 1;
 export const LARGEST_REQUEST = LIMITS.compressedBytes + 2 * LIMITS.decompressedBytes + 1024 * 1024;
 
 /**
- * Bounds the bytes of all request bodies in memory together: each may be within its own limit, and a hundred of them
+ * Bounds the bytes of all request bodies in memory together, and of the values parsed from them: each may be within its own limit, and a hundred of them
  * still be more than the machine has. One project gets at most half, or the largest request if that is more, so that
  * bodies that arrive slowly keep no other project out.
  */
 export class BodyRoom {
+  /** The time for reading bodies, which they share as well. */
+  readonly turns = new FairTurns();
   readonly #limit: number;
   readonly #share: number;
   readonly #byProject = new Map<number, number>();
@@ -52,13 +56,14 @@ export class BodyRoom {
 function noRoom(who: string, bytes: number): PlimsollError {
   return new PlimsollError(
     "overloaded",
-    `${who} fill the ${bytes} bytes the server has for them. Send the same events again after ${RETRY_AFTER} s.`,
+    `${who} fill the ${bytes} bytes the server has for them. Send the same body again after ${RETRY_AFTER} s.`,
     { details: { retry_after_seconds: RETRY_AFTER } },
   );
 }
 
 /** What one request holds of the room. */
-export class BodyHold {
+export class BodyHold implements BodyMemory {
+  readonly budget = new BodyBudget(this);
   readonly #room: BodyRoom;
   readonly #projectId: number;
   #own = 0;
@@ -72,6 +77,11 @@ export class BodyHold {
   take(bytes: number): void {
     this.#room.take(this.#projectId, bytes);
     this.#own += bytes;
+  }
+
+  give(bytes: number): void {
+    this.#room.give(this.#projectId, bytes);
+    this.#own -= bytes;
   }
 
   /** Gives back all that was taken; doing it again changes nothing. */

@@ -23,7 +23,7 @@ async function serve(reads: Partial<CsvDeps>): Promise<number> {
   const access = { authorizeRead: async () => ({ projectId: 1 }) } as unknown as CsvDeps["access"];
   const unasked = () => Promise.reject(new Error("not asked for"));
   const all = { sessions: unasked, selected: unasked, turns: unasked, ...reads };
-  csvRoutes({ log: pino({ level: "silent" }), access, ...all })(app);
+  csvRoutes({ log: pino({ level: "silent" }), access, room: new BodyRoom(1), ...all })(app);
   const server = createServer(getRequestListener((request, env) => app.fetch(request, env as never)));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   closers.push(() => server.close());

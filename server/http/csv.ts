@@ -6,6 +6,8 @@ import type { z } from "zod";
 import type { Access } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
 import type { MachineContext, MachineEnv } from "./app.ts";
+import type { BodyRoom } from "./body-room.ts";
+import { parsedJson, withCallBody } from "./call-body.ts";
 
 /** One page of rows and where the next begins. */
 export interface RowPage {
@@ -22,6 +24,7 @@ export interface CsvDeps {
   /** Sessions by id, in the order of the ids. */
   selected: (projectId: number, ids: readonly string[]) => Promise<RowPage["items"]>;
   turns: (projectId: number, query: TurnsQuery) => Promise<RowPage>;
+  room: BodyRoom;
 }
 
 const PAGE = 500;
@@ -44,6 +47,7 @@ export function csvRoutes({
   selected,
   turns,
   stalledMs = STALLED_MS,
+  room,
 }: CsvDeps): (app: Hono<MachineEnv>) => void {
   const options = { log, stalledMs };
   return (app) => {
@@ -57,7 +61,9 @@ export function csvRoutes({
     // By POST, because the ids of a selection do not fit a URL.
     app.post("/api/v1/sessions.csv", async (c) => {
       const { projectId } = await access.authorizeRead(c.env.incoming);
-      const { ids } = parse(SelectedSessions, await c.req.json().catch(() => undefined));
+      const { ids } = await withCallBody(room, projectId, c.env.incoming, (bytes) =>
+        parse(SelectedSessions, parsedJson(bytes)),
+      );
       c.header("Content-Disposition", 'attachment; filename="plimsoll-sessions.csv"');
       return send(c, options, SESSION_COLUMNS, async () => ({
         items: await selected(projectId, ids),

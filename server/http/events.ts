@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http";
 import { GENERATION_HEADER, type IngestAnswer, LIMITS } from "@plimsoll/protocol";
 import type { Access } from "../access/principal.ts";
 import type { Quota } from "../access/quota.ts";
+import type { BodyBudget } from "../bodies/body-budget.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
 import { decodeBody } from "../ingest/decode.ts";
-import { FairTurns } from "../ingest/fair-turns.ts";
 import type { Ingest } from "../ingest/ingest.ts";
 import type { BodyRoom } from "./body-room.ts";
 import { readBody } from "./read-body.ts";
@@ -35,26 +35,21 @@ const ACKNOWLEDGEMENTS: ReadonlySet<string> = new Set(["policy_ack"]);
 /** `POST /api/v1/events`: see docs/protocol.md. Resolves after the commit to the journal, or as `Prefer: wait` asks. */
 export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Promise<EventsReply> {
   const { access, ingest, quota, room } = deps;
-  const turns = new FairTurns();
   return async (incoming) => {
     const { projectId, keyId, scopes } = await access.authorize(incoming, SENDING);
     const types = scopes.has("ingest") || scopes.has("admin") ? undefined : ACKNOWLEDGEMENTS;
     let events = 1;
     const hold = room.enter(projectId);
+    const { budget } = hold;
     try {
       const checked = ingest.check({ types, keptDays: deps.keptDaysOf(projectId) });
-      await decodeBody(
-        {
-          bytes: await readBody(incoming, hold, LIMITS.compressedBytes),
-          contentType: incoming.headers["content-type"],
-          contentEncoding: incoming.headers["content-encoding"],
-          reserve: (bytes) => hold.take(bytes),
-        },
-        turns,
-        checked.add,
-      );
-      events = checked.count;
-      quota.take(keyId, events);
+      await charged(quota, keyId, budget, async () => {
+        const bytes = await readBody(incoming, budget, LIMITS.compressedBytes);
+        const { "content-type": contentType, "content-encoding": contentEncoding } = incoming.headers;
+        await decodeBody({ bytes, contentType, contentEncoding, budget }, room.turns, checked.add);
+        events = checked.count;
+        return events;
+      });
       const answer = await ingest.accept(projectId, checked, {
         wait: prefersWait(incoming),
         gone: () => incoming.socket.destroyed,
@@ -68,6 +63,29 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
       hold.leave();
     }
   };
+}
+
+/**
+ * Reads a body at the cost of a key: as many events as it has, or as the work costs if that is more. A body that is refused
+ * costs the work, at least one event.
+ * @param read resolves with the number of events
+ * @throws PlimsollError `quota_exceeded`, and what `read` throws
+ */
+export async function charged(
+  quota: Quota,
+  keyId: string | undefined,
+  budget: BodyBudget,
+  read: () => Promise<number>,
+): Promise<void> {
+  quota.admit(keyId);
+  let events: number;
+  try {
+    events = await read();
+  } catch (error) {
+    quota.charge(keyId, Math.max(1, budget.cost));
+    throw error;
+  }
+  quota.take(keyId, Math.max(events, budget.cost), budget.cost);
 }
 
 /** The error for the sender, and what the events count as. An outage is never called overload or a fault. */

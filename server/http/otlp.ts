@@ -2,10 +2,10 @@ import type { IncomingMessage } from "node:http";
 import { type CompiledMapping, LIMITS, TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
+import { type BodyBudget, overLimit } from "../bodies/body-budget.ts";
+import { inflateBody } from "../bodies/inflate.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
 import type { EventCheck } from "../ingest/check-events.ts";
-import { FairTurns } from "../ingest/fair-turns.ts";
-import { inflateBody } from "../ingest/inflate.ts";
 import type { UnmappedBook } from "../ingest/unmapped-book.ts";
 import type { Mappings } from "../mappings/mappings.ts";
 import {
@@ -21,7 +21,7 @@ import { readRecord } from "../otlp/dialects.ts";
 import { MOST_RECORDS, tooManyRecords } from "../otlp/record-limit.ts";
 import { UnmappedSources } from "../otlp/unmapped-records.ts";
 import type { MachineEnv } from "./app.ts";
-import { type EventsDeps, refusalOf } from "./events.ts";
+import { charged, type EventsDeps, refusalOf } from "./events.ts";
 import { readBody } from "./read-body.ts";
 import { errorHeaders, foreseen, logError, nextRequestId } from "./respond.ts";
 import { dropRestOfBody } from "./rest-of-body.ts";
@@ -41,7 +41,6 @@ const MOST_BYTES = LIMITS.decompressedBytes;
  * take their way, so that an answer with status 200 follows their commit to the journal.
  */
 export function otlpRoutes(deps: OtlpDeps) {
-  const turns = new FairTurns();
   return (app: Hono<MachineEnv>): void => {
     for (const signal of TELEMETRY_SIGNALS) {
       const path = `/otlp/v1/${signal}`;
@@ -50,7 +49,7 @@ export function otlpRoutes(deps: OtlpDeps) {
         const encoding = encodingOf(incoming.headers["content-type"]);
         const type = { "Content-Type": OTLP_TYPES[encoding ?? "json"] };
         try {
-          const partial = await takeTelemetry(deps, turns, signal, encoding, incoming);
+          const partial = await takeTelemetry(deps, signal, encoding, incoming);
           return c.body(encodeAnswer(encoding ?? "json", signal, partial), 200, type);
         } catch (thrown) {
           const error = foreseen(thrown);
@@ -71,7 +70,6 @@ export function otlpRoutes(deps: OtlpDeps) {
 
 async function takeTelemetry(
   { access, ingest, quota, room, databaseFailure, keptDaysOf, unmapped, mappings }: OtlpDeps,
-  turns: FairTurns,
   signal: TelemetrySignal,
   encoding: OtlpEncoding | undefined,
   incoming: IncomingMessage,
@@ -79,21 +77,24 @@ async function takeTelemetry(
   acceptPlainKey(incoming);
   const { projectId, keyId } = await access.authorize(incoming, "ingest");
   const hold = room.enter(projectId);
+  const { budget } = hold;
   let events = 1;
   try {
     if (encoding === undefined) throw unknownType(incoming.headers["content-type"]);
-    const reserve = (bytes: number) => hold.take(bytes);
-    const body = await readBody(incoming, hold, MOST_BYTES);
-    const bytes = await inflate(body, incoming.headers["content-encoding"], reserve);
     const checked = ingest.check({ keptDays: keptDaysOf(projectId) });
     const sources = new UnmappedSources();
-    const request = { bytes, signal, encoding, mappings: await mappings.of(projectId) };
-    const taken = await turns.run(takeRecords(request, checked, sources));
-    events = checked.count;
-    quota.take(keyId, events);
+    let taken: TakenRecords | undefined;
+    await charged(quota, keyId, budget, async () => {
+      const body = await readBody(incoming, budget, MOST_BYTES);
+      const bytes = await inflateBody(body, incoming.headers["content-encoding"], budget);
+      const request = { bytes, signal, encoding, mappings: await mappings.of(projectId), budget };
+      taken = await room.turns.run(takeRecords(request, checked, sources));
+      events = checked.count;
+      return events;
+    });
     await ingest.accept(projectId, checked, { gone: () => incoming.socket.destroyed });
     unmapped.note(projectId, sources.all());
-    return partialSuccess(signal, taken, checked);
+    return taken && partialSuccess(signal, taken, checked);
   } catch (error) {
     const { refusal, outcome } = refusalOf(error, databaseFailure());
     ingest.refused(projectId, outcome, events);
@@ -118,16 +119,17 @@ interface TelemetryRequest {
   signal: TelemetrySignal;
   encoding: OtlpEncoding;
   mappings: readonly CompiledMapping[];
+  budget: BodyBudget;
 }
 
 function* takeRecords(
-  { bytes, signal, encoding, mappings }: TelemetryRequest,
+  { bytes, signal, encoding, mappings, budget }: TelemetryRequest,
   checked: EventCheck,
   sources: UnmappedSources,
 ): Generator<undefined, TakenRecords> {
   const taken: TakenRecords = { rejected: 0, points: 0, unreadable: undefined };
   let records = 0;
-  for (const record of (encoding === "json" ? decodeJson : decodeProtobuf)(bytes, signal)) {
+  for (const record of (encoding === "json" ? decodeJson : decodeProtobuf)(bytes, signal, budget)) {
     if (record === undefined) {
       yield;
       continue;
@@ -169,15 +171,6 @@ function partialSuccess(
   return { rejected, message: `${rejected} ${RECORDS[signal]} were not stored. The first: ${cause}` };
 }
 
-function inflate(
-  bytes: Buffer,
-  contentEncoding: string | undefined,
-  reserve: (bytes: number) => void,
-): Buffer | Promise<Buffer> {
-  const encoding = (contentEncoding ?? "identity").trim().toLowerCase();
-  return encoding === "identity" || encoding === "" ? bytes : inflateBody(bytes, encoding, reserve);
-}
-
 const ENCODINGS = new Map<string, OtlpEncoding>([
   ["application/x-protobuf", "protobuf"],
   ["application/protobuf", "protobuf"],
@@ -209,10 +202,5 @@ function unknownType(contentType: string | undefined): PlimsollError {
   );
 }
 
-function tooManyEvents(): PlimsollError {
-  return new PlimsollError(
-    "too_large",
-    `More than ${LIMITS.events} model calls in one request. Send smaller batches.`,
-    { details: { limit: LIMITS.events, unit: "events" } },
-  );
-}
+const tooManyEvents = (): PlimsollError =>
+  overLimit(`More than ${LIMITS.events} model calls in one request.`, LIMITS.events, "events");

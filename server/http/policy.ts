@@ -1,22 +1,23 @@
 import { GENERATION_HEADER, PolicyQuery, SavePolicyInput } from "@plimsoll/protocol";
 import type { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import type { z } from "zod";
 import { type Access, actorOf } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Policies } from "../policy/policies.ts";
 import type { MachineEnv } from "./app.ts";
+import type { BodyRoom } from "./body-room.ts";
+import { parsedJson, withCallBody } from "./call-body.ts";
 
 export interface PolicyRoutesDeps {
   access: Pick<Access, "authorize">;
   policies: Pick<Policies, "bookOf" | "save">;
+  room: BodyRoom;
 }
 
-const POLICY_BYTES = 1024 * 1024;
 const READ = ["policy:read", "read"] as const;
 
 /** `GET /api/v1/policy`: what a harness should run, or the whole policy; `PUT` saves a new version. */
-export function policyRoutes({ access, policies }: PolicyRoutesDeps) {
+export function policyRoutes({ access, policies, room }: PolicyRoutesDeps) {
   return (app: Hono<MachineEnv>): void => {
     app.get("/api/v1/policy", async (c) => {
       // No quota: after a change, all harnesses of a key ask at the same moment. The answer comes from memory.
@@ -35,13 +36,15 @@ export function policyRoutes({ access, policies }: PolicyRoutesDeps) {
       return c.json(answer);
     });
 
-    app.put("/api/v1/policy", bodyLimit({ maxSize: POLICY_BYTES, onError: tooLarge }), async (c) => {
+    app.put("/api/v1/policy", async (c) => {
       const principal = await access.authorize(c.env.incoming, "policy:write");
       const expected = expectedGeneration(c.req.header("if-match"));
-      const body: unknown = await c.req.json().catch(() => {
-        throw new PlimsollError("bad_request", "Send JSON.");
-      });
-      const { policy, reason, from, rollout } = parse(SavePolicyInput, body);
+      const { policy, reason, from, rollout } = await withCallBody(
+        room,
+        principal.projectId,
+        c.env.incoming,
+        (bytes) => parse(SavePolicyInput, parsedJson(bytes)),
+      );
       const generation = await policies.save({
         projectId: principal.projectId,
         body: policy,
@@ -73,10 +76,6 @@ function expectedGeneration(header: string | undefined): number {
     "bad_request",
     'Send the generation that you changed: If-Match: "7". It is in the answer to GET /api/v1/policy; 0 if there is no policy yet.',
   );
-}
-
-function tooLarge(): never {
-  throw new PlimsollError("too_large", `A policy has at most ${POLICY_BYTES} bytes.`);
 }
 
 function parse<T>(schema: z.ZodType<T>, value: unknown): T {

@@ -1,13 +1,12 @@
 import type { IncomingMessage } from "node:http";
+import { type BodyBudget, tooManyBytes } from "../bodies/body-budget.ts";
 import { PlimsollError } from "../errors.ts";
-import { tooManyBytes } from "../ingest/decode.ts";
-import type { BodyHold } from "./body-room.ts";
 
 /**
  * Reads the body from the socket and stops as soon as it is too large or finds no room, whatever Content-Length says.
  * @param limit in bytes
  */
-export function readBody(incoming: IncomingMessage, hold: BodyHold, limit: number): Promise<Buffer> {
+export function readBody(incoming: IncomingMessage, budget: BodyBudget, limit: number): Promise<Buffer> {
   const declared = Number(incoming.headers["content-length"]);
   if (declared > limit) {
     incoming.resume();
@@ -26,10 +25,11 @@ export function readBody(incoming: IncomingMessage, hold: BodyHold, limit: numbe
       size += chunk.length;
       if (size > limit) return refuse(tooManyBytes(undefined, limit));
       try {
-        hold.take(chunk.length);
+        budget.memory.take(chunk.length);
       } catch (error) {
         return refuse(error);
       }
+      budget.addBytes(chunk.length);
       chunks.push(chunk);
     });
     incoming.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));

@@ -1,5 +1,5 @@
 import type { IngestAnswer, PlimsollEvent } from "@plimsoll/protocol";
-import { LIMITS, parseEvent } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol";
 import { DAY_MS, eventCut } from "../deletion/retention-cut.ts";
 import type { RawEvent } from "./decode.ts";
 import { redactEvent } from "./redact-event.ts";
@@ -50,9 +50,8 @@ export class EventCheck {
       this.#reject({ index, code: "invalid_json", path: "", message: raw.unreadable }, undefined);
       return;
     }
-    if ("bytes" in raw) {
-      const message = `has ${raw.bytes} bytes; at most ${LIMITS.eventBytes} are allowed`;
-      this.#reject({ index, code: "too_large", path: "", message }, undefined);
+    if ("tooLarge" in raw) {
+      this.#reject({ index, code: "too_large", path: "", message: raw.tooLarge }, undefined);
       return;
     }
     const parsed = parseEvent(raw.value);

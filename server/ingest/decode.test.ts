@@ -2,9 +2,11 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { LIMITS } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { BodyBudget, type BodyMemory } from "../bodies/body-budget.ts";
+import { FairTurns } from "../bodies/fair-turns.ts";
+import { jsonErrorPosition } from "../bodies/json-position.ts";
+import { scanJson } from "../bodies/scan-json.ts";
 import { decodeBody, type EncodedBody, type RawEvent } from "./decode.ts";
-import { FairTurns } from "./fair-turns.ts";
-import { jsonErrorPosition } from "./json-position.ts";
 import { splitJson } from "./split-json.ts";
 
 /** The events of a body, in order. */
@@ -18,7 +20,7 @@ const body = (bytes: Buffer | string, given: Partial<EncodedBody> = {}): Encoded
   bytes: Buffer.from(bytes),
   contentType: "application/json",
   contentEncoding: undefined,
-  reserve: () => {},
+  budget: new BodyBudget({ take() {}, give() {} }),
   ...given,
 });
 const lines = { contentType: "application/x-ndjson; charset=utf-8" };
@@ -108,26 +110,36 @@ describe("a body is refused", () => {
   });
 });
 
-it("a body tells what memory it needs before it is decompressed, and what that throws refuses it", async () => {
-  const told: number[] = [];
+it("a body reserves memory before it is decompressed and parsed, and what that throws refuses it", async () => {
+  const taken: number[] = [];
   const large = Buffer.from(
-    `[${Array(2_000)
-      .fill(JSON.stringify("x".repeat(100)))
-      .join()}]`,
+    JSON.stringify(Array.from({ length: 2_000 }, (_, n) => `${n * n} text`.repeat(20))),
   );
-  const given = body(gzipSync(large), {
-    contentEncoding: "gzip",
-    reserve: (bytes) => void told.push(bytes),
-  });
-  await read(given);
-  // One part ahead, then each part, and all of them joined.
-  expect(told.at(-1)).toBe(large.length);
-  expect(told.slice(1, -1).reduce((sum, bytes) => sum + bytes)).toBe(large.length);
-  expect(told[0]).toBeGreaterThanOrEqual(Math.max(...told.slice(1, -1)));
+  const given = (memory: BodyMemory) =>
+    body(gzipSync(large), { contentEncoding: "gzip", budget: new BodyBudget(memory) });
+  await read(given({ take: (bytes) => void taken.push(bytes), give: (bytes) => void taken.push(-bytes) }));
+  const sum = taken.reduce((all, bytes) => all + bytes);
+  // One part ahead, then each part, and all of them joined; the values are dropped, and so are the parts.
+  expect(sum).toBe(64 * 1024 + large.length);
+  expect(Math.max(...taken)).toBe(large.length);
+  expect(taken[0]).toBe(64 * 1024);
   const full = () => {
     throw new Error("no room");
   };
-  await expect(read({ ...given, reserve: full })).rejects.toThrow("no room");
+  await expect(read(given({ take: full, give() {} }))).rejects.toThrow("no room");
+});
+
+it("a small body reserves memory for its values while they are checked", async () => {
+  const taken: number[] = [];
+  const memory = {
+    take: (bytes: number) => void taken.push(bytes),
+    give: (bytes: number) => void taken.push(-bytes),
+  };
+  const text = `[${"[[]],".repeat(999)}[[]]]`;
+  await read(body(text, { budget: new BodyBudget(memory) }));
+  expect(taken).toHaveLength(2);
+  expect(taken[0]).toBeGreaterThanOrEqual(2_000 * 16);
+  expect(taken[1]).toBe(-taken[0]!);
 });
 
 describe("a body larger than one event", () => {
@@ -146,7 +158,7 @@ describe("a body larger than one event", () => {
     [
       "with an event that is too large",
       `[1,"${big}",${inside}]`,
-      [{ value: 1 }, { bytes: big.length + 2 }, ...values(pad)],
+      [{ value: 1 }, { tooLarge: `has ${big.length + 2} bytes; at most 262144 are allowed` }, ...values(pad)],
     ],
     ["of a small event and much white space", `{"id":"a"}${" ".repeat(big.length)}`, values([{ id: "a" }])],
     ["of white space alone", `[${" ".repeat(big.length)}]`, []],
@@ -222,7 +234,7 @@ describe("a body larger than one event", () => {
     const bytes = Buffer.from(text.trimEnd());
     const elements: unknown[] = [];
     try {
-      const work = splitJson(bytes, (from, to) =>
+      const work = splitJson(bytes, new BodyBudget({ take() {}, give() {} }), (from, to) =>
         elements.push(JSON.parse(bytes.toString("utf8", from, to))),
       );
       let step = work.next();
@@ -247,12 +259,68 @@ describe("a body larger than one event", () => {
 });
 
 describe("what expands more than 250 times", () => {
-  it.each<[string, number, string | undefined]>([
-    ["is read up to 4 MiB", 4 * 1024 * 1024, undefined],
-    ["is refused above", 4 * 1024 * 1024 + 1, "too_large"],
-  ])("%s", async (_, bytes, code) => {
-    const given = body(gzipSync(`[1${" ".repeat(bytes - 3)}]`), { contentEncoding: "gzip" });
-    if (code === undefined) expect(await read(given)).toEqual([{ value: 1 }]);
-    else await expect(read(given)).rejects.toMatchObject({ code, details: { limit: 250, unit: "times" } });
+  it.each([30_000, 1_000_000, 3_900_000, 30_000_000])("is refused at %i bytes", async (bytes) => {
+    const filler = Buffer.alloc(bytes, 0x20);
+    for (const [contentEncoding, compress] of [
+      ["gzip", gzipSync],
+      ["deflate", deflateSync],
+      ["br", brotliCompressSync],
+    ] as const) {
+      const bomb = compress(filler);
+      expect(bytes / bomb.length).toBeGreaterThan(250);
+      await expect(read(body(bomb, { contentEncoding }))).rejects.toMatchObject({
+        code: "too_large",
+        details: { limit: 250, unit: "times" },
+      });
+    }
+  });
+});
+
+describe("a hostile body is refused by the limits of every body", () => {
+  const deep = (open: string, levels: number) => open.repeat(levels);
+  const digits = () => Array.from({ length: 100_000 }, () => Math.floor(Math.random() * 10)).join();
+  it.each<[string, string, Partial<EncodedBody>, string, RegExp]>([
+    ["lists in lists", deep("[", 1_000), {}, "bad_request", /more than 256 deep at byte 256/],
+    ["objects in objects", deep('{"a":', 1_000), {}, "bad_request", /more than 256 deep/],
+    ["nesting in an event", `[{"a":${deep("[", 300)}${deep("]", 300)}}]`, {}, "bad_request", /256 deep/],
+    ["nesting in a line", `{}\n{"a":${deep("[", 300)}${deep("]", 300)}}`, lines, "bad_request", /256 deep/],
+    ["fields", `[{${'"a":1,'.repeat(10_000)}"b":1}]`, {}, "too_large", /more than 10000 fields/],
+    [
+      "four million values",
+      `{"events":[${`[${digits()}],`.repeat(41)}1]}`,
+      {},
+      "too_large",
+      /more than 4000000 values/,
+    ],
+  ])("%s", async (_, text, given, code, message) => {
+    const encoded =
+      text.length > LIMITS.compressedBytes ? { bytes: gzipSync(text), contentEncoding: "gzip" } : {};
+    await expect(read(body(text, { ...given, ...encoded }))).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it("nesting of 256 levels, names of prototypes and the same name twice are no reason", async () => {
+    const text = `[${deep("[", 255)}${deep("]", 255)},{"__proto__":1,"constructor":2,"toString":3,"a":1,"a":2}]`;
+    const [, event] = await read(body(text));
+    expect(Object.keys((event as { value: object }).value)).toEqual([
+      "__proto__",
+      "constructor",
+      "toString",
+      "a",
+    ]);
+  });
+});
+
+describe("a decoder pauses at least every 256 KiB", () => {
+  it.each<[string, string]>([
+    ["of blanks", `[${" ".repeat(3_000_000)}]`],
+    ["of text", `["${"x".repeat(3_000_000)}"]`],
+    ["of escapes", `["${"\\\\".repeat(1_500_000)}"]`],
+    ["of numbers", `[${"1".repeat(3_000_000)}]`],
+  ])("%s", (_, text) => {
+    const pauses = [...scanJson(Buffer.from(text), new BodyBudget({ take() {}, give() {} }))].length;
+    expect(pauses).toBeGreaterThanOrEqual(Math.floor(text.length / (256 * 1024)));
   });
 });

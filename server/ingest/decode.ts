@@ -1,10 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { LIMITS } from "@plimsoll/protocol";
+import { type BodyBudget, overLimit, tooManyBytes, tooManyValues } from "../bodies/body-budget.ts";
+import type { FairTurns } from "../bodies/fair-turns.ts";
+import { inflateBody } from "../bodies/inflate.ts";
+import { jsonErrorPosition } from "../bodies/json-position.ts";
+import { scanJson } from "../bodies/scan-json.ts";
 import { PlimsollError } from "../errors.ts";
-import type { FairTurns } from "./fair-turns.ts";
-import { inflateBody } from "./inflate.ts";
-import { jsonErrorPosition } from "./json-position.ts";
-import { lengthOf, notJson, splitJson, withoutBlanks } from "./split-json.ts";
+import { lengthOf, notJson, splitJson } from "./split-json.ts";
 
 const JSON_TYPES = new Set(["", "application/json", "text/json"]);
 const NDJSON_TYPES = new Set(["application/x-ndjson", "application/ndjson", "application/jsonl"]);
@@ -12,15 +14,14 @@ const NDJSON_TYPES = new Set(["application/x-ndjson", "application/ndjson", "app
 /** Events checked between two pauses. */
 const PAUSE_EVENTS = 32;
 
-/** An event still to be checked, the reason a line of NDJSON is none, or the size of one that is too large to parse. */
-export type RawEvent = { value: unknown } | { unreadable: string } | { bytes: number };
+/** An event still to be checked, the reason a line of NDJSON is none, or why one is too large to be parsed. */
+export type RawEvent = { value: unknown } | { unreadable: string } | { tooLarge: string };
 
 export interface EncodedBody {
   bytes: Buffer;
   contentType: string | undefined;
   contentEncoding: string | undefined;
-  /** Told of memory needed to decompress, in bytes; what it throws refuses the request. */
-  reserve: (bytes: number) => void;
+  budget: BodyBudget;
 }
 
 /**
@@ -41,12 +42,16 @@ export async function decodeBody(
       `Content-Type ${type.slice(0, 128)} is not understood: send application/json or application/x-ndjson.`,
     );
   }
-  const all = withoutByteOrderMark(await plainBytes(body));
-  if (lines) return turns.run(readLines(all, take));
-  const bytes = all.subarray(0, withoutBlanks(all, 0, all.length));
+  const { budget } = body;
+  if (body.bytes.length > LIMITS.compressedBytes)
+    throw tooManyBytes(body.bytes.length, LIMITS.compressedBytes);
+  const bytes = withoutByteOrderMark(await inflateBody(body.bytes, body.contentEncoding, budget));
+  if (lines) return turns.run(readLines(bytes, budget, take));
   // Decoding would put the same character for every byte it cannot read, and names that differ would become one.
   if (!isUtf8(bytes)) throw new PlimsollError("bad_request", "The body is not valid UTF-8.");
-  return turns.run(bytes.length <= LIMITS.eventBytes ? readSmall(bytes, take) : readLarge(bytes, take));
+  return turns.run(
+    bytes.length <= LIMITS.eventBytes ? readSmall(bytes, budget, take) : readLarge(bytes, budget, take),
+  );
 }
 
 /** Some editors and shells begin a file with it; RFC 8259 lets a reader pass over it. */
@@ -57,31 +62,24 @@ function withoutByteOrderMark(bytes: Buffer): Buffer {
 /** Asked before an object is made of each: millions of tiny values fit into a body that is small once compressed. */
 function checkCount(events: number, orMore = ""): void {
   if (events <= LIMITS.events) return;
-  throw new PlimsollError(
-    "too_large",
-    `${events}${orMore} events in one request; the limit is ${LIMITS.events}. Send smaller batches.`,
-    { details: { limit: LIMITS.events, unit: "events" } },
-  );
-}
-
-function plainBytes({ bytes, contentEncoding, reserve }: EncodedBody): Buffer | Promise<Buffer> {
-  if (bytes.length > LIMITS.compressedBytes) throw tooManyBytes(bytes.length, LIMITS.compressedBytes);
-  const encoding = (contentEncoding ?? "identity").trim().toLowerCase();
-  return encoding === "identity" || encoding === "" ? bytes : inflateBody(bytes, encoding, reserve);
-}
-
-/** @param limit in bytes */
-export function tooManyBytes(bytes: number | undefined, limit: number): PlimsollError {
-  const size = bytes === undefined ? "" : ` of ${bytes} bytes`;
-  return new PlimsollError(
-    "too_large",
-    `The body${size} is over the limit of ${limit} bytes. Compress it or send smaller batches.`,
-    { details: { limit, unit: "bytes" } },
+  throw overLimit(
+    `${events}${orMore} events in one request; the limit is ${LIMITS.events}.`,
+    LIMITS.events,
+    "events",
   );
 }
 
 /** A body no larger than one event may be: the engine parses it within milliseconds, whatever it holds. */
-function* readSmall(bytes: Buffer, take: (event: RawEvent) => void): Generator<undefined, void> {
+function* readSmall(
+  bytes: Buffer,
+  budget: BodyBudget,
+  take: (event: RawEvent) => void,
+): Generator<undefined, void> {
+  const { values } = yield* scanJson(bytes, budget);
+  yield* budget.holding(values, takeAll(bytes, take));
+}
+
+function* takeAll(bytes: Buffer, take: (event: RawEvent) => void): Generator<undefined, void> {
   const text = bytes.toString("utf8");
   let value: unknown;
   try {
@@ -99,38 +97,56 @@ function* readSmall(bytes: Buffer, take: (event: RawEvent) => void): Generator<u
   }
 }
 
-function* readLarge(bytes: Buffer, take: (event: RawEvent) => void): Generator<undefined, void> {
-  const waiting: [from: number, to: number][] = [];
+function* readLarge(
+  bytes: Buffer,
+  budget: BodyBudget,
+  take: (event: RawEvent) => void,
+): Generator<undefined, void> {
+  const waiting: Element[] = [];
   let events = 0;
-  const parts = splitJson(bytes, (from, to) => {
+  const parts = splitJson(bytes, budget, (from, to, values, isCut) => {
     checkCount(++events);
-    waiting.push([from, to]);
+    waiting.push({ from, to, values, isCut });
   });
   for (;;) {
     const part = parts.next();
     for (let index = 0; index < waiting.length; index++) {
-      take(readElement(bytes, ...waiting[index]!));
+      take(readElement(bytes, waiting[index]!));
       yield;
     }
     waiting.length = 0;
     if (part.done === true) {
-      eventsOf(part.value);
+      if (eventsOf(part.value) === undefined) take({ value: part.value });
       return;
     }
     yield;
   }
 }
 
-function readElement(bytes: Buffer, from: number, to: number): RawEvent {
-  if (to - from > LIMITS.eventBytes) return { bytes: to - from };
+interface Element {
+  from: number;
+  to: number;
+  values: number;
+  /** Whether the body ends within it. */
+  isCut: boolean;
+}
+
+function readElement(bytes: Buffer, { from, to, values, isCut }: Element): RawEvent {
+  const tooLarge = tooManyEventBytes(to - from) ?? tooManyValues(values);
+  if (tooLarge !== undefined) return { tooLarge };
   const text = bytes.toString("utf8", from, to);
   try {
     return { value: JSON.parse(text) };
   } catch (cause) {
     const position = jsonErrorPosition(text);
-    const endsTooSoon = position >= text.length && to === bytes.length;
-    throw notJson(lengthOf(bytes, 0, from) + position, endsTooSoon, cause);
+    throw notJson(lengthOf(bytes, 0, from) + position, position >= text.length && isCut, cause);
   }
+}
+
+function tooManyEventBytes(bytes: number): string | undefined {
+  return bytes <= LIMITS.eventBytes
+    ? undefined
+    : `has ${bytes} bytes; at most ${LIMITS.eventBytes} are allowed`;
 }
 
 /** @returns undefined for a single event */
@@ -149,7 +165,11 @@ function eventsOf(value: unknown): unknown[] | undefined {
 
 const LINE_FEED = 0x0a;
 
-function* readLines(bytes: Buffer, take: (event: RawEvent) => void): Generator<undefined, void> {
+function* readLines(
+  bytes: Buffer,
+  budget: BodyBudget,
+  take: (event: RawEvent) => void,
+): Generator<undefined, void> {
   const readable = isUtf8(bytes);
   let events = 0;
   let blank = 0;
@@ -157,7 +177,7 @@ function* readLines(bytes: Buffer, take: (event: RawEvent) => void): Generator<u
   while (next < bytes.length) {
     const found = bytes.indexOf(LINE_FEED, next);
     const to = found === -1 ? bytes.length : found;
-    const event = readLine(bytes.subarray(next, to), readable);
+    const event = yield* readLine(bytes.subarray(next, to), readable, budget);
     next = to + 1;
     if (event === undefined) {
       if (++blank > LIMITS.events) throw tooManyBlankLines();
@@ -170,15 +190,20 @@ function* readLines(bytes: Buffer, take: (event: RawEvent) => void): Generator<u
 }
 
 function tooManyBlankLines(): PlimsollError {
-  return new PlimsollError("too_large", `More than ${LIMITS.events} blank lines in one request.`, {
-    details: { limit: LIMITS.events, unit: "blank lines" },
-  });
+  return overLimit(`More than ${LIMITS.events} blank lines in one request.`, LIMITS.events, "blank lines");
 }
 
 /** @returns undefined for a blank line */
-function readLine(line: Buffer, readable: boolean): RawEvent | undefined {
-  if (line.length > LIMITS.eventBytes) return { bytes: line.length };
+function* readLine(
+  line: Buffer,
+  readable: boolean,
+  budget: BodyBudget,
+): Generator<undefined, RawEvent | undefined> {
+  let tooLarge = tooManyEventBytes(line.length);
+  if (tooLarge !== undefined) return { tooLarge };
   if (!readable && !isUtf8(line)) return { unreadable: "is not valid UTF-8" };
+  tooLarge = tooManyValues((yield* scanJson(line, budget)).values);
+  if (tooLarge !== undefined) return { tooLarge };
   const text = line.toString("utf8");
   if (text.trim() === "") return undefined;
   try {

@@ -1,6 +1,7 @@
 import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol";
+import { type BodyBudget, tooManyValues } from "../bodies/body-budget.ts";
 import { PlimsollError } from "../errors.ts";
-import { splitOtlpJson } from "./split-json.ts";
+import { type JsonRecord, type JsonResource, notOtlp, parseRest, splitOtlpJson } from "./split-json.ts";
 import {
   type Attributes,
   type AttributeValue,
@@ -16,6 +17,7 @@ import {
   STATUS_ERROR,
   type TelemetryOrigin,
   type TelemetryRecord,
+  type UnreadableRecord,
 } from "./telemetry-record.ts";
 
 /** Largest record that is parsed, in bytes. */
@@ -28,11 +30,6 @@ const LISTS = {
   metrics: { resources: "resourceMetrics", scopes: "scopeMetrics", records: "metrics", read: metricOf },
 } as const;
 
-/** A record that was not read, and why. */
-export interface UnreadableRecord {
-  unreadable: string;
-}
-
 type Fields = Record<string, unknown>;
 
 /**
@@ -42,28 +39,40 @@ type Fields = Record<string, unknown>;
 export function* decodeJson(
   bytes: Buffer,
   signal: TelemetrySignal,
-): Generator<TelemetryRecord | UnreadableRecord | undefined> {
-  const { rest, lists } = yield* splitOtlpJson(bytes);
+  budget: BodyBudget,
+): Generator<TelemetryRecord | UnreadableRecord | undefined, void> {
+  const body = yield* splitOtlpJson(bytes, budget);
+  const rest = parseRest(body);
   checkSignal(rest, signal);
-  const { resources, scopes, records, read } = LISTS[signal];
-  for (const entry of objectsIn(rest, resources)) {
-    const resource = attributesOf(objectIn(entry, "resource"));
-    for (const group of objectsIn(entry, scopes)) {
-      const origin = { resource, scope: textIn(objectIn(group, "scope"), "name") };
-      for (const index of listIn(group, records)) {
-        const positions = typeof index === "number" ? (lists[index] ?? []) : [];
-        for (let at = 0; at < positions.length; at += 2) {
-          yield recordOf(bytes, positions[at]!, positions[at + 1]!, (fields) => read(fields, origin));
-        }
-      }
-    }
+  for (const index of listIn(rest as Fields, LISTS[signal].resources)) {
+    yield;
+    const resource = body.resources[index as number];
+    if (resource !== undefined) yield* budget.holding(resource.values, recordsOf(bytes, resource, signal));
+  }
+}
+
+/** Reads what one resource sent. */
+function* recordsOf(
+  bytes: Buffer,
+  entry: JsonResource,
+  signal: TelemetrySignal,
+): Generator<TelemetryRecord | UnreadableRecord | undefined, void> {
+  const fields = parseRest(entry);
+  if (!isObject(fields)) return;
+  const { scopes, records, read } = LISTS[signal];
+  const resource = attributesOf(objectIn(fields, "resource"));
+  for (const group of objectsIn(fields, scopes)) {
+    const origin = { resource, scope: textIn(objectIn(group, "scope"), "name") };
+    yield;
+    for (const index of listIn(group, records))
+      for (const record of entry.lists[index as number] ?? [])
+        yield recordOf(bytes, record, (one) => read(one, origin));
   }
 }
 
 /** A body for another path would be read as an empty one, and nobody would hear of what was lost. */
 function checkSignal(rest: unknown, signal: TelemetrySignal): void {
-  if (!isObject(rest))
-    throw new PlimsollError("bad_request", "The body is not an OTLP export request in JSON.");
+  if (!isObject(rest)) throw notOtlp();
   const sent = TELEMETRY_SIGNALS.find((one) => LISTS[one].resources in rest);
   if (sent === undefined || sent === signal || LISTS[signal].resources in rest) return;
   throw new PlimsollError("bad_request", `The body has ${sent}, not ${signal}. Send it to /otlp/v1/${sent}.`);
@@ -71,12 +80,13 @@ function checkSignal(rest: unknown, signal: TelemetrySignal): void {
 
 function recordOf(
   bytes: Buffer,
-  from: number,
-  to: number,
+  { from, to, values }: JsonRecord,
   read: (fields: Fields) => TelemetryRecord,
 ): TelemetryRecord | UnreadableRecord {
   if (to - from > MOST_RECORD_BYTES)
     return { unreadable: `A record of ${to - from} bytes is over the limit of ${MOST_RECORD_BYTES}.` };
+  const tooMany = tooManyValues(values);
+  if (tooMany !== undefined) return { unreadable: `A record ${tooMany}.` };
   try {
     const value: unknown = JSON.parse(bytes.toString("utf8", from, to));
     return isObject(value) ? read(value) : { unreadable: "A record is not an object." };

@@ -1,6 +1,8 @@
 import type { TelemetrySignal } from "@plimsoll/protocol";
+import { BODY_LIMITS, type BodyBudget, overLimit } from "../bodies/body-budget.ts";
 import { PlimsollError } from "../errors.ts";
-import { type ByteRange, ProtobufReader } from "./protobuf-reader.ts";
+import { type ByteRange, OversizedMessage, ProtobufReader } from "./protobuf-reader.ts";
+import { MOST_GROUPS, tooManyGroups } from "./record-limit.ts";
 import {
   type Attributes,
   type AttributeValue,
@@ -16,23 +18,35 @@ import {
   STATUS_ERROR,
   type TelemetryOrigin,
   type TelemetryRecord,
+  type UnreadableRecord,
 } from "./telemetry-record.ts";
 
 /**
  * Reads an OTLP export request one record at a time and builds no tree of objects. Yields undefined where there is no
  * record, so that the work can pause there too. Field numbers are those of opentelemetry-proto 1.x; other fields are
  * skipped.
- * @throws PlimsollError `bad_request` if the bytes are not protobuf
+ * @throws PlimsollError `bad_request` if the bytes are not protobuf, `too_large` for too many fields, resources or scopes
  */
 export function* decodeProtobuf(
   bytes: Uint8Array,
   signal: TelemetrySignal,
-): Generator<TelemetryRecord | undefined> {
-  const reader = new ProtobufReader(bytes);
+  budget: BodyBudget,
+): Generator<TelemetryRecord | UnreadableRecord | undefined, void> {
+  const reader = new ProtobufReader(bytes, budget);
+  let groups = 0;
+  const countGroup = () => {
+    groups += 1;
+    if (groups > MOST_GROUPS) throw tooManyGroups();
+  };
   try {
-    for (const entry of reader.messages(reader.whole, 1)) yield* recordsOf(reader, entry, signal);
+    for (const entry of reader.messages(reader.whole, 1)) {
+      if (entry !== undefined) yield* recordsOf(reader, entry, signal, countGroup);
+      else yield;
+    }
   } catch (cause) {
     if (cause instanceof PlimsollError) throw cause;
+    if (cause instanceof OversizedMessage)
+      throw overLimit(`A resource or scope is too large. ${cause.message}`, BODY_LIMITS.fields, "fields");
     throw new PlimsollError("bad_request", "The body is not an OTLP export request in protobuf.", { cause });
   }
 }
@@ -44,15 +58,36 @@ function* recordsOf(
   reader: ProtobufReader,
   entry: ByteRange,
   signal: TelemetrySignal,
-): Generator<TelemetryRecord | undefined> {
+  countGroup: () => void,
+): Generator<TelemetryRecord | UnreadableRecord | undefined, void> {
+  countGroup();
   let resource: Attributes = new Map();
-  for (const found of reader.messages(entry, 1)) resource = resourceOf(reader, found);
-  const read = READERS[signal];
-  yield;
-  for (const group of reader.messages(entry, 2)) {
-    const origin = { resource, scope: scopeName(reader, group) };
+  for (const found of reader.messages(entry, 1)) {
+    if (found !== undefined) resource = resourceOf(reader, found);
     yield;
-    for (const record of reader.messages(group, 2)) yield read(reader, record, origin);
+  }
+  const read = READERS[signal];
+  for (const group of reader.messages(entry, 2)) {
+    yield;
+    if (group === undefined) continue;
+    countGroup();
+    let scope = "";
+    for (const found of reader.messages(group, 1)) {
+      if (found !== undefined) scope = scopeName(reader, found);
+      yield;
+    }
+    const origin = { resource, scope };
+    for (const record of reader.messages(group, 2))
+      yield record && recordOf(() => read(reader, record, origin));
+  }
+}
+
+function recordOf(read: () => TelemetryRecord): TelemetryRecord | UnreadableRecord {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof OversizedMessage) return { unreadable: error.message };
+    throw error;
   }
 }
 
@@ -62,15 +97,13 @@ function resourceOf(reader: ProtobufReader, range: ByteRange): Attributes {
   return attributes;
 }
 
-function scopeName(reader: ProtobufReader, group: ByteRange): string {
+function scopeName(reader: ProtobufReader, range: ByteRange): string {
   let name = "";
-  for (const scope of reader.messages(group, 1)) {
-    reader.read(scope, (field) => {
-      if (field !== 1) return false;
-      name = textIn(reader) ?? "";
-      return true;
-    });
-  }
+  reader.read(range, (field) => {
+    if (field !== 1) return false;
+    name = textIn(reader) ?? "";
+    return true;
+  });
   return name;
 }
 
@@ -180,9 +213,9 @@ function metricOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOri
   const pointsIn = (attributeField: number) =>
     reader.nested((field) => {
       if (field !== 1) return false;
-      const isFirst = points === 0;
       points += 1;
-      reader.nested((one) => isFirst && one === attributeField && addAttribute(reader, attributes));
+      if (points > 1) return false;
+      reader.nested((one) => one === attributeField && addAttribute(reader, attributes));
       return true;
     });
   reader.read(range, (field) => {

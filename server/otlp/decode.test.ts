@@ -1,10 +1,16 @@
 import type { TelemetrySignal } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { BodyBudget } from "../bodies/body-budget.ts";
 import { PlimsollError } from "../errors.ts";
 import { encodeSpans, type OtlpValue } from "../testing/otlp-protobuf.ts";
-import { decodeJson } from "./decode-json.ts";
-import { decodeProtobuf } from "./decode-protobuf.ts";
+import { decodeJson as decodeJsonWithin } from "./decode-json.ts";
+import { decodeProtobuf as decodeProtobufWithin } from "./decode-protobuf.ts";
+
+const budget = () => new BodyBudget({ take() {}, give() {} });
+const decodeJson = (bytes: Buffer, signal: TelemetrySignal) => decodeJsonWithin(bytes, signal, budget());
+const decodeProtobuf = (bytes: Buffer, signal: TelemetrySignal) =>
+  decodeProtobufWithin(bytes, signal, budget());
 
 interface Sample {
   resource: Record<string, OtlpValue>;

@@ -1,114 +1,171 @@
 import { isUtf8 } from "node:buffer";
+import { BODY_LIMITS, type BodyBudget, overLimit, tooManyValues } from "../bodies/body-budget.ts";
+import { type JsonRange, scanJson } from "../bodies/scan-json.ts";
 import { PlimsollError } from "../errors.ts";
-import { MOST_RECORDS, tooManyRecords } from "./record-limit.ts";
+import { MOST_GROUPS, MOST_RECORDS, tooManyGroups, tooManyRecords } from "./record-limit.ts";
 
-/** Bytes looked at between two pauses: about half a millisecond. */
-const PAUSE = 256 * 1024;
-/** Largest body without its records, in bytes. */
+/** Largest body without its resources, and largest resource without its records, in bytes. */
 const MOST_REST = 4 * 1024 * 1024;
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const OPEN_LIST = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
+/** Depths inside the lists of {"resourceSpans": [{"scopeSpans": [{"spans": [ … */
+const RESOURCES = 2;
+const SCOPES = 4;
+const RECORDS = 6;
+/** A bit for each of these depths. */
+const LISTS = (1 << RESOURCES) | (1 << SCOPES) | (1 << RECORDS);
+const upTo = (depth: number): number => (2 << depth) - 1;
 
-/** Containers around a record: {"resourceSpans": [{"scopeSpans": [{"spans": [ … */
-const AROUND_RECORD = [OPEN_OBJECT, OPEN_LIST, OPEN_OBJECT, OPEN_LIST, OPEN_OBJECT, OPEN_LIST];
+/** A record, and its number of values. */
+export interface JsonRecord extends JsonRange {
+  values: number;
+}
 
-/** A body in which each list of records is replaced by its index in `lists`. */
-export interface SplitBody {
-  rest: unknown;
-  /** Positions of the records of each list: first byte, byte behind the last. */
-  lists: readonly (readonly number[])[];
+/** A text of which parts are replaced by numbers. */
+export interface JsonRest {
+  parts: readonly Buffer[];
+  values: number;
+}
+
+/** What one resource sent: each list of records is replaced by its index in `lists`. */
+export interface JsonResource extends JsonRest {
+  lists: readonly (readonly JsonRecord[])[];
+}
+
+/** A body in which each resource is replaced by its index in `resources`. */
+export interface SplitBody extends JsonRest {
+  resources: readonly JsonResource[];
 }
 
 /**
- * Finds the records in a body of OTLP/JSON without parsing it as a whole, which could stop the process for seconds. Yields
- * where the work may pause.
- * @throws PlimsollError `bad_request` if what is left is not JSON, `too_large` if there are too many records
+ * Finds the resources and their records in a body of OTLP/JSON without parsing it as a whole, which could stop the process
+ * for seconds. Yields where the work may pause.
+ * @throws PlimsollError `bad_request` for a body that is cut, `too_large` for too many resources, scopes or records, and what
+ * `scanJson` throws
  */
-export function* splitOtlpJson(bytes: Buffer): Generator<undefined, SplitBody> {
+export function* splitOtlpJson(bytes: Buffer, budget: BodyBudget): Generator<undefined, SplitBody> {
   // Decoding would put the same character for every byte it cannot read, and names that differ would become one.
   if (!isUtf8(bytes)) throw new PlimsollError("bad_request", "The body is not valid UTF-8.");
-  const lists: number[][] = [];
-  const rest: Buffer[] = [];
-  const containers: number[] = [];
-  let restFrom = 0;
+  const body = new RestOfText(bytes, 0, 0);
+  const resources: JsonResource[] = [];
+  let groups = 0;
   let records = 0;
-  let list: number[] | undefined;
-  let recordFrom = 0;
-  let inString = false;
+  /** A bit for each depth that is a list. */
+  let shape = 0;
+  /** The resource that is being read, and the list of records. */
+  let resource: RestOfText | undefined;
+  let lists: JsonRecord[][] = [];
+  let list: JsonRecord[] | undefined;
+  let listFrom: JsonRecord = { from: 0, to: 0, values: 0 };
+  let recordFrom = listFrom;
 
-  const endRecord = (end: number): void => {
-    if (list === undefined || isBlank(bytes, recordFrom, end)) return;
-    list.push(recordFrom, end);
+  const countGroup = () => {
+    groups += 1;
+    if (groups > MOST_GROUPS) throw tooManyGroups();
+  };
+  const endResource = (end: number, values: number) => {
+    const { from } = resource!;
+    if (end <= from) return;
+    const rest = resource!.end(end, values);
+    body.replace(from, end, values - resource!.valuesBefore, resources.length);
+    resources.push({ ...rest, lists });
+    lists = [];
+    countGroup();
+  };
+  const endRecord = (end: number, values: number) => {
+    const { from } = recordFrom;
+    if (end <= from) return;
+    list!.push({ from, to: end, values: values - recordFrom.values });
     records += 1;
     if (records > MOST_RECORDS) throw tooManyRecords();
   };
 
-  let at = 0;
-  while (at < bytes.length) {
-    const pauseAt = Math.min(at + PAUSE, bytes.length);
-    for (; at < pauseAt; at++) {
-      const code = bytes[at]!;
-      if (inString) {
-        if (code === BACKSLASH) at += 1;
-        else if (code === QUOTE) inString = false;
-      } else if (code === QUOTE) inString = true;
-      else if (code === OPEN_LIST || code === OPEN_OBJECT) {
-        containers.push(code);
-        if (list === undefined && holdsRecords(containers)) {
-          list = [];
-          recordFrom = at + 1;
-          rest.push(bytes.subarray(restFrom, at + 1), Buffer.from(String(lists.length)));
-          lists.push(list);
-        }
-      } else if (code === COMMA) {
-        if (list !== undefined && containers.length === AROUND_RECORD.length) {
-          endRecord(at);
-          recordFrom = at + 1;
-        }
-      } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
-        if (list !== undefined && containers.length === AROUND_RECORD.length) {
-          endRecord(at);
-          list = undefined;
-          restFrom = at;
-        }
-        containers.pop();
+  const whole = yield* scanJson(bytes, budget, {
+    depth: RECORDS,
+    open({ at, depth, values }, isList) {
+      shape = (shape & upTo(depth - 1)) | (isList ? 1 << depth : 0);
+      if (shape !== (LISTS & upTo(depth))) return;
+      if (depth === RESOURCES) resource = new RestOfText(bytes, at + 1, values);
+      else if (depth === SCOPES + 1) countGroup();
+      else if (depth === RECORDS) {
+        list = [];
+        listFrom = { from: at + 1, to: 0, values };
+        recordFrom = listFrom;
       }
-    }
-    yield;
+    },
+    comma({ at, depth, end, values }) {
+      if (depth === RECORDS && list !== undefined) {
+        endRecord(end, values);
+        recordFrom = { from: at + 1, to: 0, values };
+      } else if (depth === RESOURCES && resource !== undefined) {
+        endResource(end, values);
+        resource = new RestOfText(bytes, at + 1, values);
+      }
+    },
+    close({ at, depth, end, values }) {
+      if (depth === RECORDS && list !== undefined) {
+        endRecord(end, values);
+        resource!.replace(listFrom.from, at, values - listFrom.values, lists.length);
+        lists.push(list);
+        list = undefined;
+      } else if (depth === RESOURCES && resource !== undefined) {
+        endResource(end, values);
+        resource = undefined;
+      }
+    },
+  });
+  if (resource !== undefined) throw notOtlp();
+  return { ...body.end(whole.end, whole.values), resources };
+}
+
+/** Collects what is left of a text when parts of it are replaced. */
+class RestOfText {
+  readonly from: number;
+  readonly valuesBefore: number;
+  readonly #bytes: Buffer;
+  readonly #parts: Buffer[] = [];
+  #keptFrom: number;
+  #replaced = 0;
+
+  constructor(bytes: Buffer, from: number, valuesBefore: number) {
+    this.#bytes = bytes;
+    this.from = from;
+    this.#keptFrom = from;
+    this.valuesBefore = valuesBefore;
   }
-  rest.push(bytes.subarray(restFrom));
-  const size = rest.reduce((sum, part) => sum + part.length, 0);
-  if (size > MOST_REST) {
-    throw new PlimsollError(
-      "too_large",
-      `The body has ${size} bytes besides its records; the limit is ${MOST_REST}. Send smaller batches.`,
+
+  replace(from: number, to: number, values: number, index: number): void {
+    this.#parts.push(this.#bytes.subarray(this.#keptFrom, from), Buffer.from(String(index)));
+    this.#keptFrom = to;
+    this.#replaced += values;
+  }
+
+  end(to: number, values: number): JsonRest {
+    this.#parts.push(this.#bytes.subarray(this.#keptFrom, to));
+    return { parts: this.#parts, values: values - this.valuesBefore - this.#replaced };
+  }
+}
+
+/**
+ * Parses what is left of a body or a resource.
+ * @throws PlimsollError `bad_request` if it is not JSON, `too_large`
+ */
+export function parseRest({ parts, values }: JsonRest): unknown {
+  const size = parts.reduce((sum, part) => sum + part.length, 0);
+  if (size > MOST_REST)
+    throw overLimit(
+      `The body has ${size} bytes besides its records; the limit is ${MOST_REST}.`,
+      MOST_REST,
+      "bytes",
     );
-  }
-  return { rest: parseJson(Buffer.concat(rest)), lists };
-}
-
-function parseJson(bytes: Buffer): unknown {
+  const tooMany = tooManyValues(values);
+  if (tooMany !== undefined)
+    throw overLimit(`A resource ${tooMany}, besides its records.`, BODY_LIMITS.valuesOfOne, "values");
   try {
-    return JSON.parse(bytes.toString("utf8"));
+    return JSON.parse(Buffer.concat(parts, size).toString("utf8"));
   } catch (cause) {
-    throw new PlimsollError("bad_request", "The body is not an OTLP export request in JSON.", { cause });
+    throw notOtlp(cause);
   }
 }
 
-function holdsRecords(containers: readonly number[]): boolean {
-  return (
-    containers.length === AROUND_RECORD.length &&
-    AROUND_RECORD.every((code, depth) => containers[depth] === code)
-  );
-}
-
-function isBlank(bytes: Buffer, from: number, to: number): boolean {
-  for (let at = from; at < to; at++) if (bytes[at]! > 0x20) return false;
-  return true;
-}
+export const notOtlp = (cause?: unknown): PlimsollError =>
+  new PlimsollError("bad_request", "The body is not an OTLP export request in JSON.", { cause });

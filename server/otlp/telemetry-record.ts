@@ -61,6 +61,11 @@ export interface MetricRecord extends TelemetryOrigin {
 
 export type TelemetryRecord = SpanRecord | LogRecord | MetricRecord;
 
+/** A record that was not read, and why: a sentence. */
+export interface UnreadableRecord {
+  unreadable: string;
+}
+
 /** The code of a span's status that says that it failed. */
 export const STATUS_ERROR = 2;
 

@@ -10,6 +10,7 @@ import type { HostRules } from "../access/origin.ts";
 import { LOCAL_TOKEN_FILE } from "../db/layout.ts";
 import { probeWrite } from "../db/write-probe.ts";
 import { createMachineApp, type MachineAppDeps } from "../http/app.ts";
+import { BodyRoom } from "../http/body-room.ts";
 import { createReadiness } from "../http/health.ts";
 import { createInstruments } from "../http/instruments.ts";
 import { createLiveStreams } from "../http/live.ts";
@@ -85,6 +86,8 @@ export async function startHttpStack(
       queueState: options.queueState ?? (() => ({ fullProjects: [], blocked: false })),
       stopping: () => false,
     }),
+    room: new BodyRoom(256 * 1024 * 1024),
+    reads: { take: () => {} },
     routes: options.routes,
     trpc: options.trpc,
     rest: options.rest,

@@ -46,7 +46,7 @@ export interface Services {
   sessionViews: Pick<SessionViews, "list" | "save" | "remove">;
   replays: Pick<ReplayJobs, "start" | "view" | "session" | "cancel">;
   /** Bounds the calls of each key. */
-  reads: Quota;
+  reads: Pick<Quota, "take">;
   demo: Pick<Demo, "view" | "start" | "stop">;
   deletions: Deletions;
   retention: Retention;
