@@ -1,6 +1,6 @@
 import type { PolicyBody } from "@plimsoll/protocol";
-import { orderedPolicy, type PolicyMistake, readPolicy } from "@plimsoll/protocol/policy";
-import { type Document, isMap, LineCounter, parseDocument, stringify } from "yaml";
+import { orderedPolicy, type PolicyMistake, readPolicy, yamlExcess } from "@plimsoll/protocol/policy";
+import { type Document, isMap, Lexer, LineCounter, parseDocument, stringify } from "yaml";
 
 /** A mistake in the text of a policy. */
 export interface TextMistake extends PolicyMistake {
@@ -26,6 +26,11 @@ const OPTIONS = { prettyErrors: false } as const;
 
 /** Reads the text of a policy, YAML or JSON. */
 export function readText(text: string): ReadText {
+  const excess = yamlExcess(new Lexer().lex(text));
+  if (excess !== undefined) {
+    const mistake = { path: "", message: excess, from: 0, to: 0, line: 1 };
+    return { body: undefined, mistakes: [mistake], isYaml: false };
+  }
   const lines = new LineCounter();
   const document = parseDocument(text, { ...OPTIONS, lineCounter: lines });
   const at = (from: number, to: number) => ({ from, to: Math.max(from, to), line: lines.linePos(from).line });
@@ -75,6 +80,7 @@ type Path = readonly (string | number)[];
  * @returns the same text if it is no YAML
  */
 export function withValue(text: string, path: Path, value: unknown): string {
+  if (yamlExcess(new Lexer().lex(text)) !== undefined) return text;
   const document = parseDocument(text, OPTIONS);
   if (document.errors.length > 0 || (value === undefined && !hasIn(document, path))) return text;
   if (value !== undefined) document.setIn(path, document.createNode(value, { flow: isSmall(value) }));

@@ -1,5 +1,20 @@
-import { type AlertRule, type AlertRuleView, orderedRule, readAlertRule } from "@plimsoll/protocol";
-import { parse, stringify } from "yaml";
+import {
+  type AlertRule,
+  type AlertRuleView,
+  orderedRule,
+  readAlertRule,
+  yamlExcess,
+} from "@plimsoll/protocol";
+import {
+  type Document,
+  isScalar,
+  Lexer,
+  LineCounter,
+  parseDocument,
+  type Scalar,
+  stringify,
+  visit,
+} from "yaml";
 import { PlimsollError } from "../errors.ts";
 import { invalidRule } from "./valid-rule.ts";
 
@@ -69,15 +84,44 @@ export function readRules(
 type Fields = Record<string, unknown>;
 
 function parsedYaml(text: string): Fields {
-  let value: unknown;
+  const excess = yamlExcess(new Lexer().lex(text));
+  if (excess !== undefined) throw new PlimsollError("bad_request", excess);
+  const lineCounter = new LineCounter();
   try {
+    // The parser compares each key with every other one, and quotes the text for each mistake: both take seconds.
+    const document = parseDocument(text, { uniqueKeys: false, prettyErrors: false, lineCounter });
+    const [broken] = document.errors;
+    if (broken !== undefined) throw notYaml(broken.message, lineCounter.linePos(broken.pos[0]), broken);
+    refuseRepeatedKeys(document, lineCounter);
     // Aliases could make a small text huge.
-    value = parse(text, { maxAliasCount: 0 });
+    const value: unknown = document.toJS({ maxAliasCount: 0 });
+    return typeof value === "object" && value !== null ? (value as Fields) : {};
   } catch (cause) {
-    const { message } = cause as Error;
-    throw new PlimsollError("bad_request", `The text is not valid YAML: ${message}`, { cause });
+    throw cause instanceof PlimsollError ? cause : notYaml((cause as Error).message, undefined, cause);
   }
-  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function refuseRepeatedKeys(document: Document, lineCounter: LineCounter): void {
+  visit(document, {
+    Map(_, { items }) {
+      const names = new Set<unknown>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : key;
+        if (names.has(name))
+          throw notYaml("A key is there twice", lineCounter.linePos((key as Scalar).range![0]));
+        names.add(name);
+      }
+    },
+  });
+}
+
+function notYaml(
+  message: string,
+  place: { line: number; col: number } | undefined,
+  cause?: unknown,
+): PlimsollError {
+  const where = place === undefined ? "" : ` at line ${place.line}, column ${place.col}`;
+  return new PlimsollError("bad_request", `The text is not valid YAML: ${message}${where}`, { cause });
 }
 
 /** The endpoints that a rule names, as far as they are texts. */

@@ -8,6 +8,7 @@ import { PolicyBook } from "../policy/policy-book.ts";
 import { readTurns } from "../telemetry/turns.ts";
 import { testIngest } from "../testing/ingest.ts";
 import type { MachineEnv } from "./app.ts";
+import { BodyRoom } from "./body-room.ts";
 import { type CsvDeps, cell, csvRoutes, type RowPage } from "./csv.ts";
 
 const closers: (() => void)[] = [];

@@ -78,6 +78,7 @@ export * from "./policy/policy-versions.ts";
 export * from "./policy/presets.ts";
 export * from "./policy/resolve-policy.ts";
 export * from "./policy/rollout.ts";
+export * from "./policy/yaml-limits.ts";
 export * from "./witnesses/join-reports.ts";
 export * from "./witnesses/match-reports.ts";
 export * from "./witnesses/witness.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { AlertBacktest, AlertRuleList } from "@plimsoll/protocol";
+import { AlertBacktest, AlertRuleList, yamlExcess } from "@plimsoll/protocol";
 import type { Command } from "commander";
-import { parse } from "yaml";
+import { Lexer, parse } from "yaml";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, wholeNumber, withConnection } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
@@ -44,6 +44,8 @@ async function findRule(client: Client, which: string): Promise<unknown> {
   const text = await readFile(which, "utf8").catch((cause: Error) => {
     throw new CliError(`There is no rule and no file named ${which}.`, { cause });
   });
+  const excess = yamlExcess(new Lexer().lex(text));
+  if (excess !== undefined) throw new CliError(`${which} cannot be read. ${excess}`);
   try {
     return parse(text, { maxAliasCount: 0 });
   } catch (cause) {

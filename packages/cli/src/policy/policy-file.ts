@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { PolicyBody } from "@plimsoll/protocol";
-import { orderedPolicy, readPolicy } from "@plimsoll/protocol";
-import { parseDocument, stringify } from "yaml";
+import { orderedPolicy, readPolicy, yamlExcess } from "@plimsoll/protocol";
+import { Lexer, parseDocument, stringify } from "yaml";
 import { CliError, messageOf } from "../errors.ts";
 import { printable } from "../terminal.ts";
 
@@ -16,6 +16,8 @@ const ALIASES = 20;
 export async function readPolicyFile(path: string): Promise<PolicyBody> {
   const text = await readText(path);
   const name = path === "-" ? "standard input" : path;
+  const excess = yamlExcess(new Lexer().lex(text));
+  if (excess !== undefined) throw new CliError(`${name} cannot be read. ${excess}`);
   const document = parseDocument(text);
   const [broken] = document.errors;
   if (broken !== undefined)

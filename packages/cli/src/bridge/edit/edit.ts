@@ -1,6 +1,7 @@
 import { parse as parseToml, patch } from "@decimalturn/toml-patch";
+import { yamlExcess } from "@plimsoll/protocol";
 import { type ParseError, parse as parseJson, printParseErrorCode } from "jsonc-parser";
-import { parseDocument } from "yaml";
+import { Lexer, parseDocument } from "yaml";
 import type { Fields, SettingsFormat } from "../adapter.ts";
 import { isFields, withChanges } from "../fields.ts";
 import { editEnv, parseEnv } from "./env.ts";
@@ -44,6 +45,8 @@ const PARSERS: Record<SettingsFormat, (text: string) => unknown> = {
     }
   },
   yaml(text) {
+    const excess = yamlExcess(new Lexer().lex(text));
+    if (excess !== undefined) throw new UnreadableSettings(excess);
     const document = parseDocument(text);
     const [first] = document.errors;
     if (first !== undefined) throw new UnreadableSettings(firstLine(first));
