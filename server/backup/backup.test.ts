@@ -5,7 +5,15 @@ import type pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { PlimsollError } from "../errors.ts";
 import { connectTo } from "../testing/backends.ts";
-import { framesOf, manifestOf, packed, rowsOf, withManifest, withRows } from "../testing/backup-file.ts";
+import {
+  fileOf,
+  framesOf,
+  manifestOf,
+  packed,
+  rowsOf,
+  withManifest,
+  withRows,
+} from "../testing/backup-file.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { until } from "../testing/until.ts";
 import { restoreBackup } from "./restore.ts";
@@ -276,6 +284,25 @@ describe("a backup that cannot be restored", () => {
       "altered",
     ],
     [
+      "has many sections that expand",
+      () => {
+        const section = { kind: "data" as const, payload: packed(Buffer.alloc(1 << 20, "1\n")) };
+        return fileOf(
+          framesOf(backup).flatMap((frame, at, all) =>
+            frame.kind === "table" && all.findIndex(({ kind }) => kind === "table") === at
+              ? [frame, ...Array.from({ length: 70 }, () => section)]
+              : [frame],
+          ),
+        );
+      },
+      "altered",
+    ],
+    [
+      "lists its contents without end",
+      () => fileOf([{ kind: "manifest", payload: Buffer.alloc(300_000, "[") }]),
+      "altered",
+    ],
+    [
       "has rows that are not compressed",
       () => withRows(backup, "journal", Buffer.from("1\t2\n"), 1),
       "altered",
@@ -326,6 +353,20 @@ describe("a backup that cannot be restored", () => {
   ])("%s", async (_name, file, reason) => {
     const error = await refused(file());
     expect(error.details).toMatchObject({ reason });
+  });
+
+  it("has a row that does not end", async () => {
+    const target = await fresh();
+    const file = withRows(backup, "projects", packed("x".repeat(3_000)), 1);
+    const work = restoreBackup({
+      url: target.url,
+      version: VERSION,
+      signal: never,
+      body: pieces(file),
+      mostRowBytes: 2_000,
+    });
+    const error = await failure(work);
+    expect(error.message).toContain("a row of more than 2000 bytes does not end");
   });
 
   it("names the version that can restore it", async () => {

@@ -12,6 +12,7 @@ import {
   type RestoreResult,
 } from "@plimsoll/protocol";
 import pg from "pg";
+import { BODY_LIMITS } from "../bodies/body-budget.ts";
 import { CLOSE_LIMIT, within } from "../db/within.ts";
 import { PlimsollError } from "../errors.ts";
 import { inOneTransaction } from "./connection.ts";
@@ -27,6 +28,11 @@ import {
 } from "./tables.ts";
 
 const decompress = promisify(inflateRaw);
+/** Bytes of rows that may come from any number of compressed bytes. */
+const FREE_BYTES = 64 * 1024 * 1024;
+/** The longest row is a group of requests in the journal. */
+const MOST_ROW_BYTES = 256 * 1024 * 1024;
+const LINE_FEED = 0x0a;
 /** Advisory lock of the process that restores. */
 const RESTORE_LOCK = 0x504c4d52;
 
@@ -39,6 +45,8 @@ export interface RestoreOptions {
   body: AsyncIterable<Uint8Array>;
   /** Ends the transaction. */
   signal: AbortSignal;
+  /** Bytes of the longest row; by default as many as PostgreSQL can collect without harm. */
+  mostRowBytes?: number;
 }
 
 export interface Restored {
@@ -52,10 +60,11 @@ export interface Restored {
  * @throws PlimsollError `bad_request` for a damaged backup, `conflict` if the database is not empty, another restore is
  * under way or the backup belongs to another version; errors of the database and of `body`
  */
-export async function restoreBackup({ url, version, body, signal }: RestoreOptions): Promise<Restored> {
+export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  const { url, version, body, signal, mostRowBytes = MOST_ROW_BYTES } = options;
   try {
     return await inOneTransaction(url, "BEGIN", signal, async (client) => {
-      const restore = new Restore(client, version);
+      const restore = new Restore(client, version, mostRowBytes);
       const reader = new BackupReader(createHash("sha256"));
       try {
         for await (const bytes of body) {
@@ -76,12 +85,19 @@ export async function restoreBackup({ url, version, body, signal }: RestoreOptio
 class Restore {
   readonly #client: pg.Client;
   readonly #version: string;
+  readonly #mostRowBytes: number;
   #manifest: BackupManifest | undefined;
   #stored = new Map<string, StoredTable>();
   #copy: CopyIn | undefined;
   #rows = 0;
+  /** Bytes of all sections with rows. */
+  #compressed = 0;
+  #decompressed = 0;
+  /** Bytes of the row that is being read. */
+  #row = 0;
 
-  constructor(client: pg.Client, version: string) {
+  constructor(client: pg.Client, version: string, mostRowBytes: number) {
+    this.#mostRowBytes = mostRowBytes;
     this.#client = client;
     this.#version = version;
   }
@@ -94,13 +110,34 @@ class Restore {
         this.#copy = new CopyIn(this.#client, copyTarget(part.table));
         return;
       case "data":
-        return this.#copy!.write(await decompressed(part.data));
+        return this.#write(part.data);
       case "table_end":
         return this.#endTable(part.table, part.rows);
       case "end":
         this.#rows = part.trailer.rows;
         return;
     }
+  }
+
+  async #write(data: Uint8Array): Promise<void> {
+    const rows = await decompressed(data);
+    this.#compressed += data.length;
+    this.#decompressed += rows.length;
+    // Each section may be full, and a file of them fill the disk.
+    if (this.#decompressed > FREE_BYTES + this.#compressed * BODY_LIMITS.expansion)
+      throw new BackupError(
+        "altered",
+        `The backup is damaged: its rows become more than ${BODY_LIMITS.expansion} times as large once decompressed.`,
+      );
+    const lastEnd = rows.lastIndexOf(LINE_FEED);
+    this.#row = lastEnd < 0 ? this.#row + rows.length : rows.length - lastEnd - 1;
+    // PostgreSQL collects a row in memory, up to 1 GB.
+    if (this.#row > this.#mostRowBytes)
+      throw new BackupError(
+        "altered",
+        `The backup is damaged: a row of more than ${this.#mostRowBytes} bytes does not end.`,
+      );
+    await this.#copy!.write(rows);
   }
 
   /** Ends a COPY that is under way, so that the connection can roll back. */

@@ -8,6 +8,8 @@ export const BACKUP_MAGIC = `plimsoll-backup ${BACKUP_FORMAT}\n`;
 export const BACKUP_CHUNK_BYTES = 512 * 1024;
 /** Bytes that a frame may hold, compressed or not. A longer one is damage, not data. */
 export const BACKUP_FRAME_BYTES = 1024 * 1024;
+/** Bytes of a frame of JSON: the list of contents has some 20 KB. */
+const JSON_FRAME_BYTES = 256 * 1024;
 
 const count = z.number().int().min(0);
 
@@ -81,7 +83,8 @@ export function frameHead(frame: BackupFrame, length: number): Uint8Array {
 export function readFrameHead(head: Uint8Array): { frame: BackupFrame; length: number } | undefined {
   const frame = FRAMES.get(head[0]!);
   const length = new DataView(head.buffer, head.byteOffset).getUint32(1);
-  return frame === undefined || length > BACKUP_FRAME_BYTES ? undefined : { frame, length };
+  const most = frame === "data" ? BACKUP_FRAME_BYTES : JSON_FRAME_BYTES;
+  return frame === undefined || length > most ? undefined : { frame, length };
 }
 
 /** Why a file cannot be read as a backup. */
