@@ -45,9 +45,32 @@ describe("the quota of a key", () => {
     expect(() => quota.take("a", 5_000)).not.toThrow();
   });
 
+  it("takes work that was done in vain, and admits nobody in debt", () => {
+    let now = 0;
+    const quota = eventQuota(10, () => now);
+    quota.admit("a");
+    quota.charge("a", 150);
+    expect(() => quota.admit("a")).toThrow("send again after 5 s");
+    expect(() => quota.admit("b")).not.toThrow();
+    now = 5_100;
+    expect(() => quota.admit("a")).not.toThrow();
+  });
+
+  it("takes the work of a batch that it refuses, and says when all of it fits", () => {
+    let now = 0;
+    const quota = eventQuota(10, () => now);
+    quota.take("a", 60);
+    expect(() => quota.take("a", 50, 20)).toThrow("send again after 3 s");
+    now = 3_000;
+    expect(() => quota.take("a", 50, 20)).not.toThrow();
+    expect(() => quota.take("a", 1)).toThrow();
+  });
+
   it("is no bound at 0, nor for a person", () => {
     const unbounded = eventQuota(0, () => 0);
     for (let i = 0; i < 100; i++) unbounded.take("a", 10_000);
+    unbounded.charge("a", 10_000);
+    unbounded.admit("a");
     const quota = readQuota(1, () => 0);
     for (let i = 0; i < 100; i++) quota.take(undefined, 1);
   });

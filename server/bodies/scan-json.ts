@@ -79,15 +79,25 @@ export function* scanJson(
 
   while (at < bytes.length) {
     const pauseAt = Math.min(at + PAUSE_BYTES, bytes.length);
+    const last = pauseAt - 1;
     for (; at < pauseAt; at++) {
-      const code = bytes[at]!;
+      let code = bytes[at]!;
       if (inString) {
+        while (code !== QUOTE && code !== BACKSLASH && at < last) code = bytes[++at]!;
         if (code === BACKSLASH) at += 1;
         else if (code === QUOTE) {
           inString = false;
           end = at + 1;
-          if (depth <= reported) scan.name = { from: stringFrom, to: end };
+          if (depth <= reported) {
+            scan.name.from = stringFrom;
+            scan.name.to = end;
+          }
         }
+        continue;
+      }
+      // Digits, the colon and capitals first: they are most of what is outside of texts.
+      if (code > COMMA && code < OPEN_LIST) {
+        end = at + 1;
         continue;
       }
       if (code <= 0x20) {

@@ -18,7 +18,7 @@ async function lengthOf(write: (input: NodeJS.WritableStream) => void): Promise<
 }
 
 it("reads the input of a harness, whatever its pieces", async () => {
-  const input = JSON.stringify({ tool_input: "é [[[ \\" + '"'.repeat(3), list: [1, [2]] });
+  const input = JSON.stringify({ tool_input: `é [[[ \\${'"'.repeat(3)}`, list: [1, [2]] });
   expect(await lengthOf((stdin) => stdin.end(input))).toBe(input.length);
   expect(
     await lengthOf((stdin) => {
