@@ -1,6 +1,7 @@
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { contextTokens, parseEvent } from "@plimsoll/protocol";
 import { expect, it } from "vitest";
-import { BodyBudget } from "../server/bodies/body-budget.ts";
+import { BODY_LIMITS, BodyBudget } from "../server/bodies/body-budget.ts";
 import { decodeProtobuf } from "../server/otlp/decode-protobuf.ts";
 import { readRecord } from "../server/otlp/dialects.ts";
 import { otlpBody } from "./otlp-body.ts";
@@ -41,4 +42,25 @@ it("makes spans that become the same turns as the JSON events", () => {
   );
   expect(turns.map(factsOf)).toEqual(events.map((event) => factsOf(JSON.parse(event))));
   expect(new Set(turns.map(({ harness }) => harness))).toEqual(new Set(["fleet@vm-0"]));
+});
+
+it("makes bodies that expand far less than a body may, however large and repetitive they are", () => {
+  const shape = {
+    connections: 1,
+    sessions: 6,
+    turns: 4_000,
+    spacing: 5_000,
+    sessionTurns: 0,
+    end: 1.7e12,
+    seed: 7,
+  };
+  const { next } = eventsOf(shape, { turnsOnly: true });
+  const events = Array.from({ length: 2_000 }, () => next(0));
+  const ID = /"id":"[^"]*"/;
+  // Nothing but the id tells these turns apart.
+  const alike = events.map((event) => events[0]!.replace(ID, ID.exec(event)![0]));
+  for (const list of [events, alike, events.slice(0, 1)])
+    for (const body of [Buffer.from(`[${list.join()}]`), otlpBody(list)])
+      for (const compressed of [gzipSync(body, { level: 9 }), brotliCompressSync(body)])
+        expect(body.length / compressed.length).toBeLessThan(BODY_LIMITS.expansion / 5);
 });
