@@ -1,7 +1,5 @@
-import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, link, lstat, open, rename, unlink } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { type FileHandle, lstat } from "node:fs/promises";
+import { replaceFile } from "@plimsoll/guard/node";
 import { CliError } from "../errors.ts";
 
 /**
@@ -15,24 +13,10 @@ export async function writeNewFile<T>(
   write: (file: FileHandle) => Promise<T>,
 ): Promise<T> {
   await requireFree(path, force);
-  const part = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.partial`);
   try {
-    // Also refuses a link that somebody put there.
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
-    const file = await open(part, flags, 0o600);
-    let result: T;
-    try {
-      result = await write(file);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await name(part, path, force);
-    await syncFolder(dirname(path));
-    return result;
+    return await replaceFile(path, write, { mode: 0o600, isNew: !force });
   } catch (error) {
-    await unlink(part).catch(() => {});
-    throw explain(path, error);
+    throw codeOf(error) === "EEXIST" ? exists(path) : explain(path, error);
   }
 }
 
@@ -40,27 +24,6 @@ async function requireFree(path: string, force: boolean): Promise<void> {
   const there = await lstat(path).catch(() => undefined);
   if (there?.isDirectory()) throw new CliError(`${path} is a folder. Name a file.`);
   if (there !== undefined && !force) throw exists(path);
-}
-
-async function name(part: string, path: string, force: boolean): Promise<void> {
-  if (force) return rename(part, path);
-  try {
-    // Unlike rename, it fails if a file has appeared meanwhile.
-    await link(part, path);
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") throw exists(path);
-    // Some file systems have no hard links.
-    await requireFree(path, force);
-    return rename(part, path);
-  }
-  await unlink(part);
-}
-
-/** The new name survives a power cut only if the folder is on disk too. Some systems cannot do this. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY).catch(() => undefined);
-  await folder?.sync().catch(() => {});
-  await folder?.close();
 }
 
 const exists = (path: string) =>

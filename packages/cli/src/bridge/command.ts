@@ -19,7 +19,7 @@ import { type BridgeReport, type BridgeTarget, isInstalled } from "./harness-bri
 import { noteHook } from "./hook.ts";
 import { installHook, removeHook } from "./hook-file.ts";
 import { differenceText, dryRun, lineText, OVERVIEW_HEAD, overviewRow } from "./overview.ts";
-import { SettingsFileError } from "./settings-file.ts";
+import { requireSafeFolder, SettingsFileError } from "./settings-file.ts";
 import { readSettings, undo } from "./settings-session.ts";
 
 interface BridgeFlags extends ConnectionFlags {
@@ -174,6 +174,7 @@ async function withClaim(target: BridgeTarget, run: () => Promise<void>): Promis
 }
 
 async function claim(folder: string): Promise<Lock> {
+  await requireSafeFolder(folder);
   try {
     return await lockFile(`${folder}/bridge`);
   } catch (error) {

@@ -1,9 +1,11 @@
-import { appendFile, mkdir, readFile, stat, truncate } from "node:fs/promises";
+import { constants } from "node:fs";
+import { mkdir, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
 import { parseSettings } from "./edit/edit.ts";
 import { editJson, removeJson } from "./edit/json.ts";
 import { at, isFields } from "./fields.ts";
+import { requireSafeFolder } from "./settings-file.ts";
 
 /**
  * Claude Code runs the command of a SessionStart hook after it has read its settings. The bridge installs one that notes the time,
@@ -14,6 +16,8 @@ const EVENT = ["hooks", "SessionStart"] as const;
 /** Not after /clear or a compaction, which begin no new process. */
 const MATCHER = "startup|resume";
 const LARGEST_LOG = 256 * 1024;
+// Windows has neither of the last two.
+const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
 
 const logOf = (folder: string) => join(folder, "hook.jsonl");
 
@@ -68,14 +72,15 @@ export function withoutHook(text: string, folder: string): string {
 /** Notes that a session began. Called by the hook, which must never disturb a session: it throws nothing. */
 export async function noteHook(folder: string, input: string, now: number): Promise<void> {
   try {
+    await requireSafeFolder(folder);
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const log = logOf(folder);
-    const size = await stat(log).then(
-      (stats) => stats.size,
-      () => 0,
-    );
-    if (size > LARGEST_LOG) await truncate(log, 0);
-    await appendFile(log, `${JSON.stringify({ at: now, source: sourceOf(input) })}\n`, { mode: 0o600 });
+    const log = await open(logOf(folder), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
+    try {
+      if ((await log.stat()).size > LARGEST_LOG) await log.truncate(0);
+      await log.appendFile(`${JSON.stringify({ at: now, source: sourceOf(input) })}\n`);
+    } finally {
+      await log.close();
+    }
   } catch {
     // The policy stays received, which is less than what happened but not wrong.
   }

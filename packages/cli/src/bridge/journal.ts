@@ -1,11 +1,13 @@
-import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { replaceFile } from "@plimsoll/guard/node";
 import { z } from "zod";
 import type { Fields } from "./adapter.ts";
 import type { KeyEdit } from "./edit/key-edit.ts";
 import { at, isFields } from "./fields.ts";
+import { requireSafeFolder } from "./settings-file.ts";
 
 /** A key that the bridge set. `before` and `previous` are absent if the key was. */
 const ChangedKey = z.object({
@@ -28,6 +30,8 @@ const Journal = z.object({
   path: z.string(),
   /** Whether the file existed before the first change. */
   existed: z.boolean(),
+  /** Permission bits of the file before the first change. Absent if there was no file. */
+  mode: z.number().int().optional(),
   /** A copy of the file from before the first change: its name in the folder of the journal, or its path. */
   backup: z.string().nullable(),
   entries: z.array(ChangedKey),
@@ -72,17 +76,18 @@ export async function readJournal(folder: string): Promise<Journal | undefined> 
 }
 
 /** Writes the record before the settings are changed, so that a killed bridge can still undo. */
-export async function writeJournal(folder: string, journal: Journal): Promise<void> {
+export const writeJournal = (folder: string, journal: Journal): Promise<void> =>
+  writeRecordFile(folder, "journal.json", journal);
+
+/**
+ * Replaces a file of Plimsoll's own with JSON that only its owner can read, and makes its folder.
+ * @throws {SettingsFileError} `unsafe_folder`
+ */
+export async function writeRecordFile(folder: string, name: string, value: unknown): Promise<void> {
+  await requireSafeFolder(folder);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const draft = join(folder, `journal.${randomBytes(6).toString("hex")}.tmp`);
-  const file = await open(draft, "wx", 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(journal, null, 2)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(draft, join(folder, "journal.json"));
+  const text = `${JSON.stringify(value, null, 2)}\n`;
+  await replaceFile(join(folder, name), (file) => file.writeFile(text), { mode: 0o600 });
 }
 
 export async function removeJournal(folder: string): Promise<void> {
@@ -91,18 +96,23 @@ export async function removeJournal(folder: string): Promise<void> {
 
 /** Copies the file from before the first change. It may hold secrets, so only its owner can read the copy. */
 export async function backUp(folder: string, realPath: string, text: string, now: number): Promise<string> {
+  await requireSafeFolder(folder);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const name = `backup-${stampOf(now)}-${basename(realPath)}`;
-  await writeFile(join(folder, name), text, { mode: 0o600 });
-  return name;
+  return basename(await writeCopy(join(folder, `backup-${stampOf(now)}-${basename(realPath)}`), "", text));
 }
 
-/** The same beside the file, under a name that nothing has. Returns its path. */
+/** The same beside the file. Returns its path. */
 export async function backUpBeside(realPath: string, text: string, now: number): Promise<string> {
+  await requireSafeFolder(dirname(realPath));
+  return writeCopy(`${realPath}.${stampOf(now)}`, ".backup", text);
+}
+
+/** Writes a file under a name that nothing has. */
+async function writeCopy(start: string, end: string, text: string): Promise<string> {
   for (let number = 0; ; number += 1) {
-    const path = `${realPath}.${stampOf(now)}${number === 0 ? "" : `-${number}`}.backup`;
+    const path = `${start}${number === 0 ? "" : `-${number}`}${end}`;
     try {
-      await writeFile(path, text, { mode: 0o600, flag: "wx" });
+      await replaceFile(path, (file) => file.writeFile(text), { mode: 0o600, isNew: true });
       return path;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;

@@ -1,7 +1,8 @@
-import { randomBytes } from "node:crypto";
-import { chmod, chown, mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { constants, type Stats } from "node:fs";
+import { mkdir, open, realpath, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { replaceFile, rootPath } from "@plimsoll/guard/node";
 
 /** A settings file as it is on disk. */
 export interface SettingsText {
@@ -9,7 +10,14 @@ export interface SettingsText {
   realPath: string;
   /** Undefined if there is no file. */
   text: string | undefined;
+  /** Permission bits, and the ids of its owner. Undefined if there is no file. */
+  access: FileAccess | undefined;
 }
+
+type FileAccess = Pick<Stats, "mode" | "uid" | "gid">;
+
+// Windows has neither flag.
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
 
 /** No settings file is this large, in bytes. */
 const LARGEST = 4 * 1024 * 1024;
@@ -17,7 +25,13 @@ const LARGEST = 4 * 1024 * 1024;
 const EMPTY_TRIES = 5;
 const EMPTY_MS = 50;
 
-export const FILE_FAILURES = ["too_large", "unreadable", "not_writable", "changed_meanwhile"] as const;
+export const FILE_FAILURES = [
+  "too_large",
+  "unreadable",
+  "not_writable",
+  "changed_meanwhile",
+  "unsafe_folder",
+] as const;
 export type FileFailure = (typeof FILE_FAILURES)[number];
 
 /** Why a settings file could not be read or written. It is as it was. */
@@ -34,23 +48,35 @@ export class SettingsFileError extends Error {
 /** @throws {SettingsFileError} `too_large` or `unreadable` */
 export async function readSettingsFile(path: string): Promise<SettingsText> {
   const realPath = await behindLinks(path);
+  let found = await readOnce(path, realPath);
+  // An editor that does not replace the file empties it first.
+  for (let tries = 0; found.text === "" && tries < EMPTY_TRIES; tries += 1) {
+    await pause(EMPTY_MS);
+    found = await readOnce(path, realPath);
+  }
+  return found;
+}
+
+/** Neither follows a link that has appeared at `realPath` nor waits for the writer of a FIFO. */
+async function readOnce(path: string, realPath: string): Promise<SettingsText> {
   try {
-    const { size } = await stat(realPath);
-    if (size > LARGEST)
-      throw new SettingsFileError(
-        "too_large",
-        `${path} has ${size} bytes, more than the ${LARGEST} that a settings file may have.`,
-      );
-    let text = await readFile(realPath, "utf8");
-    // An editor that does not replace the file empties it first.
-    for (let tries = 0; text === "" && tries < EMPTY_TRIES; tries += 1) {
-      await pause(EMPTY_MS);
-      text = await readFile(realPath, "utf8");
+    const file = await open(realPath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    try {
+      const stats = await file.stat();
+      if (!stats.isFile()) throw new SettingsFileError("unreadable", `${path} is not a regular file.`);
+      if (stats.size > LARGEST)
+        throw new SettingsFileError(
+          "too_large",
+          `${path} has ${stats.size} bytes, more than the ${LARGEST} that a settings file may have.`,
+        );
+      const { uid, gid } = stats;
+      return { realPath, text: await file.readFile("utf8"), access: { mode: stats.mode & 0o777, uid, gid } };
+    } finally {
+      await file.close();
     }
-    return { realPath, text };
   } catch (error) {
     if (error instanceof SettingsFileError) throw error;
-    if (codeOf(error) === "ENOENT") return { realPath, text: undefined };
+    if (codeOf(error) === "ENOENT") return { realPath, text: undefined, access: undefined };
     throw new SettingsFileError("unreadable", `${path} cannot be read (${codeOf(error)}).`, error);
   }
 }
@@ -65,70 +91,66 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
+/** A key of Plimsoll, as in `access/key-format.ts` of the server. */
+const KEY = /\bplim_[0-9A-Za-z]/;
+
+/** Permission bits of a file with this text: only its owner may read a key. */
+export const modeFor = (text: string, mode: number): number => (KEY.test(text) ? mode & 0o700 : mode);
+
 /**
- * Replaces a settings file in one step, or removes it if `text` is undefined. Keeps its mode and owner. A reader sees the whole
- * old text or the whole new one.
+ * Replaces a settings file in one step, or removes it if `text` is undefined. Keeps its owner, and its mode unless the text holds
+ * a key. A reader sees the whole old text or the whole new one.
  * @param before as it was read: a file that changed since is not overwritten
- * @throws {SettingsFileError} `changed_meanwhile` or `not_writable`
+ * @param mode permission bits in place of those it has
+ * @throws {SettingsFileError} `changed_meanwhile`, `not_writable` or `unsafe_folder`
  */
 export async function replaceSettingsFile(
-  { realPath, text: before }: SettingsText,
+  before: SettingsText,
   text: string | undefined,
+  mode?: number,
 ): Promise<void> {
-  const draft = join(dirname(realPath), `.${basename(realPath)}.${randomBytes(6).toString("hex")}.plimsoll`);
+  const { realPath } = before;
+  const folder = dirname(realPath);
+  await requireSafeFolder(folder);
+  const check = () => assertUnchanged(before);
   try {
-    if (text === undefined) {
-      await assertUnchanged(realPath, before);
-      await rm(realPath, { force: true });
-      return;
-    }
-    await mkdir(dirname(realPath), { recursive: true });
-    await writeDraft(draft, text, realPath);
-    await assertUnchanged(realPath, before);
-    await rename(draft, realPath);
-    await syncFolder(dirname(realPath));
+    const access = await check();
+    if (text === undefined) return await rm(realPath, { force: true });
+    // A read-only file says that its owner wants no changes, although the folder would allow a rename.
+    if (access !== undefined && (access.mode & 0o222) === 0)
+      throw new SettingsFileError("not_writable", `${realPath} is read-only.`);
+    await mkdir(folder, { recursive: true });
+    const isOwn =
+      access === undefined || (access.uid === process.getuid?.() && access.gid === process.getgid?.());
+    await replaceFile(realPath, (file) => file.writeFile(text), {
+      mode: modeFor(text, mode ?? access?.mode ?? 0o600),
+      ...(!isOwn && { owner: access }),
+      check: async () => void (await check()),
+    });
   } catch (error) {
-    await rm(draft, { force: true }).catch(() => {});
     if (error instanceof SettingsFileError) throw error;
     throw new SettingsFileError("not_writable", `${realPath} cannot be written (${codeOf(error)}).`, error);
   }
 }
 
-async function writeDraft(draft: string, text: string, target: string): Promise<void> {
-  const old = await stat(target).catch(() => undefined);
-  // A read-only file says that its owner wants no changes, although the folder would allow a rename.
-  if (old !== undefined && (old.mode & 0o222) === 0)
-    throw new SettingsFileError("not_writable", `${target} is read-only.`);
-  const file = await open(draft, "wx", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  if (old === undefined) return;
-  await chmod(draft, old.mode & 0o7777);
-  if (old.uid !== process.getuid?.() || old.gid !== process.getgid?.()) await chown(draft, old.uid, old.gid);
+/**
+ * As root, changes nothing in a folder that another user can replace with a link meanwhile.
+ * @throws {SettingsFileError} `unsafe_folder`
+ */
+export async function requireSafeFolder(folder: string): Promise<void> {
+  const found = await rootPath(folder);
+  if (found.is === "trusted") return;
+  throw new SettingsFileError(
+    "unsafe_folder",
+    `As root, Plimsoll writes only where no other user can change the path. ${found.part} ${found.why}. Run the command as that user.`,
+  );
 }
 
-async function assertUnchanged(path: string, before: string | undefined): Promise<void> {
-  const now = await readFile(path, "utf8").catch((error: unknown) => {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  });
-  if (now !== before)
-    throw new SettingsFileError("changed_meanwhile", `${path} was changed while Plimsoll worked on it.`);
-}
-
-/** Makes the rename survive a power loss. Windows cannot open a folder. */
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+/** Returns the access of the file now. */
+async function assertUnchanged({ realPath, text }: SettingsText): Promise<FileAccess | undefined> {
+  const now = await readOnce(realPath, realPath);
+  if (now.text === text) return now.access;
+  throw new SettingsFileError("changed_meanwhile", `${realPath} was changed while Plimsoll worked on it.`);
 }
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException)?.code ?? String(error);

@@ -19,7 +19,7 @@ import {
   undoEdits,
   writeJournal,
 } from "./journal.ts";
-import { readSettingsFile, replaceSettingsFile, type SettingsText } from "./settings-file.ts";
+import { modeFor, readSettingsFile, replaceSettingsFile, type SettingsText } from "./settings-file.ts";
 
 /** Whose settings they are, and in which format. */
 type SettingsOwner = Pick<HarnessAdapter, "family" | "format">;
@@ -136,6 +136,7 @@ export async function writeEdit(
     family: adapter.family,
     path: file.realPath,
     existed: journal?.existed ?? file.text !== undefined,
+    mode: journal === undefined ? file.access?.mode : journal.mode,
     backup:
       journal?.backup ??
       (isFirst && file.text !== undefined ? await backUpFor(keeper, folder, file, file.text, now) : null),
@@ -166,6 +167,10 @@ const backUpFor = (
 ): Promise<string> =>
   keeper === "connect" ? backUpBeside(realPath, text, now) : backUp(folder, realPath, text, now);
 
+/** Undefined if somebody has changed the mode since a key tightened it. */
+const modeBefore = ({ mode }: Journal, { text = "", access }: SettingsText): number | undefined =>
+  mode !== undefined && access?.mode === modeFor(text, mode) ? mode : undefined;
+
 /** What an undo did. */
 export interface UndoResult {
   restored: readonly KeyEdit[];
@@ -193,7 +198,7 @@ export async function undo(
     file.text !== undefined &&
     Object.keys(parseSettings(adapter.format, text)).length === 0;
   if (file.text !== undefined && (removed || text !== file.text))
-    await replaceSettingsFile(file, removed ? undefined : text);
+    await replaceSettingsFile(file, removed ? undefined : text, modeBefore(journal, file));
   await removeJournal(folder);
   return { restored, kept: drifted, removed };
 }

@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { GuardError } from "@plimsoll/guard";
 import { type Lock, lockFile } from "@plimsoll/guard/node";
 import { settingsText } from "@plimsoll/protocol/connect";
@@ -5,7 +6,7 @@ import { UnreadableSettings } from "../bridge/edit/edit.ts";
 import { pathText } from "../bridge/fields.ts";
 import { readJournal } from "../bridge/journal.ts";
 import { diffLines } from "../bridge/overview.ts";
-import { SettingsFileError } from "../bridge/settings-file.ts";
+import { requireSafeFolder, SettingsFileError } from "../bridge/settings-file.ts";
 import { readSettings, undo, writeEdit } from "../bridge/settings-session.ts";
 import type { Client } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
@@ -158,6 +159,7 @@ async function write(
   const { out, now } = context;
   // Before a key is made, so that a refusal leaves none behind.
   assertSame(previewed, await plannedWith(query, previewed.key ?? NEW_KEY));
+  for (const { reading } of previewed.files) await requireSafe(dirname(reading.file.realPath));
   const name = `${query.harness.family}@${query.host}`;
   const made = previewed.key === undefined ? await makeKey(options.client, name) : undefined;
   try {
@@ -248,8 +250,17 @@ async function dropOldKey(
   );
 }
 
+async function requireSafe(folder: string): Promise<void> {
+  try {
+    await requireSafeFolder(folder);
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
 async function withClaim(folder: string, run: () => Promise<void>): Promise<void> {
   let lock: Lock;
+  await requireSafe(folder);
   try {
     lock = await lockFile(`${folder}/connect`);
   } catch (error) {

@@ -1,10 +1,9 @@
-import { stat } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { HarnessFile } from "@plimsoll/protocol/connect";
 import { parseSettings, UnreadableSettings } from "../bridge/edit/edit.ts";
 import { at, pathText } from "../bridge/fields.ts";
 import { PROGRAM } from "../bridge/hook-file.ts";
-import { readSettingsFile } from "../bridge/settings-file.ts";
+import { modeFor, readSettingsFile } from "../bridge/settings-file.ts";
 import {
   editFor,
   readSettings,
@@ -163,12 +162,15 @@ async function warningsFor(
   places: PathQuery["places"],
 ): Promise<string[]> {
   const warnings: string[] = [];
-  for (const { file, path, reading } of files) {
-    const mode = (await stat(reading.file.realPath).catch(() => undefined))?.mode ?? 0;
-    const holdsKey = JSON.stringify(file.settings).includes("plim_");
-    if (holdsKey && (mode & 0o044) !== 0 && process.platform !== "win32")
+  for (const { path, reading, edit } of files) {
+    const { access } = reading.file;
+    if (
+      access !== undefined &&
+      modeFor(edit.text, access.mode) !== access.mode &&
+      process.platform !== "win32"
+    )
       warnings.push(
-        `Other users of this machine can read ${path}, which will hold the key. To prevent it: chmod 600 ${path}`,
+        `${path} will hold the key, so only its owner can read it from then on. npx plimsoll disconnect restores its permissions.`,
       );
   }
   const names = winningVariables(harness.family, places.env);

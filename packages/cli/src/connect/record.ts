@@ -1,7 +1,7 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { writeRecordFile } from "../bridge/journal.ts";
 
 const ConnectionRecord = z.object({
   version: z.literal(1),
@@ -33,12 +33,9 @@ export async function readRecord(folder: string): Promise<ConnectionRecord | und
   }
 }
 
-export async function writeRecord(folder: string, record: ConnectionRecord): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const draft = join(folder, `${NAME}.${randomBytes(6).toString("hex")}`);
-  await writeFile(draft, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600, flag: "wx" });
-  await rename(draft, join(folder, NAME));
-}
+/** @throws {SettingsFileError} `unsafe_folder` */
+export const writeRecord = (folder: string, record: ConnectionRecord): Promise<void> =>
+  writeRecordFile(folder, NAME, record);
 
 export const removeRecord = (folder: string) => rm(join(folder, NAME), { force: true });
 

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { rootPath } from "@plimsoll/guard/node";
 import { claudeCode } from "../bridge/adapters/claude-code.ts";
 import { type Env, homeFolder } from "../connection.ts";
 import { allowsColor } from "../terminal.ts";
@@ -58,7 +59,7 @@ export async function runStatusline(
   try {
     // The harness may end this process at any time: the next call reports a level that is not remembered.
     if (isConnected) context.report(input);
-    remember(news, context);
+    await remember(news, context);
   } catch {
     // The next call tries both again.
   }
@@ -111,14 +112,15 @@ function recall({ session, tokens }: Pick<StatusSample, "session" | "tokens">, e
   };
 }
 
-function remember(news: readonly Recalled[], { env, now }: StatuslineContext): void {
+async function remember(news: readonly Recalled[], { env, now }: StatuslineContext): Promise<void> {
+  if ((await rootPath(memoryFolder(env))).is === "changeable") return;
   mkdirSync(memoryFolder(env), { recursive: true, mode: 0o700 });
   if (news.some(({ isFirst }) => isFirst)) forgetOld(memoryFolder(env), now());
   for (const { session, memory } of news) {
     const file = memoryFile(session, env);
     // Two windows of one session may draw at once.
-    const draft = `${file}.${process.pid}`;
-    writeFileSync(draft, JSON.stringify(memory), { mode: 0o600 });
+    const draft = `${file}.${process.pid}-${now()}`;
+    writeFileSync(draft, JSON.stringify(memory), { mode: 0o600, flag: "wx" });
     renameSync(draft, file);
   }
 }

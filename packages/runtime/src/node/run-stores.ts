@@ -1,8 +1,7 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { GuardError } from "@plimsoll/guard";
-import { type Lock, lockFile } from "@plimsoll/guard/node";
+import { type Lock, lockFile, replaceFile } from "@plimsoll/guard/node";
 import type { LoopState, LoopStore } from "../loop/state.ts";
 import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
 import { applyEdits, editLines, stateText } from "../orchestrate/state.ts";
@@ -15,38 +14,8 @@ import type { SessionsState, SessionsStore } from "../sessions/state.ts";
  */
 export async function writeAtomic(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const draft = `${path}.${process.pid}.${randomBytes(4).toString("hex")}.tmp`;
-  try {
-    const file = await open(draft, "wx");
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(draft, path);
-    await syncFolder(dirname(path));
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
+  await replaceFile(path, (file) => file.writeFile(text));
 }
-
-/** Makes a rename durable. Some systems do not allow opening a folder. */
-async function syncFolder(path: string): Promise<void> {
-  try {
-    const folder = await open(path, "r");
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
-  } catch (error) {
-    if (!NO_FOLDER_SYNC.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
-  }
-}
-
-const NO_FOLDER_SYNC = new Set(["EISDIR", "EPERM", "EACCES", "EINVAL", "ENOTSUP", "EBADF"]);
 
 /** A file that only one process may use at a time. */
 class LockedFile {
