@@ -274,7 +274,6 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const machine = createMachineApp({
     log,
     version,
-    hostRules,
     access,
     browsers,
     localToken,

@@ -52,10 +52,42 @@ it.each([
   expect(parseNetworks(list)).toBeUndefined();
 });
 
-it.each(["via", "x-real-ip", "forwarded", "x-forwarded-for", "x-forwarded-proto", "cf-connecting-ip"])(
-  "a request with %s went through a proxy",
-  (name) => {
-    expect(wentThroughProxy({ host: "localhost", [name]: "" })).toBe(true);
-    expect(wentThroughProxy({ host: "localhost" })).toBe(false);
-  },
-);
+it.each([
+  ...[
+    "Via",
+    "Forwarded",
+    "Forwarded-For",
+    "X-Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Prefix",
+    "X-Forward-For",
+  ],
+  ...["X-Forwarded-Client-Cert", "X-Real-IP", "X-Client-IP", "X-Cluster-Client-IP", "True-Client-IP"],
+  ...["X-Original-Host", "X-Original-URL", "X-Originating-IP", "X-Remote-Addr", "X-ProxyUser-Ip"],
+  ...["X-Envoy-External-Address", "X-Envoy-Internal", "Fly-Client-IP", "X-Amzn-Trace-Id", "X-Amz-Cf-Id"],
+  ...["CF-Connecting-IP", "CF-Ray", "CDN-Loop", "Fastly-Client-IP", "X-Azure-ClientIP", "X-ARR-SSL"],
+  ...[
+    "X-Appengine-User-IP",
+    "X-Cloud-Trace-Context",
+    "Tailscale-User-Login",
+    "X-Vercel-IP-Country",
+    "X-Varnish",
+  ],
+])("a request with %s went through a proxy", (name) => {
+  expect(wentThroughProxy({ host: "localhost", [name.toLowerCase()]: "" })).toBe(true);
+});
+
+it("a request with the headers of a program on this machine did not go through a proxy", () => {
+  const names = ["host", "accept", "authorization", "connection", "content-length", "content-type", "cookie"];
+  const others = [
+    "expect",
+    "origin",
+    "plimsoll-project",
+    "prefer",
+    "sec-fetch-site",
+    "traceparent",
+    "user-agent",
+  ];
+  const headers = [...names, ...others, "x-api-key", "x-request-id", "x-trpc-source", "x-requested-with"];
+  expect(wentThroughProxy(Object.fromEntries(headers.map((name) => [name, ""])))).toBe(false);
+});

@@ -6,26 +6,67 @@ import { isWithin } from "../networks.ts";
 /** The proxies whose word about a client is taken. */
 export type TrustedProxies = Pick<BlockList, "check">;
 
-/** Headers that proxies add. A request with one of them did not come from this machine, whatever its address. */
-const ADDED_BY_PROXIES = [
-  "forwarded",
-  "via",
-  "x-forwarded-for",
-  "x-forwarded-host",
-  "x-forwarded-port",
-  "x-forwarded-proto",
-  "x-forwarded-server",
-  "x-real-ip",
-  "x-client-ip",
-  "x-cluster-client-ip",
-  "x-original-forwarded-for",
-  "cf-connecting-ip",
+/**
+ * Headers that proxies, tunnels and delivery networks add. A request with one of them did not come from this machine, whatever
+ * its address.
+ */
+const ADDED_BY_PROXIES: ReadonlySet<string> = new Set([
+  "cdn-loop",
+  "client-ip",
+  "front-end-https",
+  "proxy-client-ip",
+  "remote-addr",
+  "surrogate-capability",
   "true-client-ip",
-  "fastly-client-ip",
+  "via",
+  "wl-proxy-client-ip",
+  "x-cloud-trace-context",
+  "x-host",
+  "x-http-host-override",
+  "x-proxyuser-ip",
+  "x-scheme",
+  "x-sucuri-clientip",
+  "x-url-scheme",
+  "x-varnish",
+]);
+const PREFIXES_OF_PROXIES = [
+  "akamai-",
+  "cf-",
+  "cloudfront-",
+  "fastly-",
+  "fly-",
+  "forwarded",
+  "incap-",
+  "ssl-client-",
+  "tailscale-",
+  "x-akamai-",
+  "x-amz-cf-",
+  "x-amzn-",
+  "x-appengine-",
+  "x-arr-",
+  "x-azure-",
+  "x-client-",
+  "x-cluster-",
+  "x-consumer-",
+  "x-envoy-",
+  "x-forward",
+  "x-haproxy-",
+  "x-kong-",
+  "x-nf-",
+  "x-ngrok-",
+  "x-original-",
+  "x-originating-",
+  "x-real-",
+  "x-remote-",
+  "x-ssl-",
+  "x-traefik-",
+  "x-vercel-",
 ];
 
 export function wentThroughProxy(headers: IncomingHttpHeaders): boolean {
-  return ADDED_BY_PROXIES.some((name) => headers[name] !== undefined);
+  return Object.keys(headers).some(
+    (name) => ADDED_BY_PROXIES.has(name) || PREFIXES_OF_PROXIES.some((prefix) => name.startsWith(prefix)),
+  );
 }
 
 /**

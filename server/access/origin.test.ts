@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkHost, checkOrigin, isLoopbackAddress } from "./origin.ts";
+import { checkHost, checkOrigin, checkReader, isLoopbackAddress } from "./origin.ts";
 
 const rules = { port: 4180, names: ["plimsoll.example.com", "box.lan:8080"] };
 
@@ -55,6 +55,17 @@ describe("checkOrigin", () => {
     expect(at("null")).toBe(false);
     expect(at(undefined)).toBe(false);
   });
+});
+
+it("lets a page of our own and a person read, and no page of another origin", () => {
+  const host = "localhost:4180";
+  const at = (secFetchSite: string | undefined, origin?: string) =>
+    checkReader({ host, origin, secFetchSite });
+  for (const site of ["same-origin", "none", undefined]) expect(at(site)).toBe(true);
+  for (const site of ["same-site", "cross-site", "", "same-origin, cross-site"]) expect(at(site)).toBe(false);
+  expect(at(undefined, `http://${host}`)).toBe(true);
+  expect(at(undefined, "null")).toBe(false);
+  expect(at(undefined, "http://localhost:3000")).toBe(false);
 });
 
 it("knows this machine by its address", () => {

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+
 /** Where this server may be reached. The port is filled in once it listens. */
 export interface HostRules {
   port: number;
@@ -22,6 +24,37 @@ export function checkHost(host: string | undefined, rules: HostRules): boolean {
   return rules.names.includes(name) || rules.names.includes(`${name}:${port}`);
 }
 
+/** Why a request is refused for the host that it names. */
+export type HostFault = "missing" | "several" | "foreign" | "other_target";
+
+/**
+ * What is wrong with the host that a request names. Node hides all Host headers but the first, so a proxy may have gone by
+ * another one. An address in the request line must name the same host.
+ * @param url the target in the request line
+ */
+export function hostFault(
+  { rawHeaders, url = "/" }: Pick<IncomingMessage, "rawHeaders" | "url">,
+  rules: HostRules,
+): HostFault | undefined {
+  const hosts = rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === "host",
+  );
+  const [host] = hosts;
+  if (!host) return "missing";
+  if (hosts.length > 1) return "several";
+  if (!checkHost(host, rules)) return "foreign";
+  return url.startsWith("/") || url === "*" || targetOf(url)?.host === host.toLowerCase()
+    ? undefined
+    : "other_target";
+}
+
+/** The host and the path of an address in a request line, such as `http://localhost:4180/healthz`. */
+export function targetOf(url: string): { host: string; path: string } | undefined {
+  const [, host, path = ""] = /^https?:\/\/([^/?#@\\]+)([/?][^#]*)?$/i.exec(url) ?? [];
+  if (host === undefined) return undefined;
+  return { host: host.toLowerCase(), path: path.startsWith("/") ? path : `/${path}` };
+}
+
 export interface OriginFacts {
   host: string | undefined;
   origin: string | undefined;
@@ -37,6 +70,17 @@ export function checkOrigin({ host, origin, secFetchSite }: OriginFacts): boolea
   if (!origin || !host) return false;
   const own = host.toLowerCase();
   return origin === `http://${own}` || origin === `https://${own}`;
+}
+
+/**
+ * Whether a request that only reads comes from our own pages or from no page. A browser keeps other origins from reading an
+ * answer, but not from causing the work, such as a backup.
+ */
+export function checkReader(facts: OriginFacts): boolean {
+  const { secFetchSite, origin } = facts;
+  // `none`: a person typed the address.
+  if (secFetchSite !== undefined) return secFetchSite === "same-origin" || secFetchSite === "none";
+  return origin === undefined || checkOrigin(facts);
 }
 
 /** Whether the other end of a connection is this machine. */

@@ -17,7 +17,7 @@ import { utcDay } from "./expiry.ts";
 import { shapeOf } from "./key-format.ts";
 import type { ExpiredKey, Keys, VerifiedKey } from "./keys.ts";
 import type { LocalToken } from "./local-token.ts";
-import { checkOrigin, isLoopbackAddress } from "./origin.ts";
+import { checkOrigin, checkReader, isLoopbackAddress } from "./origin.ts";
 import type { Quota } from "./quota.ts";
 import type { Throttle } from "./throttle.ts";
 
@@ -165,9 +165,7 @@ export function createAccess(parts: AccessParts): Access {
     const visit = await orUnreachable(browsers.verify(session, address));
     if (!visit) return undefined;
     const reads = facts.method === "GET" || facts.method === "HEAD";
-    // A browser keeps other origins from reading an answer; one that names them is spared the work as well.
-    const elsewhere = facts.secFetchSite === "same-site" || facts.secFetchSite === "cross-site";
-    if (reads ? !elsewhere : checkOrigin(facts))
+    if (reads ? checkReader(facts) : checkOrigin(facts))
       return { ...(await person("browser", facts.project)), browser: browserOf(visit, address) };
     throw new PlimsollError("forbidden_scope", "A page of another origin may not use this browser's login.");
   }

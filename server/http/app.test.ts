@@ -1,3 +1,5 @@
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Principal, requireScope } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
@@ -71,6 +73,44 @@ describe("the Host check", () => {
     for (const host of [own(), `localhost:${server.port}`, "plimsoll.example.com"]) {
       expect((await server.send("/healthz", { headers: { host } })).status).toBe(200);
     }
+  });
+
+  /** Sends a head as it is, and returns the status and the body. */
+  async function raw(head: string): Promise<{ status: number; body: string }> {
+    const socket = connect(server.port, "127.0.0.1");
+    socket.end(`${head.replaceAll("\n", "\r\n")}\r\nConnection: close\r\n\r\n`);
+    const answer = await text(socket);
+    return { status: Number(answer.split(" ", 2)[1]), body: /\{.*\}/s.exec(answer)?.[0] ?? "" };
+  }
+
+  it.each(["/healthz", "/api/v1/events", "/api/trpc/fleet", "/", "/_next/static/x.js"])(
+    "turns away several hosts, none, and a target of another host at %s",
+    async (path) => {
+      for (const [head, reason] of [
+        [`GET ${path} HTTP/1.1\nHost: ${own()}\nHost: evil.example`, "several"],
+        [`GET ${path} HTTP/1.1\nHost: ${own()}\nhost: ${own()}`, "several"],
+        [`POST ${path} HTTP/1.1\nHost: ${own()}\nHOST: evil.example\nContent-Length: 0`, "several"],
+        [`GET ${path} HTTP/1.0`, "no host"],
+        [`GET ${path} HTTP/1.1\nHost:`, "no host"],
+        [`GET http://evil.example${path} HTTP/1.1\nHost: ${own()}`, "request line"],
+        [`GET http://${own()}@evil.example${path} HTTP/1.1\nHost: ${own()}`, "request line"],
+        [`GET http://${own()}${path} HTTP/1.1\nHost: evil.example`, "PLIMSOLL_ALLOWED_HOSTS"],
+        [`GET ftp://${own()}${path} HTTP/1.1\nHost: ${own()}`, "request line"],
+      ]) {
+        const { status, body } = await raw(head!);
+        expect(status, head).toBe(400);
+        expect(JSON.parse(body), head).toMatchObject({
+          error: { code: "bad_request", message: expect.stringContaining(reason!) },
+        });
+      }
+      expect(await raw(`GET ${path} HTTP/1.1`)).toMatchObject({ status: 400 });
+    },
+  );
+
+  it("reads the path of an address in the request line that names this server", async () => {
+    expect(await raw(`GET http://${own()}/healthz HTTP/1.1\nHost: ${own()}`)).toMatchObject({ status: 200 });
+    const { status } = await raw(`GET http://${own().toUpperCase()}?x HTTP/1.1\nHost: ${own()}`);
+    expect(status).toBe(302);
   });
 
   it("answers a broken Host in the one shape", async () => {
@@ -224,9 +264,12 @@ describe("login", () => {
     expect((await server.send("/api/v1/status", { headers })).status).toBe(200);
   });
 
-  it("does not take the local token through a proxy", async () => {
-    const headers = { authorization: `Bearer ${server.local}`, "x-forwarded-for": "10.0.0.1" };
-    expect((await server.send("/api/v1/status", { headers })).status).toBe(401);
+  it.each([
+    ...["X-Forwarded-For", "X-Forwarded", "Forwarded-For", "X-Envoy-External-Address", "Fly-Client-IP"],
+    ...["X-Amzn-Trace-Id", "X-Forwarded-Prefix", "Via", "X-Real-Ip", "CF-Ray", ""],
+  ])("does not take the local token through a proxy that adds %s", async (name) => {
+    const headers = { authorization: `Bearer ${server.local}`, ...(name !== "" && { [name]: "10.0.0.1" }) };
+    expect((await server.send("/api/v1/status", { headers })).status).toBe(name === "" ? 200 : 401);
   });
 });
 

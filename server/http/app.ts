@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import { type Browsers, expiredCookie, sessionCookie, sessionOf } from "../access/browser.ts";
 import type { LocalToken } from "../access/local-token.ts";
-import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
+import { checkOrigin } from "../access/origin.ts";
 import { type Access, actorOf, factsOf, type Principal } from "../access/principal.ts";
 import type { Quota } from "../access/quota.ts";
 import type { DatabaseWatch } from "../db/database-watch.ts";
@@ -37,7 +37,6 @@ export interface RequestContext {
 export interface MachineAppDeps {
   log: Logger;
   version: string;
-  hostRules: HostRules;
   access: Access;
   browsers: Pick<Browsers, "login" | "logout">;
   localToken: Pick<LocalToken, "prove">;
@@ -66,7 +65,7 @@ const LoginBody = z.object({ token: z.string().min(1).max(200) });
 
 /** Everything a machine calls but `POST /api/v1/events`, and how a browser logs in. */
 export function createMachineApp(deps: MachineAppDeps): MachineApp {
-  const { log, access, browsers, localToken, streams, hostRules } = deps;
+  const { log, access, browsers, localToken, streams } = deps;
   const app = new Hono<MachineEnv>();
 
   for (const route of deps.routes ?? []) route(app);
@@ -191,10 +190,7 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
 
   return {
     async fetch(request, bindings) {
-      const { host } = bindings.incoming.headers;
-      const response = checkHost(host, hostRules)
-        ? await app.fetch(request, bindings)
-        : errorResponse(foreignHost(host));
+      const response = await app.fetch(request, bindings);
       for (const [name, value] of Object.entries(MACHINE_HEADERS)) {
         if (!response.headers.has(name)) response.headers.set(name, value);
       }
@@ -210,15 +206,6 @@ function limitedBody(bytes: number) {
       throw new PlimsollError("too_large", `At most ${bytes} bytes are read here.`);
     },
   });
-}
-
-/** Why a request that names another host is turned away. */
-export function foreignHost(host: string | undefined): PlimsollError {
-  const named = host === undefined ? "The request names no host." : `This server is not known as ${host}.`;
-  return new PlimsollError(
-    "bad_request",
-    `${named} If it should be, add the name to PLIMSOLL_ALLOWED_HOSTS.`,
-  );
 }
 
 /** Whoever claims https wrongly only keeps the cookie from themselves. */

@@ -5,11 +5,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import type { Logger } from "pino";
 import { type Browsers, type BrowserVisit, sessionCookie, sessionOf } from "../access/browser.ts";
-import { checkHost, type HostRules } from "../access/origin.ts";
+import { type HostFault, type HostRules, hostFault, targetOf } from "../access/origin.ts";
 import { type Access, factsOf } from "../access/principal.ts";
 import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
-import { foreignHost, type MachineApp } from "./app.ts";
+import type { MachineApp } from "./app.ts";
 import { limitConnections } from "./connection-limit.ts";
 import type { EventsReply } from "./events.ts";
 import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
@@ -90,7 +90,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 
   async function page(incoming: IncomingMessage, outgoing: ServerResponse, url: string, open: boolean) {
     try {
-      if (!checkHost(incoming.headers.host, hostRules)) throw foreignHost(incoming.headers.host);
       const nonce = makeNonce();
       const policy = contentSecurityPolicy(nonce, development);
       // Next takes the nonce for its scripts from the policy in the request. A visitor's own headers are replaced.
@@ -115,7 +114,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 
   async function answerEvents(incoming: IncomingMessage, outgoing: ServerResponse, url: string) {
     try {
-      if (!checkHost(incoming.headers.host, hostRules)) throw foreignHost(incoming.headers.host);
       const { answer, headers } = await events(incoming);
       const body = JSON.stringify(answer);
       outgoing.writeHead(200, {
@@ -195,7 +193,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   allowLongBodies(server);
 
   server.on("request", (incoming, outgoing) => {
-    const url = incoming.url ?? "/";
+    const fault = hostFault(incoming, hostRules);
+    const target = incoming.url ?? "/";
+    const url = targetOf(target)?.path ?? target;
+    incoming.url = url;
     const route = routeOf(url);
     // A stream lasts as long as its page is open; its duration says nothing.
     if (route !== "live") {
@@ -204,7 +205,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         instruments.request(route, outgoing.statusCode, (performance.now() - started) / 1000),
       );
     }
-    if (route === "events" && takesEvents(incoming.method, url)) void answerEvents(incoming, outgoing, url);
+    if (fault !== undefined) {
+      const accepts = isForPeople(route) && incoming.headers.accept?.includes("text/html") === true;
+      refuse(incoming, outgoing, url, refusedHost(fault, incoming.headers.host), accepts);
+    } else if (route === "events" && takesEvents(incoming.method, url))
+      void answerEvents(incoming, outgoing, url);
     else if (isForPeople(route)) void page(incoming, outgoing, url, route === "asset");
     else void machines(incoming, outgoing);
   });
@@ -215,7 +220,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   if (pageUpgrade) {
     server.on("upgrade", (incoming, socket, head) => {
       const webSocket = incoming.headers.upgrade?.toLowerCase() === "websocket";
-      if (!webSocket || !checkHost(incoming.headers.host, hostRules)) {
+      if (!webSocket || hostFault(incoming, hostRules) !== undefined) {
         socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
         return;
       }
@@ -244,6 +249,18 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     },
   };
 }
+
+const HOST_TEXTS: Record<HostFault, (host: string | undefined) => string> = {
+  missing: () => "The request names no host. Send a Host header.",
+  several: () => "The request names several hosts. Send one Host header.",
+  foreign: (host) =>
+    `This server is not known as ${host}. If it should be, add the name to PLIMSOLL_ALLOWED_HOSTS.`,
+  other_target: (host) =>
+    `The address in the request line does not name ${host}. Send a path, or the same host.`,
+};
+
+const refusedHost = (fault: HostFault, host: string | undefined) =>
+  new PlimsollError("bad_request", HOST_TEXTS[fault](host));
 
 function setHeaders(outgoing: ServerResponse, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) outgoing.setHeader(name, value);

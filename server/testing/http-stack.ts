@@ -72,7 +72,6 @@ export async function startHttpStack(
   const machine = createMachineApp({
     log,
     version: "0.0.0",
-    hostRules,
     access,
     browsers,
     localToken,
