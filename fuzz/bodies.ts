@@ -97,7 +97,8 @@ function bodyOf(random: Random, event: (random: Random) => unknown, lines: boole
   return bytes;
 }
 
-function encoded(random: Random, plain: Buffer): { bytes: Buffer; encoding?: string } {
+/** A body as it is or compressed, sometimes not as its header says. */
+export function encoded(random: Random, plain: Buffer): { bytes: Buffer; encoding?: string } {
   if (random.below(10) < 7) return { bytes: plain };
   const name = random.pick(Object.keys(ENCODERS));
   const bytes = ENCODERS[name]!(plain);

@@ -1,12 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { z } from "zod";
 import { FORMATS } from "../packages/cli/src/readers/reader.ts";
 import { CALLERS, type HttpInput } from "./http-input.ts";
+import { PROGRAM_NAMES } from "./programs.ts";
 
-export const TARGETS = ["bodies", "queries", "recordings"] as const;
+export const TARGETS = ["bodies", "telemetry", "queries", "recordings"] as const;
 export type Target = (typeof TARGETS)[number];
 
 /** Bytes as text where possible; `["\n", 16000000]` repeats a text, so that a bomb is a short file. */
@@ -33,7 +34,7 @@ export const KeptRequest = Kept.extend({
 export type KeptRequest = z.input<typeof KeptRequest>;
 
 export const KeptRecording = Kept.extend({
-  format: z.enum(FORMATS),
+  format: z.enum([...FORMATS, ...PROGRAM_NAMES]),
   files: z.array(z.object({ path: z.string(), content: Bytes })),
 });
 export type KeptRecording = z.input<typeof KeptRecording>;
@@ -43,6 +44,7 @@ const folderOf = (target: Target) => fileURLToPath(new URL(`corpus/${target}`, i
 /** The kept inputs of a target by file name, in one order everywhere. */
 export function readCorpus<T>(target: Target, schema: z.ZodType<T>): [name: string, kept: T][] {
   const folder = folderOf(target);
+  if (!existsSync(folder)) return [];
   const names = readdirSync(folder)
     .filter((name) => name.endsWith(".json"))
     .sort();

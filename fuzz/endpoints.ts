@@ -1,3 +1,13 @@
+import {
+  AlertRule,
+  LOCAL_PROOF_PATH,
+  LocalProofQuery,
+  PlimsollEvent,
+  PolicyBody,
+  PolicyQuery,
+  SavePolicyInput,
+  SelectedSessions,
+} from "@plimsoll/protocol";
 import { z } from "zod";
 import { appRouter } from "../server/trpc/router.ts";
 import type { JsonSchema } from "./schema-values.ts";
@@ -5,11 +15,13 @@ import type { JsonSchema } from "./schema-values.ts";
 /** Something that a client can ask for, with the schema of what it takes. */
 export interface Endpoint {
   method: string;
-  /** May contain `{id}`. */
+  /** May contain names of members, such as `{id}`. */
   path: string;
   input: JsonSchema;
   /** How the input is sent. */
-  sends: "parameters" | "json_body" | "trpc_input" | "nothing";
+  sends: "parameters" | "json_body" | "trpc_input" | "archive" | "nothing";
+  /** Without which the rest of the request is not looked at. */
+  headers?: readonly (readonly [name: string, value: string])[];
   /** Of all endpoints together, how often this one is drawn. */
   weight: number;
 }
@@ -32,12 +44,23 @@ const EXPENSIVE = new Set(["doctor"]);
 
 const weightOf = (name: string, changes: boolean) => (EXPENSIVE.has(name) ? 1 : changes ? 3 : 300);
 
+/** Members that a schema leaves to a function, which names every mistake. */
+const CHECKED_LATER = { policy: PolicyBody, rule: AlertRule };
+
+/** The schema of what a client sends. */
+function schemaOf(input: z.ZodType): JsonSchema {
+  const schema = toSchema(input);
+  for (const [name, checked] of Object.entries(CHECKED_LATER))
+    if (schema.properties?.[name] !== undefined) schema.properties[name] = toSchema(checked);
+  return schema;
+}
+
+const toSchema = (input: z.ZodType) =>
+  z.toJSONSchema(input, { io: "input", unrepresentable: "any" }) as JsonSchema;
+
 function endpointsOf([name, { _def }]: [string, Procedure]): Endpoint[] {
   if (EXCLUDED.has(name)) return [];
-  const input = z.toJSONSchema(_def.inputs[0] ?? z.object({}), {
-    io: "input",
-    unrepresentable: "any",
-  }) as JsonSchema;
+  const input = schemaOf(_def.inputs[0] ?? z.object({}));
   const changes = _def.type === "mutation";
   const weight = weightOf(name, changes);
   const trpc: Endpoint = {
@@ -49,14 +72,12 @@ function endpointsOf([name, { _def }]: [string, Procedure]): Endpoint[] {
   };
   const rest = _def.meta?.openapi;
   if (rest === undefined) return [trpc];
-  const sends = rest.method === "POST" || rest.method === "PATCH" ? "json_body" : "parameters";
+  const sends = ["POST", "PUT", "PATCH"].includes(rest.method) ? "json_body" : "parameters";
   return [trpc, { method: rest.method, path: rest.path, input, sends, weight }];
 }
 
-const inputOfProcedure = (name: string): JsonSchema => {
-  const [, procedure] = procedures.find(([found]) => found === name)!;
-  return z.toJSONSchema(procedure._def.inputs[0]!, { io: "input", unrepresentable: "any" }) as JsonSchema;
-};
+const inputOfProcedure = (name: string): JsonSchema =>
+  schemaOf(procedures.find(([found]) => found === name)![1]._def.inputs[0]!);
 
 const plain = (method: string, path: string, weight: number): Endpoint => ({
   method,
@@ -66,9 +87,24 @@ const plain = (method: string, path: string, weight: number): Endpoint => ({
   weight,
 });
 
+const sending = (method: string, path: string, weight: number, input: z.ZodType): Endpoint => ({
+  ...{ method, path, weight, input: schemaOf(input) },
+  sends: method === "GET" ? "parameters" : "json_body",
+});
+
 /** Every tRPC procedure, every REST route and every route beside them; new procedures are found by themselves. */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...procedures.flatMap(endpointsOf),
+  sending("POST", "/api/v1/events", 60, z.array(PlimsollEvent)),
+  sending("POST", "/api/v1/sessions.csv", 60, SelectedSessions),
+  sending("GET", "/api/v1/policy", 20, PolicyQuery),
+  sending("GET", LOCAL_PROOF_PATH, 20, LocalProofQuery),
+  ...["0", "1", "999999999"].map((generation) => ({
+    ...sending("PUT", "/api/v1/policy", 10, SavePolicyInput),
+    headers: [["If-Match", `"${generation}"`]] as const,
+  })),
+  plain("GET", "/api/v1/backup", 1),
+  { ...plain("POST", "/api/v1/restore", 60), sends: "archive" },
   {
     method: "GET",
     path: "/api/v1/sessions.csv",
@@ -92,7 +128,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   },
   plain("POST", "/api/v1/logout", 20),
   plain("GET", "/api/v1/live", 60),
-  plain("GET", "/api/v1/policy", 20),
   plain("GET", "/openapi.json", 20),
   plain("GET", "/metrics", 30),
   plain("GET", "/healthz", 60),
@@ -100,5 +135,4 @@ export const ENDPOINTS: readonly Endpoint[] = [
   plain("GET", "/", 20),
   plain("GET", "/login", 20),
   plain("GET", "/_next/image", 40),
-  plain("POST", "/otlp/v1/traces", 20),
 ];

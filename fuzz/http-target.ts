@@ -4,7 +4,7 @@ import { keep, keptRequest, type Target } from "./corpus.ts";
 import { FaultBook } from "./fault-book.ts";
 import { type HttpInput, requestBytes } from "./http-input.ts";
 import { judge, type Verdict } from "./judge.ts";
-import { growthOf } from "./memory.ts";
+import { growthOf, processorMs } from "./memory.ts";
 import { minimiseBytes } from "./minimise.ts";
 import { Pipeline } from "./pipeline.ts";
 import { count, type Found, type TargetReport } from "./report.ts";
@@ -17,6 +17,12 @@ const DEPTH = 12;
 const REMEMBERED = 20_000;
 const PROGRESS_MS = 5_000;
 const SUSPECTS = 150;
+/** Inputs that took longest, whose processor time is measured. */
+const SLOWEST = 20;
+/** How often each of them is sent for that. */
+const TIMES = 5;
+/** Processor time that a request may take: in ms, and in microseconds for each byte. */
+const PROCESSOR = { baseMs: 60, byteUs: 20 };
 /** A suspect sent alone that keeps `/healthz` waiting this long is the culprit, ms. */
 const CULPRIT_MS = 400;
 
@@ -99,6 +105,9 @@ export async function fuzzServer(under: ServerUnderTest, options: HttpTargetOpti
         );
       }
       await caughtUp(server);
+      for (const { index, ms, bytes } of await costly(remembered)) {
+        faults.add("processor", `${ms} ms of processor time for ${bytes} bytes`, index, inputs(index));
+      }
       const counted = (await countedEvents(server)) - before;
       const resent = pipelines.reduce((sum, pipeline) => sum + pipeline.resent, 0);
       // A request that was sent again may have been counted twice.
@@ -141,6 +150,29 @@ export async function fuzzServer(under: ServerUnderTest, options: HttpTargetOpti
     }
   }
 
+  /** Of the inputs that took longest, those that cost more than their bytes explain, twice. */
+  async function costly(log: readonly Sent[]): Promise<{ index: number; ms: number; bytes: number }[]> {
+    const found: { index: number; ms: number; bytes: number }[] = [];
+    const slowest = [...log].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, SLOWEST);
+    for (const { index } of slowest) {
+      const input = inputs(index);
+      const bytes = requestBytes(input, host, credentials).length;
+      const limit = PROCESSOR.baseMs + (PROCESSOR.byteUs * bytes) / 1_000;
+      const first = await processorTime(input);
+      if (first <= limit) continue;
+      const ms = Math.round(Math.min(first, await processorTime(input)));
+      if (ms > limit) found.push({ index, ms, bytes });
+    }
+    return found;
+  }
+
+  /** Of one request and what follows from it, ms. */
+  async function processorTime(input: HttpInput): Promise<number> {
+    const began = processorMs(server.pid) ?? 0;
+    for (let times = 0; times < TIMES; times += 1) accepted += (await alone(input)).accepted;
+    return ((processorMs(server.pid) ?? 0) - began) / TIMES;
+  }
+
   async function culprits(stalls: readonly { at: number; ms: number }[], log: readonly Sent[]) {
     const found: { index: number; ms: number }[] = [];
     for (const { at, ms } of stalls) {
@@ -158,7 +190,8 @@ export async function fuzzServer(under: ServerUnderTest, options: HttpTargetOpti
     const found: Found[] = [];
     for (const { fault, detail, index, input, times } of book.entries()) {
       const alive = server.child.exitCode === null;
-      const smallest = alive && fault !== "stall" ? await smaller(input, fault) : input;
+      const smallest =
+        alive && fault !== "stall" && fault !== "processor" ? await smaller(input, fault) : input;
       const hash = createHash("sha256").update(
         requestBytes(smallest, "", { ingest: "", local: "", read: "" }),
       );

@@ -2,12 +2,14 @@ import { expect, it } from "vitest";
 import { bodyInputs } from "./bodies.ts";
 import { queryInputs } from "./queries.ts";
 import { recordingAt } from "./recordings.ts";
+import { telemetryInputs } from "./telemetry.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 const IDS = ["019a0000-0000-7000-8000-00000000000a"];
 
 const makers: [target: string, make: (seed: number) => (index: number) => unknown][] = [
   ["bodies", (seed) => bodyInputs(seed, NOW, [])],
+  ["telemetry", (seed) => telemetryInputs(seed, NOW, [])],
   ["queries", (seed) => queryInputs(seed, NOW, IDS, [])],
   ["recordings", (seed) => (index) => recordingAt(seed, index, [])],
 ];

@@ -12,6 +12,7 @@ export type Fault =
   | "closed"
   | "no_answer"
   | "stall"
+  | "processor"
   | "exception"
   | "invalid_event";
 

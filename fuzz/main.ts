@@ -9,6 +9,7 @@ import { Random } from "./random.ts";
 import { fuzzRecordings } from "./recordings-target.ts";
 import { failed, reportText, type TargetReport } from "./report.ts";
 import { caughtUp, type ServerUnderTest, sessionIds, startServer } from "./server-under-test.ts";
+import { telemetryInputs } from "./telemetry.ts";
 
 const USAGE = `npm run fuzz -- --minutes N [--seed S] [--target ${TARGETS.join("|")}]
   --minutes   how long to run; shared equally by the targets
@@ -28,6 +29,8 @@ function readOptions() {
   return { duration: (minutes * 60_000) / targets.length, seed, targets };
 }
 
+const MAKERS = { bodies: bodyInputs, telemetry: telemetryInputs };
+
 async function runOnServer(
   under: ServerUnderTest,
   target: Exclude<Target, "recordings">,
@@ -37,8 +40,9 @@ async function runOnServer(
   const now = Math.floor(Date.now() / 86_400_000) * 86_400_000;
   const kept = readCorpus(target, KeptRequest).map(([, request]) => inputOf(request));
   const { seed } = options;
-  if (target === "bodies") {
-    return fuzzServer(under, { ...options, target, note, inputs: bodyInputs(seed, now, kept) });
+  if (target !== "queries") {
+    const inputs = MAKERS[target](seed, now, kept);
+    return fuzzServer(under, { ...options, target, note, inputs });
   }
   await storeEvents(under, seed, now);
   const ids = await sessionIds(under.server, now);

@@ -13,6 +13,19 @@ export function residentMib(pid: number): number | undefined {
   }
 }
 
+/** Processor time that a process has used, ms; undefined where /proc does not tell. */
+export function processorMs(pid: number): number | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    // Linux counts in hundredths of a second, for every program.
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return undefined;
+  }
+}
+
 export interface Growth {
   /** Medians of the four parts of the run after warm-up, MiB. */
   medians: number[];

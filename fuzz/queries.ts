@@ -1,3 +1,4 @@
+import { archiveBytes } from "./archives.ts";
 import { ENDPOINTS, type Endpoint } from "./endpoints.ts";
 import { hintsAt } from "./events.ts";
 import { HOSTILE_NAMES, HOSTILE_TIMES, HOSTILE_VALUES } from "./hostile.ts";
@@ -119,6 +120,9 @@ function requestTo(random: Random, hints: Hints): HttpInput {
   }
   const method = random.oneIn(60) ? random.pick(METHODS) : endpoint.method;
   const { path, body } = rendered(random, endpoint, input);
+  for (const [name, value] of endpoint.headers ?? [])
+    if (!headers.some(([other]) => other === name))
+      headers.push([name, random.oneIn(20) ? headerText(textOf(random.pick(HOSTILE_VALUES))) : value]);
   if (body.length > 0 && !headers.some(([name]) => name === "Content-Type")) {
     headers.push(["Content-Type", "application/json"]);
   }
@@ -144,10 +148,8 @@ function rendered(random: Random, endpoint: Endpoint, input: unknown): { path: s
   const { sends } = endpoint;
   let { path } = endpoint;
   const members = membersOf(input);
-  if (path.includes("{id}")) {
-    const id = members.find(([name]) => name === "id")?.[1] ?? "x";
-    path = path.replace("{id}", encoded(random, id));
-  }
+  path = path.replace(/\{(\w+)\}/g, (_, name: string) => encoded(random, memberOf(members, name)));
+  if (sends === "archive") return { path, body: archiveBytes(random) };
   if (sends === "json_body") {
     const bytes = Buffer.from(jsonText(input));
     return {
@@ -159,7 +161,7 @@ function rendered(random: Random, endpoint: Endpoint, input: unknown): { path: s
     sends === "trpc_input"
       ? [["input", encoded(random, jsonText(input))]]
       : members
-          .filter(([name]) => name !== "id" || !endpoint.path.includes("{id}"))
+          .filter(([name]) => !endpoint.path.includes(`{${name}}`))
           .map(([name, value]) => [encoded(random, name), encoded(random, value)]);
   if (sends === "trpc_input" && random.oneIn(15)) {
     const name = path.slice("/api/trpc/".length);
@@ -189,6 +191,9 @@ function membersOf(input: unknown): Parameter[] {
   const entries = "entries" in input && Array.isArray(input.entries) ? input.entries : Object.entries(input);
   return (entries as [string, unknown][]).map(([name, value]) => [name, textOf(value)]);
 }
+
+const memberOf = (members: readonly Parameter[], name: string) =>
+  members.find(([other]) => other === name)?.[1] ?? "x";
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : jsonText(value));
 

@@ -127,8 +127,8 @@ async function keepAll(book: FaultBook<Recording>): Promise<Found[]> {
 /** Without the files, lines and bytes that the fault does not need. */
 async function smaller(recording: Recording, fault: Fault): Promise<Recording> {
   const { format } = recording;
-  const fails = (files: Recording["files"]) => readRecording({ format, files }).fault === fault;
-  if (judgeRecording(recording).fault !== fault) return recording;
+  const fails = async (files: Recording["files"]) => (await readRecording({ format, files })).fault === fault;
+  if ((await judgeRecording(recording)).fault !== fault) return recording;
   let files = [...(await minimise(recording.files, (left) => fails([...left])))];
   for (const file of [...files]) {
     const others = (content: Buffer) => files.map((other) => (other === file ? { ...file, content } : other));

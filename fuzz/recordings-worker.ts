@@ -12,7 +12,7 @@ let index = first;
 
 for (; Date.now() < deadline; index += step) {
   Atomics.store(current, 0, index);
-  const verdict = judgeRecording(recordingAt(seed, index, kept));
+  const verdict = await judgeRecording(recordingAt(seed, index, kept));
   events += verdict.events;
   if (verdict.fault !== undefined) faults.push({ index, fault: verdict.fault, detail: verdict.detail ?? "" });
 }

@@ -9,12 +9,13 @@ import { jsonText } from "./json-text.ts";
 import type { Fault } from "./judge.ts";
 import { mutateBytes } from "./mutate-bytes.ts";
 import { mutateJson } from "./mutate-json.ts";
+import { PROGRAM_NAMES, PROGRAMS, type ProgramName } from "./programs.ts";
 import { Random } from "./random.ts";
 import { SEEDS, type Seed } from "./recording-seeds.ts";
 
-/** A group of files that one reader reads. */
+/** A group of files that one reader reads, or the input of a program. */
 export interface Recording {
-  format: Format;
+  format: Format | ProgramName;
   files: { path: string; content: Buffer }[];
 }
 
@@ -34,6 +35,7 @@ export function recordingAt(seed: number, index: number, kept: readonly Recordin
     const { format, files } = random.pick(kept);
     return { format, files: files.map((file) => ({ ...file, content: mutateBytes(random, file.content) })) };
   }
+  if (random.oneIn(3)) return programInput(random, random.pick(PROGRAM_NAMES));
   if (random.oneIn(20_000)) return largeRecording(random, random.pick(SEEDS));
   const { format, files } = random.pick(SEEDS);
   return {
@@ -42,6 +44,18 @@ export function recordingAt(seed: number, index: number, kept: readonly Recordin
       path: random.oneIn(25) ? mutateBytes(random, Buffer.from(file.path)).toString("latin1") : file.path,
       content: contentOf(random, file.lines),
     })),
+  };
+}
+
+function programInput(random: Random, format: ProgramName): Recording {
+  const { seeds } = PROGRAMS[format];
+  const content =
+    typeof seeds === "function"
+      ? seeds(random)
+      : contentOf(random, seeds.length > 3 ? seeds : [random.pick(seeds)]);
+  return {
+    format,
+    files: [{ path: random.pick(["claude-code", "copilot", "codex", "__proto__", ""]), content }],
   };
 }
 
@@ -85,10 +99,15 @@ export interface ReadVerdict {
 }
 
 /** Reads a recording as `plimsoll import` does, and checks that the server would take every event of it. */
-export function readRecording({ format, files }: Recording): ReadVerdict {
+export async function readRecording({ format, files }: Recording): Promise<ReadVerdict> {
   const began = performance.now();
   try {
-    const reader = createReader(format, { harness: "fuzz@host", titles: true });
+    if (format in PROGRAMS) {
+      const { read } = PROGRAMS[format as ProgramName];
+      const events = (await Promise.all(files.map(({ path, content }) => read(content, path)))).flat();
+      return verdictOn(format, events, performance.now() - began);
+    }
+    const reader = createReader(format as Format, { harness: "fuzz@host", titles: true });
     for (const { path, content } of files) {
       const lines = new Lines();
       for (let at = 0; at < content.length; at += CHUNK) {
@@ -98,19 +117,7 @@ export function readRecording({ format, files }: Recording): ReadVerdict {
     }
     const { events } = reader.take(true);
     const ends = importedEnds(events);
-    const ms = performance.now() - began;
-    for (const event of [...events, ...ends]) {
-      const parsed = parseEvent(JSON.parse(JSON.stringify(event)));
-      if (parsed.ok) continue;
-      const { path, message } = parsed.rejection;
-      return {
-        fault: "invalid_event",
-        detail: `${format} ${event.type}: ${path} ${message}`,
-        events: events.length,
-        ms,
-      };
-    }
-    return { events: events.length, ms };
+    return verdictOn(format, [...events, ...ends], performance.now() - began);
 
     function readLine(line: string, path: string): void {
       detectFormat(line);
@@ -122,13 +129,30 @@ export function readRecording({ format, files }: Recording): ReadVerdict {
   }
 }
 
+/** Whether the server would take every event. */
+function verdictOn(format: string, events: readonly object[], ms: number): ReadVerdict {
+  for (const event of events) {
+    const parsed = parseEvent(JSON.parse(JSON.stringify(event)));
+    if (parsed.ok) continue;
+    const { path, message } = parsed.rejection;
+    const { type } = event as { type?: string };
+    return {
+      fault: "invalid_event",
+      detail: `${format} ${type}: ${path} ${message}`,
+      events: events.length,
+      ms,
+    };
+  }
+  return { events: events.length, ms };
+}
+
 /** `readRecording`, with a fault if it takes too long twice. The second time excludes a busy machine. */
-export function judgeRecording(recording: Recording): ReadVerdict {
+export async function judgeRecording(recording: Recording): Promise<ReadVerdict> {
   const bytes = recording.files.reduce((sum, { content }) => sum + content.length, 0);
   const limit = LIMIT_MS.base + (LIMIT_MS.megabyte * bytes) / 1_000_000;
-  const verdict = readRecording(recording);
+  const verdict = await readRecording(recording);
   if (verdict.fault !== undefined || verdict.ms <= limit) return verdict;
-  const again = readRecording(recording);
+  const again = await readRecording(recording);
   if (again.fault !== undefined || again.ms <= limit) return again;
   const detail = `${recording.format}: ${Math.round(again.ms)} ms for ${bytes} bytes`;
   return { ...again, fault: "stall", detail };

@@ -1,5 +1,6 @@
 "use client";
 
+import { visibleText } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { withProject } from "../projects/address.ts";
@@ -25,7 +26,11 @@ export function DesktopAlerts() {
 
 function show({ title, body, tag }: DesktopNotice, href: string): void {
   // Tabs of the same browser show a tag once.
-  const notification = new Notification(title, { body, tag, icon: "/icon.svg" });
+  const notification = new Notification(visibleText(title), {
+    body: visibleText(body),
+    tag,
+    icon: "/icon.svg",
+  });
   notification.onclick = () => {
     window.focus();
     window.location.assign(href);

@@ -1,6 +1,7 @@
 "use client";
 
 import type { AgentView, SessionDetail, TurnView } from "@plimsoll/protocol";
+import { visibleText } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { Link2 } from "lucide-react";
 import dynamic from "next/dynamic";
@@ -148,7 +149,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
     [points, agent?.peak?.tokens],
   );
   useEffect(() => {
-    document.title = `${titleOf(session)} · Plimsoll`;
+    document.title = visibleText(`${titleOf(session)} · Plimsoll`);
   }, [session]);
 
   return (

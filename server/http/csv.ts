@@ -1,4 +1,11 @@
-import { SelectedSessions, SessionSummary, SessionsQuery, TurnsQuery, TurnView } from "@plimsoll/protocol";
+import {
+  SelectedSessions,
+  SessionSummary,
+  SessionsQuery,
+  TurnsQuery,
+  TurnView,
+  visibleText,
+} from "@plimsoll/protocol";
 import type { Hono } from "hono";
 import { stream } from "hono/streaming";
 import type { Logger } from "pino";
@@ -138,14 +145,22 @@ function line(values: readonly unknown[]): string {
   return `${values.map(cell).join(",")}\r\n`;
 }
 
-/** White space, then a sign that begins a formula, also in full width; or a line break, behind which one may begin. */
-const FORMULA = /^(?:[\s\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/;
+/**
+ * A sign that begins a formula, also in full width or small, where a cell begins: at the beginning, or behind a separator at
+ * which a spreadsheet with other settings divides the text.
+ */
+const FORMULA =
+  /(^|[,;|\t\r\n])(?=(?:[^\S\t\r\n]|\p{Cf})*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b])/gu;
+/** A line break at the beginning, behind which a cell may begin. */
+const BREAK = /^[\t\r\n]/;
 
-/** RFC 4180; text that a spreadsheet would run as a formula is made plain with an apostrophe. */
+/**
+ * RFC 4180; text that a spreadsheet would run as a formula is made plain with an apostrophe, and hidden characters are shown.
+ */
 export function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  const text = String(value);
-  const safe = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const plain = String(value).replace(FORMULA, "$1'");
+  const safe = visibleText(BREAK.test(plain) ? `'${plain}` : plain);
+  return /[",;|\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -1,3 +1,4 @@
+import { visibleText } from "@plimsoll/protocol/pure";
 import type { Env } from "./connection.ts";
 
 export type Color = "red" | "yellow" | "green" | "dim" | "bold";
@@ -47,9 +48,12 @@ export function terminalOf(stream: NodeJS.WriteStream, env: Env): Terminal {
   };
 }
 
-/** Removes control characters, so that titles and names from events cannot move the cursor or change colors. */
+/**
+ * Removes control characters, so that titles and names from events cannot move the cursor or change colors, and shows others
+ * that nobody would see.
+ */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "");
+  return visibleText(text.replace(/\p{Cc}/gu, ""));
 }
 
 /** The same for a text of several lines. */
@@ -74,7 +78,7 @@ export function columns(text: string): number {
 }
 
 function characterColumns(character: string): number {
-  if (/\p{Mark}/u.test(character)) return 0;
+  if (/[\p{Mark}\u200c\u200d]/u.test(character)) return 0;
   const wide =
     /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
   return wide.test(character) ? 2 : 1;

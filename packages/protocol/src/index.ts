@@ -79,6 +79,7 @@ export * from "./policy/presets.ts";
 export * from "./policy/resolve-policy.ts";
 export * from "./policy/rollout.ts";
 export * from "./policy/yaml-limits.ts";
+export * from "./visible-text.ts";
 export * from "./witnesses/join-reports.ts";
 export * from "./witnesses/match-reports.ts";
 export * from "./witnesses/witness.ts";

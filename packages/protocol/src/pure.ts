@@ -28,3 +28,4 @@ export * from "./policy/harness-line-text.ts";
 export { type LineCause, lineCauseText } from "./policy/line-causes.ts";
 export type { PolicySettings } from "./policy/policy-schema.ts";
 export { familyOf } from "./policy/resolve-policy.ts";
+export * from "./visible-text.ts";

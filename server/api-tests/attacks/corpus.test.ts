@@ -47,10 +47,12 @@ async function replay(input: HttpInput): Promise<void> {
 
 it.each(readCorpus("bodies", KeptRequest))("body %s", (_, kept) => replay(inputOf(kept)));
 
+it.each(readCorpus("telemetry", KeptRequest))("telemetry %s", (_, kept) => replay(inputOf(kept)));
+
 it.each(readCorpus("queries", KeptRequest))("query %s", (_, kept) => replay(inputOf(kept)));
 
-it.each(readCorpus("recordings", KeptRecording))("recording %s", (_, kept) => {
-  const { fault, detail } = judgeRecording(recordingOf(kept));
+it.each(readCorpus("recordings", KeptRecording))("recording %s", async (_, kept) => {
+  const { fault, detail } = await judgeRecording(recordingOf(kept));
   expect({ fault, detail }).toEqual({ fault: undefined, detail: undefined });
 });
 

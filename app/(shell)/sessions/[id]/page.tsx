@@ -1,4 +1,5 @@
 import type { SessionDetail } from "@plimsoll/protocol";
+import { visibleText } from "@plimsoll/protocol/pure";
 import { type DehydratedState, HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
 import { cache } from "react";
@@ -52,7 +53,7 @@ async function loadFor({ params, searchParams }: Props) {
 
 export async function generateMetadata(props: Props): Promise<Metadata> {
   const { state } = await loadFor(props);
-  return { title: titleIn(state) ?? "Session" };
+  return { title: visibleText(titleIn(state) ?? "Session") };
 }
 
 function titleIn({ queries }: DehydratedState): string | undefined {

@@ -86,7 +86,7 @@ function usageReader(command: string, context: AcpContext): (line: string) => vo
     if (read.sample === undefined) return;
     count += 1;
     const harness = context.harness ?? instanceOf(sessions.agent ?? basename(command));
-    context.reporter.record(turnOf(read.sample, harness, context.now(), count));
+    context.reporter.record(levelTurn(read.sample, harness, context.now(), count));
   };
 }
 
@@ -105,7 +105,8 @@ function instanceOf(agent: string): string {
   return `${FAMILIES.get(name) ?? name}@${hostname()}`.slice(0, LONGEST_INSTANCE);
 }
 
-function turnOf(
+/** @param count of turns, which makes its id unique in this process */
+export function levelTurn(
   { session, model, tokens, windowTokens, costUsd }: UsageSample,
   harness: string,
   at: number,

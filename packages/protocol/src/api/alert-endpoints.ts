@@ -2,10 +2,11 @@ import { z } from "zod";
 import { ALERT_ENDPOINT_KINDS, AlertEndpointTarget } from "../alerts/alert-endpoint.ts";
 import { DELIVERY_STATES } from "../alerts/delivery-state.ts";
 import { AlertNotification, NOTIFICATION_KINDS } from "../alerts/notification.ts";
+import { callText, cursorText, rowId, rowNumber } from "./parameters.ts";
 
 const time = z.iso.datetime({ offset: true });
-const id = z.uuid();
-const name = z.string().trim().min(1).max(100);
+const id = rowId;
+const name = callText(100, z.string().trim().min(1));
 
 /** How an attempt ended. Only `delivered` is a success. */
 export const ATTEMPT_OUTCOMES = [
@@ -83,7 +84,7 @@ export const CreateAlertEndpointCall = z.object({ name, target: AlertEndpointTar
 export const SaveAlertEndpointCall = z.object({
   id,
   /** The version that was changed. */
-  expected: z.number().int().positive(),
+  expected: rowNumber.min(1),
   name,
   /** Whole, with its secrets. Without it the target stays. */
   target: AlertEndpointTarget.optional(),
@@ -119,7 +120,7 @@ export const AlertDeliveriesQuery = z.object({
   endpoint: id.optional(),
   state: z.enum(DELIVERY_STATES).optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
-  cursor: z.string().max(100).optional(),
+  cursor: cursorText,
 });
 export type AlertDeliveriesQuery = z.infer<typeof AlertDeliveriesQuery>;
 
@@ -130,7 +131,7 @@ export const AlertDeliveryPage = z.object({
 });
 export type AlertDeliveryPage = z.infer<typeof AlertDeliveryPage>;
 
-export const AlertDeliveryQuery = z.object({ endpoint: id, id: z.string().min(1).max(100) });
+export const AlertDeliveryQuery = z.object({ endpoint: id, id: callText(100, z.string().min(1)) });
 export type AlertDeliveryQuery = z.infer<typeof AlertDeliveryQuery>;
 
 export const AlertDeliveryDetail = AlertDeliveryView.extend({

@@ -3,9 +3,10 @@ import { AlertMatcher } from "../alerts/alert-matchers.ts";
 import { ALERT_PRESET_NAMES } from "../alerts/alert-presets.ts";
 import { AlertRule } from "../alerts/alert-rule.ts";
 import { AlertFacts } from "../alerts/notification.ts";
+import { callText, cursorText, rowId, rowNumber } from "./parameters.ts";
 
 const time = z.iso.datetime({ offset: true });
-const id = z.uuid();
+const id = rowId;
 
 /** A saved rule. */
 export const AlertRuleView = z.object({
@@ -39,13 +40,13 @@ export const CreateAlertRuleCall = z.object({
 export const SaveAlertRuleCall = z.object({
   id,
   /** The version that was changed. */
-  expected: z.number().int().positive(),
+  expected: rowNumber.min(1),
   rule: z.unknown(),
 });
 
 export const SwitchAlertRuleCall = z.object({
   id,
-  expected: z.number().int().positive(),
+  expected: rowNumber.min(1),
   enabled: z.boolean(),
 });
 export const RemoveAlertRuleCall = z.object({ id });
@@ -60,7 +61,7 @@ export type AlertRuleExport = z.infer<typeof AlertRuleExport>;
 
 export const ImportAlertRulesCall = z.object({
   /** YAML or JSON: `{rules: [...]}`. A rule replaces the saved one of the same name. */
-  yaml: z.string().max(1_000_000),
+  yaml: callText(1_000_000),
   /** Whether saved rules that the text does not name are deleted. */
   replace: z.boolean().default(false),
 });
@@ -90,7 +91,7 @@ export const AlertsQuery = z.object({
   rule: id.optional(),
   session: id.optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
-  cursor: z.string().max(500).optional(),
+  cursor: cursorText,
 });
 export type AlertsQuery = z.infer<typeof AlertsQuery>;
 
@@ -139,7 +140,7 @@ export type AlertSilenceList = z.infer<typeof AlertSilenceList>;
 export const CreateAlertSilenceCall = z
   .object({
     matchers: z.array(AlertMatcher).min(1, "write at least one matcher").max(20),
-    comment: z.string().trim().min(3, "say why, in a few words").max(500),
+    comment: callText(500, z.string().trim().min(3, "say why, in a few words")),
     /** Now by default. */
     starts_at: time.optional(),
     ends_at: time,

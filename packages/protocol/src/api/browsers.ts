@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { rowId } from "./parameters.ts";
 
 const time = z.iso.datetime({ offset: true });
 
@@ -22,4 +23,4 @@ export type BrowserView = z.infer<typeof BrowserView>;
 /** Most recently seen first. */
 export const BrowserList = z.object({ browsers: z.array(BrowserView) });
 
-export const SignOutInput = z.object({ id: z.uuid() });
+export const SignOutInput = z.object({ id: rowId });

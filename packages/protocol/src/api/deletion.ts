@@ -1,10 +1,14 @@
 import { z } from "zod";
 import { MOST_DELETED } from "./deletion-limit.ts";
+import { callText, rowId } from "./parameters.ts";
 
 const time = z.iso.datetime({ offset: true });
 
-const ids = z.array(z.uuid()).min(1).max(MOST_DELETED);
-const instances = z.array(z.string().min(1).max(256)).min(1).max(100);
+const ids = z.array(rowId).min(1).max(MOST_DELETED);
+const instances = z
+  .array(callText(256, z.string().min(1)))
+  .min(1)
+  .max(100);
 /** Count what would be deleted, and delete nothing. */
 const dryRun = z.boolean().default(false);
 

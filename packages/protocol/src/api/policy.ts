@@ -2,6 +2,7 @@ import { z } from "zod";
 import { POLICY_ACK_CODES, PolicyAckEvent } from "../events/events.ts";
 import { PolicyBody, PolicySettings } from "../policy/policy-schema.ts";
 import { RolloutPlan } from "../policy/rollout.ts";
+import { callText, rowNumber, rowNumberText } from "./parameters.ts";
 
 /** Header of every answer to events and policies: the project's newest generation. */
 export const GENERATION_HEADER = "Plimsoll-Policy-Generation";
@@ -9,9 +10,9 @@ export const GENERATION_HEADER = "Plimsoll-Policy-Generation";
 /** The query of `GET /api/v1/policy`. */
 export const PolicyQuery = z.object({
   /** The harness instance, such as `phantom@vm-3`. */
-  harness: z.string().min(1).max(128),
+  harness: callText(128, z.string().min(1)),
   /** Without a model, layers for models do not apply. */
-  model: z.string().min(1).max(200).optional(),
+  model: callText(200, z.string().min(1)).optional(),
 });
 export type PolicyQuery = z.infer<typeof PolicyQuery>;
 
@@ -43,7 +44,7 @@ export const POLICY_STARTS = ["now", "history"] as const;
 export const SavePolicyInput = z.object({
   /** Checked by `readPolicy`, which names every mistake. */
   policy: z.unknown(),
-  reason: z.string().trim().min(3, "say why, in a few words").max(500),
+  reason: callText(500, z.string().trim().min(3, "say why, in a few words")),
   from: z.enum(POLICY_STARTS).optional(),
   /** To all harnesses at once by default. */
   rollout: RolloutPlan.optional(),
@@ -72,7 +73,7 @@ export type PolicyVersionView = z.infer<typeof PolicyVersionView>;
 export const PolicyVersionsQuery = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(20),
   /** `next_cursor` of the page before. */
-  cursor: z.coerce.number().int().positive().optional(),
+  cursor: rowNumberText.min(1).optional(),
 });
 export type PolicyVersionsQuery = z.infer<typeof PolicyVersionsQuery>;
 
@@ -83,7 +84,7 @@ export const PolicyVersionPage = z.object({
 });
 export type PolicyVersionPage = z.infer<typeof PolicyVersionPage>;
 
-export const PolicyGenerationQuery = z.object({ generation: z.coerce.number().int().nonnegative() });
+export const PolicyGenerationQuery = z.object({ generation: rowNumberText });
 
 /** A saved version with its content. */
 export const PolicyVersionDetail = PolicyVersionView.extend({ policy: PolicyBody });
@@ -91,13 +92,13 @@ export type PolicyVersionDetail = z.infer<typeof PolicyVersionDetail>;
 
 export const SavePolicyCall = SavePolicyInput.extend({
   /** The newest generation that was seen; 0 if there was no policy. */
-  expected: z.number().int().nonnegative(),
+  expected: rowNumber,
 });
 
 export const RollbackPolicyCall = z.object({
   /** Whose content is saved again, as a new generation. */
-  generation: z.number().int().nonnegative(),
-  expected: z.number().int().nonnegative(),
+  generation: rowNumber,
+  expected: rowNumber,
   reason: SavePolicyInput.shape.reason,
 });
 

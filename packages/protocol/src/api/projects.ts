@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { callText, rowNumberText } from "./parameters.ts";
 
-const id = z.coerce.number().int().min(1).max(2_147_483_647);
+const id = rowNumberText.min(1);
 
 /** A name of digits alone would be ambiguous: the same places also take an id. */
 export const ProjectName = z
@@ -29,4 +30,4 @@ export const ProjectQuery = z.object({ id });
 export const CreateProjectInput = z.object({ name: ProjectName });
 export const RenameProjectInput = z.object({ id, name: ProjectName });
 /** `name` is the project's current name, as a confirmation. */
-export const DeleteProjectInput = z.object({ id, name: z.string() });
+export const DeleteProjectInput = z.object({ id, name: callText(60) });

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { LONGEST } from "../events/event-rules.ts";
 import { SESSION_KINDS } from "../events/events.ts";
 import { AuditAction, AuditTopic } from "./audit.ts";
+import { callText, cursorText, rowId } from "./parameters.ts";
 import { Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
 import { FallReason, SessionSort } from "./read-session.ts";
 import { SessionTagName } from "./session-notes.ts";
@@ -13,13 +14,10 @@ const END_OF_TIME = Date.UTC(9999, 0);
 const time = z.iso
   .datetime({ offset: true })
   .refine((value) => Date.parse(value) >= 0 && Date.parse(value) < END_OF_TIME, "must be in 1970 to 9998");
-/** PostgreSQL text holds no NUL: to ask for one is a mistake of the question, and not a fault of the server. */
-const text = (max: number, string = z.string()) =>
-  string.max(max).refine((value) => !value.includes("\u0000"), "must not contain a NUL character");
 const named = z.string().trim().min(1);
 /** Never empty: that would be a harness nobody has, and in the rollups it stands for all of them. */
-const harness = text(LONGEST.harness, z.string().min(1)).optional();
-const id = z.uuid();
+const harness = callText(LONGEST.harness, z.string().min(1)).optional();
+const id = rowId;
 
 export const StatusQuery = z.object({ from: time, to: time, harness });
 export type StatusQuery = z.infer<typeof StatusQuery>;
@@ -41,7 +39,7 @@ export const SessionFilter = z.object({
   to: time,
   harness,
   /** Of the main agent. */
-  model: text(LONGEST.model, z.string().min(1)).optional(),
+  model: callText(LONGEST.model, z.string().min(1)).optional(),
   kind: z.enum(SESSION_KINDS).optional(),
   status: SessionStatus.optional(),
   /** With a fall for this reason in the range. */
@@ -50,14 +48,14 @@ export const SessionFilter = z.object({
   warned: z.literal("1").optional(),
   tag: SessionTagName.optional(),
   /** Part of a title, a session id, a harness or a model. */
-  q: text(200).optional(),
+  q: callText(200).optional(),
 });
 export type SessionFilter = z.infer<typeof SessionFilter>;
 
 export const SessionsQuery = SessionFilter.extend({
   sort: SessionSort.default("last_at"),
   order: z.enum(["asc", "desc"]).default("desc"),
-  cursor: z.string().max(2_000).optional(),
+  cursor: cursorText,
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 export type SessionsQuery = z.infer<typeof SessionsQuery>;
@@ -74,7 +72,7 @@ export const TurnsQuery = z.object({
     .string()
     .regex(/^-?\d{1,19}$/)
     .optional(),
-  cursor: z.string().max(500).optional(),
+  cursor: cursorText,
   limit: z.coerce.number().int().min(1).max(1000).default(200),
 });
 export type TurnsQuery = z.infer<typeof TurnsQuery>;
@@ -93,7 +91,7 @@ export const SeriesQuery = z.object({
 export type SeriesQuery = z.infer<typeof SeriesQuery>;
 
 export const CreateKeyInput = z.object({
-  name: text(100, named),
+  name: callText(100, named),
   scopes: z.array(Scope).min(1),
   /** In the future, at most ten years ahead; a key without it never expires. */
   expires_at: time.nullish(),
@@ -108,10 +106,10 @@ export type Grace = keyof typeof GRACE_MS;
 export const GRACES = Object.keys(GRACE_MS) as [Grace, ...Grace[]];
 export const RotateKeyInput = z.object({ id, grace: z.enum(GRACES).default("24h") });
 export const SetModelWindowInput = z.object({
-  model: text(LONGEST.model, named),
+  model: callText(LONGEST.model, named),
   tokens: z.number().int().min(1).max(2_147_483_647),
 });
-export const RemoveModelWindowInput = z.object({ model: text(LONGEST.model, z.string().min(1)) });
+export const RemoveModelWindowInput = z.object({ model: callText(LONGEST.model, z.string().min(1)) });
 export const CountsQuery = z.object({ from: time, to: time });
 
 export const AuditQuery = z.object({
@@ -119,7 +117,7 @@ export const AuditQuery = z.object({
   topic: AuditTopic.optional(),
   from: time.optional(),
   to: time.optional(),
-  cursor: z.string().max(500).optional(),
+  cursor: cursorText,
   limit: z.coerce.number().int().min(1).max(200).default(50),
 });
 export type AuditQuery = z.infer<typeof AuditQuery>;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { THRESHOLD_NAMES } from "../history/threshold-rules.ts";
+import { rowId } from "./parameters.ts";
 import { RemoveModelWindowInput, StatusQuery } from "./queries.ts";
 
 /** A policy to replay over recorded turns, and which turns. */
@@ -14,12 +15,12 @@ export const ReplayCall = z.object({
   family: StatusQuery.shape.harness,
   /** Agents that ran this model last. */
   model: RemoveModelWindowInput.shape.model.optional(),
-  session: z.uuid().optional(),
+  session: rowId.optional(),
 });
 export type ReplayCall = z.infer<typeof ReplayCall>;
 
-export const ReplayQuery = z.object({ id: z.uuid() });
-export const ReplaySessionQuery = z.object({ id: z.uuid(), session: z.uuid() });
+export const ReplayQuery = z.object({ id: rowId });
+export const ReplaySessionQuery = z.object({ id: rowId, session: rowId });
 
 const count = z.number().int().nonnegative();
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { POLICY_ACK_CODES } from "../events/events.ts";
 import { HALT_REASONS, ROLLOUT_ACTIONS, ROLLOUT_STATES, ROLLOUT_WAITS } from "../policy/rollout.ts";
+import { rowNumber } from "./parameters.ts";
 
 const time = z.iso.datetime({ offset: true });
 const count = z.number().int().nonnegative();
@@ -52,9 +53,9 @@ export type RolloutAnswer = z.infer<typeof RolloutAnswer>;
 
 export const ChangeRolloutCall = z.object({
   /** Of the rollout that was seen. */
-  generation: count,
+  generation: rowNumber,
   /** The stage that was seen, so that a rollout that went on meanwhile is not advanced twice. */
-  stage: count,
+  stage: rowNumber,
   action: z.enum(ROLLOUT_ACTIONS),
 });
 export type ChangeRolloutCall = z.infer<typeof ChangeRolloutCall>;

@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { rowId, rowNumber } from "./parameters.ts";
 
 /** What people add to sessions: tags, a note, and saved views of the list. */
 const time = z.iso.datetime({ offset: true });
-const id = z.uuid();
+const id = rowId;
 
 export const LONGEST_TAG = 50;
 export const MOST_TAGS = 20;
@@ -73,7 +74,7 @@ export const SaveNoteCall = z.object({
     .max(LONGEST_NOTE, `must have at most ${LONGEST_NOTE.toLocaleString("en-US")} characters`)
     .refine((note) => !HIDDEN_IN_NOTE.test(note), "must not contain control characters"),
   /** Revision of the note that was changed; 0 if there was none. */
-  expected: z.number().int().min(0),
+  expected: rowNumber,
 });
 export type SaveNoteCall = z.infer<typeof SaveNoteCall>;
 

@@ -1,0 +1,40 @@
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, it } from "vitest";
+import { visibleProps } from "./visible-props.ts";
+
+const NAME = "report\u202efdp.exe";
+const SHOWN = "report\\u202efdp.exe";
+
+const Row = ({ name }: { name: string }) => (
+  <li title={name} aria-label={`Session ${name}`}>
+    Title: {name} ({[name, name].map((one, index) => ` ${one}${index}`)})
+  </li>
+);
+
+/** As a library does it, with React's own function. */
+const Foreign = ({ children }: { children: string }) => createElement("p", null, children);
+
+it("every element of ours shows the hidden characters of its text", () => {
+  expect(renderToStaticMarkup(<Row name={NAME} />)).toBe(
+    `<li title="${SHOWN}" aria-label="Session ${SHOWN}">Title: ${SHOWN} ( ${SHOWN}0 ${SHOWN}1)</li>`,
+  );
+  const svg = (
+    <svg>
+      <title>{NAME}</title>
+      <text>{NAME}</text>
+    </svg>
+  );
+  expect(renderToStaticMarkup(svg)).toBe(`<svg><title>${SHOWN}</title><text>${SHOWN}</text></svg>`);
+});
+
+it("a component that brings its own elements gets text with nothing hidden", () => {
+  expect(renderToStaticMarkup(<Foreign>{NAME}</Foreign>)).toBe(`<p>${SHOWN}</p>`);
+});
+
+it("data, fields and text without hidden characters stay as they are", () => {
+  const props = { value: NAME, href: NAME, children: ["مرحبا", 1, null, { a: NAME }] };
+  expect(visibleProps("input", props)).toBe(props);
+  const own = { title: NAME };
+  expect(visibleProps(Row, own)).toBe(own);
+});

@@ -1,0 +1,211 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, BlockList, createServer, type Server } from "node:net";
+import { BackupError, BackupReader } from "@plimsoll/protocol";
+import { lineScanner } from "../packages/cli/src/acp/line-scanner.ts";
+import { levelTurn } from "../packages/cli/src/acp/run-acp.ts";
+import { NO_SESSIONS, readMessage, TELLING } from "../packages/cli/src/acp/session-usage.ts";
+import { hookEvents } from "../packages/cli/src/hook/hook-events.ts";
+import { parsed } from "../packages/cli/src/statusline/claude-settings.ts";
+import { turnOf } from "../packages/cli/src/statusline/report.ts";
+import { remembered } from "../packages/cli/src/statusline/session-memory.ts";
+import { readStatus } from "../packages/cli/src/statusline/status-input.ts";
+import { statusText } from "../packages/cli/src/statusline/status-text.ts";
+import { readSubagents } from "../packages/cli/src/statusline/subagent-status.ts";
+import { sendRequest } from "../server/alerts/delivery/send-request.ts";
+import { archiveBytes } from "./archives.ts";
+import { mutateBytes } from "./mutate-bytes.ts";
+import type { Random } from "./random.ts";
+
+/** Programs that read what a harness, a receiver or a file sends them. */
+export const PROGRAM_NAMES = ["hook", "statusline", "acp", "archive", "answer"] as const;
+export type ProgramName = (typeof PROGRAM_NAMES)[number];
+
+/** Reads an input as the program does. Returns the events that it would send; throws for what it must not survive. */
+type Read = (content: Buffer, path: string) => object[] | Promise<object[]>;
+
+interface Program {
+  read: Read;
+  /** Valid lines, which are mutated; or a function that makes an input. */
+  seeds: readonly unknown[] | ((random: Random) => Buffer);
+}
+
+const SESSION = "11111111-1111-4111-8111-111111111111";
+const NOW = Date.UTC(2026, 10, 20, 10);
+
+const update = (values: object) => ({
+  jsonrpc: "2.0",
+  method: "session/update",
+  params: {
+    sessionId: "s1",
+    update: { sessionUpdate: "usage_update", used: 40_000, size: 200_000, ...values },
+  },
+});
+
+const CALL = {
+  input_tokens: 3,
+  cache_read_input_tokens: 90_000,
+  cache_creation_input_tokens: 40,
+  output_tokens: 9,
+};
+
+export const PROGRAMS: Record<ProgramName, Program> = {
+  hook: {
+    read(content, path) {
+      const input = parsed(content.toString());
+      return hookEvents(path, input, NOW, () => true).map((event) => ({ ...event, harness: "fuzz@host" }));
+    },
+    seeds: [
+      { hook_event_name: "PostCompact", session_id: SESSION, trigger: "manual", transcript_path: "/x" },
+      { hook_event_name: "SessionEnd", session_id: SESSION, reason: "clear", cwd: "/x" },
+    ],
+  },
+  statusline: {
+    read(content) {
+      const value = parsed(content.toString());
+      const sample = readStatus(value);
+      readSubagents(value);
+      if (sample === undefined) return [];
+      statusText(sample, remembered(undefined, sample.tokens), 150_000, true);
+      const recording = JSON.stringify({
+        ...{ requestId: "req_1", timestamp: "2026-11-20T10:00:00Z", isSidechain: false },
+        message: { model: "m", usage: sample.usage && { ...CALL, ...usageOf(value) } },
+      });
+      return [turnOf(sample, recording, "host")].filter((turn) => turn !== undefined);
+    },
+    seeds: [
+      {
+        ...{ session_id: SESSION, cwd: "/x", transcript_path: "/x/y", model: { id: "claude-opus-5" } },
+        context_window: { context_window_size: 200_000, current_usage: CALL },
+        cost: { total_cost_usd: 1.5 },
+      },
+      {
+        session_id: SESSION,
+        context_window: { current_context_tokens: 4_000, displayed_context_limit: 128_000 },
+      },
+      { session_id: SESSION, tasks: [{ id: "a1", tokenCount: 7_000, contextWindowSize: 200_000 }] },
+    ],
+  },
+  acp: {
+    read(content) {
+      const events: object[] = [];
+      let known = NO_SESSIONS;
+      const take = lineScanner([...TELLING.agent, ...TELLING.client], (line) => {
+        const read = readMessage(known, parsed(line));
+        known = read.sessions;
+        if (read.sample !== undefined) events.push(levelTurn(read.sample, "fuzz@host", NOW, events.length));
+      });
+      for (let at = 0; at < content.length; at += 100) take(content.subarray(at, at + 100));
+      return events;
+    },
+    seeds: [
+      { jsonrpc: "2.0", id: 1, result: { protocolVersion: 1, agentInfo: { name: "goose" } } },
+      {
+        jsonrpc: "2.0",
+        id: 2,
+        result: { sessionId: "s1", models: { currentModelId: "m" }, configOptions: [] },
+      },
+      { jsonrpc: "2.0", method: "session/set_model", params: { sessionId: "s1", modelId: "m2" } },
+      update({}),
+      update({ used: 90_000, cost: { amount: 1.5, currency: "USD" } }),
+    ],
+  },
+  archive: {
+    read(content) {
+      const reader = new BackupReader(createHash("sha256"));
+      try {
+        for (let at = 0; at < content.length; at += 1_000) reader.push(content.subarray(at, at + 1_000));
+        reader.end();
+      } catch (error) {
+        if (!(error instanceof BackupError)) throw error;
+      }
+      return [];
+    },
+    seeds: archiveBytes,
+  },
+  answer: {
+    async read(content) {
+      const { port } = (await receiver()).address() as AddressInfo;
+      answer = content;
+      const request = { method: "POST" as const, url: `http://127.0.0.1:${port}/`, headers: {}, body: "{}" };
+      const result = await sendRequest(request, { open: LOOPBACK, timeoutMs: ANSWER_MS, now: NOW });
+      const { status = 200, retryAfterMs = 0, answer: kept } = result;
+      const isKept = kept.length <= 4_096 && !kept.includes("\u0000") && kept.isWellFormed();
+      if (!isKept || !Number.isSafeInteger(status) || !(retryAfterMs >= 0 && Number.isFinite(retryAfterMs)))
+        throw new Error(`The result cannot be stored: ${JSON.stringify(result).slice(0, 300)}`);
+      return [];
+    },
+    seeds: answerBytes,
+  },
+};
+
+function usageOf(value: unknown): object {
+  const { current_usage } = Object(Object(value).context_window) as { current_usage?: object };
+  return current_usage ?? {};
+}
+
+/** Milliseconds for an exchange with a receiver. */
+const ANSWER_MS = 1_000;
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8);
+let answer: Buffer = Buffer.alloc(0);
+let opened: Promise<Server> | undefined;
+
+/** Answers every request with the bytes of the input, and closes. */
+async function receiver(): Promise<Server> {
+  opened ??= (async () => {
+    const server = createServer((socket) => {
+      socket.on("error", () => {}).once("data", () => socket.end(answer));
+    });
+    server.listen(0, "127.0.0.1").unref();
+    await once(server, "listening");
+    return server;
+  })();
+  return opened;
+}
+
+const STATUSES = [
+  "200 OK",
+  "204 No Content",
+  "301 Moved",
+  "429 Too Many",
+  "503 x",
+  "100 Continue",
+  "0 x",
+  "999 x",
+];
+const HEADERS = [
+  "Content-Length: 5",
+  "Content-Length: -1",
+  "Content-Length: 99999999999",
+  "Transfer-Encoding: chunked",
+]
+  .concat([
+    "Retry-After: 1e999",
+    "Retry-After: -5",
+    "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT",
+    "Retry-After: x",
+  ])
+  .concat([
+    "Location: http://169.254.169.254/",
+    "Content-Encoding: gzip",
+    "Set-Cookie: a=b",
+    "Connection: keep-alive",
+  ]);
+
+/** An answer of a receiver, from a correct one to one that no client should believe. */
+function answerBytes(random: Random): Buffer {
+  const headers = Array.from({ length: random.below(4) }, () => random.pick(HEADERS));
+  if (random.oneIn(50)) headers.push(`X-Large: ${"x".repeat(70_000)}`);
+  const head = [`HTTP/1.1 ${random.pick(STATUSES)}`, ...headers].join("\r\n");
+  const body = random.pick([
+    "",
+    "hello",
+    "5\r\nhello\r\n0\r\n\r\n",
+    "\u0000\ud800",
+    "é".repeat(5_000),
+    "x".repeat(100_000),
+  ]);
+  const bytes = Buffer.from(`${head}\r\n\r\n${body}`);
+  return random.oneIn(2) ? mutateBytes(random, bytes) : bytes;
+}
