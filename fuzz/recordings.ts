@@ -4,6 +4,7 @@ import { Lines } from "../packages/cli/src/import/lines.ts";
 import { importedEnds } from "../packages/cli/src/import/session-ends.ts";
 import { createReader, detectFormat } from "../packages/cli/src/readers/detect.ts";
 import type { Format } from "../packages/cli/src/readers/reader.ts";
+import { isSendable } from "../packages/cli/src/sendable.ts";
 import { bytesOf, type KeptRecording } from "./corpus.ts";
 import { jsonText } from "./json-text.ts";
 import type { Fault } from "./judge.ts";
@@ -104,7 +105,9 @@ export async function readRecording({ format, files }: Recording): Promise<ReadV
   try {
     if (format in PROGRAMS) {
       const { read } = PROGRAMS[format as ProgramName];
-      const events = (await Promise.all(files.map(({ path, content }) => read(content, path)))).flat();
+      const events = (await Promise.all(files.map(({ path, content }) => read(content, path))))
+        .flat()
+        .filter(isSendable);
       return verdictOn(format, events, performance.now() - began);
     }
     const reader = createReader(format as Format, { harness: "fuzz@host", titles: true });

@@ -1,3 +1,4 @@
+import { isSendable } from "./sendable.ts";
 import { sleep } from "./sleep.ts";
 
 /** Where to report, and with which key. */
@@ -11,16 +12,18 @@ export interface ReportTarget {
 const PATIENCE_MS = 5_000;
 
 /**
- * Sends events from a process that nobody waits for.
+ * Sends events from a process that nobody waits for, except those that the server would refuse.
  * @param waits times between attempts, ms; without any, a report that fails is lost
  * @returns whether the server has them
  */
 export async function sendReport(
   target: ReportTarget,
-  events: readonly unknown[],
+  events: readonly object[],
   waits: readonly number[] = [],
 ): Promise<boolean> {
-  const outcome = await attempt(target, events);
+  const sendable = events.filter(isSendable);
+  if (sendable.length === 0) return false;
+  const outcome = await attempt(target, sendable);
   const [wait, ...later] = waits;
   if (outcome !== "again" || wait === undefined) return outcome === "stored";
   await sleep(wait);
@@ -29,7 +32,7 @@ export async function sendReport(
 
 async function attempt(
   { url, key }: ReportTarget,
-  events: readonly unknown[],
+  events: readonly object[],
 ): Promise<"stored" | "again" | "refused"> {
   try {
     const response = await fetch(`${url}/api/v1/events`, {

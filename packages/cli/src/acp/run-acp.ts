@@ -5,6 +5,7 @@ import type { Readable, Writable } from "node:stream";
 import type { Reporter } from "@plimsoll/guard/report";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { CliError } from "../errors.ts";
+import { isSendable } from "../sendable.ts";
 import { lineScanner } from "./line-scanner.ts";
 import { NO_SESSIONS, readMessage, TELLING, type UsageSample } from "./session-usage.ts";
 
@@ -86,7 +87,8 @@ function usageReader(command: string, context: AcpContext): (line: string) => vo
     if (read.sample === undefined) return;
     count += 1;
     const harness = context.harness ?? instanceOf(sessions.agent ?? basename(command));
-    context.reporter.record(levelTurn(read.sample, harness, context.now(), count));
+    const turn = levelTurn(read.sample, harness, context.now(), count);
+    if (isSendable(turn)) context.reporter.record(turn);
   };
 }
 

@@ -24,10 +24,11 @@ export function googleUsage(counts: GoogleCounts): Usage | SkipReason {
   if (input + (candidates ?? 0) + thoughts === 0) return "zero_usage";
   const isInCandidates = asTokens(counts.total) === input + (candidates ?? 0);
   return {
-    input_tokens: prompt === undefined || input === 0 ? undefined : input,
+    input_tokens: prompt === undefined || input === 0 ? undefined : asTokens(input),
     cache_read_tokens: asTokens(counts.cached),
     cache_write_tokens: undefined,
-    output_tokens: candidates === undefined ? undefined : candidates + (isInCandidates ? 0 : thoughts),
+    output_tokens:
+      candidates === undefined ? undefined : asTokens(candidates + (isInCandidates ? 0 : thoughts)),
     reasoning_tokens: asTokens(counts.thoughts),
     basis: "inclusive",
   };
