@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 /** Shown when the root layout fails. It cannot rely on any stylesheet. */

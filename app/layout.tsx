@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { GeistMono } from "geist/font/mono";
 import { GeistSans } from "geist/font/sans";
 import type { Metadata, Viewport } from "next";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { Metadata } from "next";
 import Link from "next/link";
 import { Logo } from "../components/shell/logo.tsx";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { HydrationBoundary } from "@tanstack/react-query";
 import { connection } from "next/server";
 import type { ReactNode } from "react";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { AlertView } from "@plimsoll/protocol";
 import { Bell } from "lucide-react";
 import { cn } from "../ui/cn.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { AlertAttempt } from "@plimsoll/protocol";
 import { duration } from "../format.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";

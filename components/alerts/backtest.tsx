@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { AlertBacktest, AlertRule } from "@plimsoll/protocol";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { visibleText } from "@plimsoll/protocol/pure";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { AlertMatcher } from "@plimsoll/protocol";
 import { matcherText, readMatcher } from "@plimsoll/protocol/pure";
 

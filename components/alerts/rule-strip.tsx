@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { AlertTimeline } from "@plimsoll/protocol";
 import { useZone } from "../clock.tsx";
 import { clockMinute, plural } from "../format.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { AlertPreset, AlertRuleView, AlertTimeline } from "@plimsoll/protocol";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { AlertSeverity } from "@plimsoll/protocol";
 import { Bell, Info, TriangleAlert } from "lucide-react";
 import { cn } from "../ui/cn.ts";

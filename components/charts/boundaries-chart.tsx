@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { isBoundary } from "@plimsoll/protocol/pure";

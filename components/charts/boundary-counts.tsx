@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { compact, NONE } from "../format.ts";
 import { BOUNDARY_COUNTS, type BoundaryTally, countsText } from "../words.ts";
 import { BoundaryGlyph } from "./boundary-glyph.tsx";

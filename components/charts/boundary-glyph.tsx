@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { boundaryLook } from "./boundary-looks.ts";
 
 const PATHS = {

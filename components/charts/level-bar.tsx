@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { AgentView } from "@plimsoll/protocol";
 import { ChevronRight, ChevronsRight } from "lucide-react";
 import { exact, loadPercent, percent } from "../format.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 interface Props {
   cx?: number;
   cy?: number;

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 export interface Textured {
   name: string;
   colour: string;

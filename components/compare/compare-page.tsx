@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { SessionChart, SessionDetail } from "@plimsoll/protocol";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { AlertView, FleetAgent, FleetView, ObservedHarnessLine } from "@plimsoll/protocol";

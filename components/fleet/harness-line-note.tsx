@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { FleetAgent, ObservedHarnessLine } from "@plimsoll/protocol";
 import { harnessLineText, isDifferent, shortLineText, verdictText } from "@plimsoll/protocol/pure";
 import { TriangleAlert } from "lucide-react";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { FleetAgent } from "@plimsoll/protocol";
 import { memo } from "react";
 import { BoundaryGlyphPath } from "../charts/boundary-glyph.tsx";

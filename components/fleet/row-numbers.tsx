@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { FleetAgent } from "@plimsoll/protocol";
 import { CircleHelp, OctagonAlert, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";

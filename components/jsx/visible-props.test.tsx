@@ -1,3 +1,6 @@
+/** @jsxImportSource #jsx */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
@@ -37,4 +40,17 @@ it("data, fields and text without hidden characters stay as they are", () => {
   expect(visibleProps("input", props)).toBe(props);
   const own = { title: NAME };
   expect(visibleProps(Row, own)).toBe(own);
+});
+
+it("every file with elements names our functions for them", () => {
+  const root = join(import.meta.dirname, "..", "..");
+  const files = ["app", "components"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".tsx"))
+      .map((name) => join(root, folder, name)),
+  );
+  expect(files.length).toBeGreaterThan(100);
+  expect(
+    files.filter((file) => !readFileSync(file, "utf8").startsWith("/** @jsxImportSource #jsx */")),
+  ).toEqual([]);
 });

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { ChangedMessage, HealthNotice, LiveMessage } from "@plimsoll/protocol";

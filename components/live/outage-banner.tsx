@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { CloudOff, DatabaseZap, type LucideIcon, Unplug } from "lucide-react";

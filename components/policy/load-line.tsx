@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { THRESHOLD_NAMES, type Thresholds, thresholdText, thresholdTokens } from "@plimsoll/protocol/pure";
 import { THRESHOLD_COLOURS } from "../charts/threshold-lines.ts";
 import { compact, exact, percent } from "../format.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { PolicyBody } from "@plimsoll/protocol";
 import { diffLines } from "diff";
 import { ScrollRegion } from "../ui/scroll-region.tsx";

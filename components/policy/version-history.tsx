@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { PolicyVersionView, WholePolicy } from "@plimsoll/protocol";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { autocompletion, type CompletionContext, completionKeymap } from "@codemirror/autocomplete";

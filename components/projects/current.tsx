@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { PROJECT_HEADER, PROJECT_PARAMETER } from "@plimsoll/protocol/pure";

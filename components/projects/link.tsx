@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import NextLink from "next/link";

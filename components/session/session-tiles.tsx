@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { SessionAgent, SessionChart, SessionSummary, WindowView } from "@plimsoll/protocol";

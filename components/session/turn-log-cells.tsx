@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { ArrowDown, ArrowUp } from "lucide-react";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
 import { LocalTime } from "../clock.tsx";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { AgentView, BoundaryView, CrossingView } from "@plimsoll/protocol";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { MOST_DELETED } from "@plimsoll/protocol/pure";

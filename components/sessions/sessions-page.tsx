@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { Download, RefreshCw, X } from "lucide-react";

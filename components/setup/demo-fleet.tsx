@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { DemoExampleState, DemoExampleView, DemoView } from "@plimsoll/protocol";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";

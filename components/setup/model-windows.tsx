@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";

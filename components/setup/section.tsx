@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { ReactNode } from "react";
 
 interface Props {

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import dynamic from "next/dynamic";

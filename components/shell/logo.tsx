@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 /** The Plimsoll mark: a circle crossed by a line. */
 export function Logo({ className }: { className?: string }) {
   return (

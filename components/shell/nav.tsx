@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { Keyboard, LogOut } from "lucide-react";

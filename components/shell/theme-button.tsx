@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { Moon, Sun, SunMoon } from "lucide-react";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { cva, type VariantProps } from "class-variance-authority";
 import { Slot } from "radix-ui";
 import type { ComponentProps } from "react";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { codeParts } from "./code-parts.ts";
 
 /** A text whose parts between backticks are shown as code. */

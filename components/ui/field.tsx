@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { ComponentProps, ReactNode } from "react";
 
 interface Props extends Omit<ComponentProps<"input">, "className"> {

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { Activity, createContext, type ReactNode, useContext, useState } from "react";
 
 const IsPrepared = createContext(false);

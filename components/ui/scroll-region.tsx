@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { CSSProperties, ReactNode, Ref } from "react";
 
 interface Props {

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { SessionStatus } from "@plimsoll/protocol";
 
 const LOOKS: Readonly<Record<SessionStatus, string>> = {

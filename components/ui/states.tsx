@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { RotateCw, TriangleAlert } from "lucide-react";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { useLazyModule } from "./lazy-module.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
 import { AlertsPage } from "../../../components/alerts/alerts-page.tsx";

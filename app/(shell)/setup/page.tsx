@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
 import { DEFAULT_RANGE, resolveRange } from "../../../components/range.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { axisTime, compact, exact } from "../../format.ts";
 import { levelTicks, timeTicks, wholeTicks } from "../ticks.ts";
 import { textWidth } from "../visible-labels.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { boundaryLabel, boundaryText } from "../../words.ts";

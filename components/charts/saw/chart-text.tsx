@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { PlacedText } from "./labels.ts";
 
 /** A chart label, outlined in the background color to stay legible over lines. */

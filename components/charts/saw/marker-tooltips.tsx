@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import { exact, fullTime } from "../../format.ts";
 import { boundaryText } from "../../words.ts";
 import { tooltipBox } from "../chart-frame.tsx";

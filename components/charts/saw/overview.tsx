@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";

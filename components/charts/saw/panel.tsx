@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { AgentView, BoundaryView, SessionChart, TurnView, WindowView } from "@plimsoll/protocol";

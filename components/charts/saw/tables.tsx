@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { WindowView } from "@plimsoll/protocol";
 import type { ReactNode } from "react";
 import { exact, fullTime, percent, signed } from "../../format.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { PolicyBody } from "@plimsoll/protocol";

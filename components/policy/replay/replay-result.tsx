@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { ReplayAssumption, ReplayFigure, ReplayResult } from "@plimsoll/protocol";

@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 "use client";
 
 import type { ReplayResult, ReplaySessionPoint, ReplaySessionView } from "@plimsoll/protocol";

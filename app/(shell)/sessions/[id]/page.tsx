@@ -1,3 +1,4 @@
+/** @jsxImportSource #jsx */
 import type { SessionDetail } from "@plimsoll/protocol";
 import { visibleText } from "@plimsoll/protocol/pure";
 import { type DehydratedState, HydrationBoundary } from "@tanstack/react-query";
