@@ -3,5 +3,4 @@ import { visibleProps } from "./visible-props.ts";
 
 export { Fragment, type JSX } from "react/jsx-dev-runtime";
 
-export const jsxDEV: typeof element = (type, props, ...rest) =>
-  element(type, visibleProps(type, props), ...rest);
+export const jsxDEV: typeof element = (type, props, ...rest) => element(type, visibleProps(props), ...rest);

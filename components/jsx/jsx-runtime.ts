@@ -3,5 +3,5 @@ import { visibleProps } from "./visible-props.ts";
 
 export { Fragment, type JSX } from "react/jsx-runtime";
 
-export const jsx: typeof element = (type, props, key) => element(type, visibleProps(type, props), key);
-export const jsxs: typeof elements = (type, props, key) => elements(type, visibleProps(type, props), key);
+export const jsx: typeof element = (type, props, key) => element(type, visibleProps(props), key);
+export const jsxs: typeof elements = (type, props, key) => elements(type, visibleProps(props), key);

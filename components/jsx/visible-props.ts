@@ -7,7 +7,7 @@ const READ = ["title", "aria-label", "aria-description", "alt", "placeholder"];
  * The props of an element, with hidden characters of its text shown. So nothing that a name holds turns the direction of the text
  * around it, wherever the name is rendered. Returns the same object if there is nothing to show.
  */
-export function visibleProps<T>(type: unknown, props: T): T {
+export function visibleProps<T>(props: T): T {
   const given = props as Record<string, unknown>;
   let shown = given;
   const show = (name: string, value: unknown) => {
@@ -16,9 +16,8 @@ export function visibleProps<T>(type: unknown, props: T): T {
     shown[name] = value;
   };
   show("children", visibleChildren(given.children));
-  // A component of ours may take a text as data; what it renders comes here again.
-  if (typeof type === "string")
-    for (const name of READ) if (typeof given[name] === "string") show(name, visibleText(given[name]));
+  // Also of components: a link hands them to an element that a library makes.
+  for (const name of READ) if (typeof given[name] === "string") show(name, visibleText(given[name]));
   return shown as T;
 }
 
