@@ -60,7 +60,11 @@ function isRefusal({ method, path }: HttpInput, answer: HttpAnswer): boolean {
   if (answer.closes && answer.body.length === 0 && [400, 408, 431].includes(answer.status)) return true;
   // Pages are off: the page server's text stands for them.
   if (isForPeople(routeOf(path))) return true;
+  // OTLP has a shape of its own: google.rpc.Status, in the encoding of the request.
+  const isProtobuf = answer.headers.get("content-type") === "application/x-protobuf";
+  if (path.startsWith("/otlp/") && isProtobuf) return answer.body.length > 0;
   const json = jsonOf(answer.body);
+  if (path.startsWith("/otlp/") && "message" in json) return typeof json.message === "string";
   return /^\/api\/trpc(?:[/?#]|$)/.test(path) ? isTrpcRefusal(json) : isErrorBody(json);
 }
 
