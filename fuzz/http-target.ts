@@ -22,7 +22,7 @@ const SLOWEST = 20;
 /** How often each of them is sent for that. */
 const TIMES = 5;
 /** Processor time that a request may take: in ms, and in microseconds for each byte. */
-const PROCESSOR = { baseMs: 60, byteUs: 20 };
+const PROCESSOR = { baseMs: 250, byteUs: 20 };
 /** A suspect sent alone that keeps `/healthz` waiting this long is the culprit, ms. */
 const CULPRIT_MS = 400;
 
