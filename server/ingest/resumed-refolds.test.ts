@@ -30,9 +30,7 @@ const setWindow = (server: TestPipeline, model: string, tokens: number) =>
 
 /** Takes the lease away in the middle of the work, as after a crash: what is not committed is lost. */
 async function crash(server: TestPipeline): Promise<void> {
-  await prisma.$executeRawUnsafe(
-    "UPDATE projectors SET holder = NULL, epoch = epoch + 1",
-  );
+  await prisma.$executeRawUnsafe("UPDATE projectors SET holder = NULL, epoch = epoch + 1");
   await server.close();
 }
 
