@@ -4,7 +4,9 @@ import { SLOT_MS } from "../store/buckets.ts";
 
 /** Statements that derive rows in SQL from what is stored. $1 is the project id, $2 an array of ids. */
 
-const slot = (time: string): string => `floor(extract(epoch FROM ${time}) * 1000 / ${SLOT_MS})::int4`;
+/** Of a time with a zone, `extract` is only STABLE, and an UPDATE on Citus takes IMMUTABLE functions alone. */
+const slot = (time: string): string =>
+  `floor(extract(epoch FROM ${time} AT TIME ZONE 'UTC') * 1000 / ${SLOT_MS})::int4`;
 
 /** Sums sessions over all their agents. */
 export const SUM_SESSIONS = `

@@ -27,16 +27,16 @@ WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project_id = $1 AND s.id = m.
 const MOVE_ADDITIONS = [
   `
 INSERT INTO session_tags (project_id, session_id, tag)
-SELECT $1, g.heir, t.tag FROM (SELECT * FROM ${GONE}) g JOIN session_tags t ON t.project_id = $1 AND t.session_id = g.gone
+SELECT $1::int4, g.heir, t.tag FROM (SELECT * FROM ${GONE}) g JOIN session_tags t ON t.project_id = $1 AND t.session_id = g.gone
 ON CONFLICT DO NOTHING`,
   `
 INSERT INTO session_notes (project_id, session_id, note, revision, updated_at, actor, actor_name)
-SELECT $1, g.heir, string_agg(n.note, E'\\n\\n' ORDER BY g.gone), 1, max(n.updated_at),
+SELECT $1::int4, g.heir, string_agg(n.note, E'\\n\\n' ORDER BY g.gone), 1, max(n.updated_at),
   (array_agg(n.actor ORDER BY n.updated_at DESC))[1], (array_agg(n.actor_name ORDER BY n.updated_at DESC))[1]
 FROM (SELECT * FROM ${GONE}) g JOIN session_notes n ON n.project_id = $1 AND n.session_id = g.gone AND n.note <> ''
 GROUP BY g.heir
 ON CONFLICT (project_id, session_id) DO UPDATE SET revision = session_notes.revision + 1,
-  note = concat_ws(E'\\n\\n', nullif(session_notes.note, ''), EXCLUDED.note),
+  note = CASE WHEN session_notes.note = '' THEN '' ELSE session_notes.note || E'\\n\\n' END || EXCLUDED.note,
   updated_at = EXCLUDED.updated_at, actor = EXCLUDED.actor, actor_name = EXCLUDED.actor_name`,
   ...["session_tags", "session_notes"].map(
     (table) => `

@@ -4,7 +4,8 @@ import type { DeliveryStep, EndpointHealth } from "./retry-schedule.ts";
 import type { AttemptResult } from "./send-request.ts";
 
 const time = (parameter: string) => `to_timestamp(${parameter}::float8 / 1000)`;
-const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
+/** Of a time with a zone, `extract` is only STABLE, which Citus refuses in a RETURNING. */
+const ms = (column: string) => `(extract(epoch FROM ${column} AT TIME ZONE 'UTC') * 1000)::float8`;
 
 /** An endpoint of a project. */
 export interface EndpointKey {
