@@ -1,11 +1,15 @@
 import pg from "pg";
 import { connectionOptions } from "../db/connections.ts";
 
-/** Rows must read the same whatever the database's own settings are. */
-const TEXT_FORMS = `
+/**
+ * Rows must read the same whatever the database's own settings are. With one connection to each worker of Citus, all rows of a
+ * project are of one moment; PostgreSQL without Citus ignores that setting.
+ */
+const SETTINGS = `
 SELECT set_config(name, value, true) FROM (VALUES
   ('client_encoding', 'UTF8'), ('DateStyle', 'ISO'), ('IntervalStyle', 'postgres'), ('TimeZone', 'UTC'),
-  ('extra_float_digits', '3'), ('bytea_output', 'hex'), ('synchronize_seqscans', 'off')
+  ('extra_float_digits', '3'), ('bytea_output', 'hex'), ('synchronize_seqscans', 'off'),
+  ('citus.max_adaptive_executor_pool_size', '1')
 ) AS setting (name, value)`;
 
 /**
@@ -46,7 +50,7 @@ export async function open(url: string, begin: string, signal: AbortSignal): Pro
     await client.connect();
     await onConnect(client);
     await client.query(begin);
-    await client.query(TEXT_FORMS);
+    await client.query(SETTINGS);
     return client;
   } catch (error) {
     void client.end().catch(() => {});
