@@ -36,6 +36,7 @@ import { errorResponse } from "./http/respond.ts";
 import { BUILT } from "./http/routes.ts";
 import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
 import { openIngest } from "./ingest/index.ts";
+import { readSetAside } from "./ingest/set-aside.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
 import { Mappings } from "./mappings/mappings.ts";
@@ -294,6 +295,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       probeWrite: database.probeWrite,
       writeFailure: pipeline.writeFailure,
       queueState: () => ingest.queueState(),
+      setAside: () => readSetAside(database.control),
       stopping: () => ended.aborted,
     }),
     routes: [

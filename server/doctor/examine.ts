@@ -15,7 +15,7 @@ import { namesCheck } from "./names.ts";
 import { retentionNote } from "./retention.ts";
 import { sessionsCheck } from "./sessions.ts";
 import { totalsCheck } from "./totals.ts";
-import { contestNote, journalNote, rejectedNote, upkeepNote } from "./work-left.ts";
+import { contestNote, journalNote, setAsideCheck, upkeepNote } from "./work-left.ts";
 
 export interface ExamineOptions {
   databaseUrl: string;
@@ -38,7 +38,7 @@ export const BUDGET_MS = 20_000;
 const CHECKS: readonly Check[] = [
   durabilityCheck,
   journalNote,
-  rejectedNote,
+  setAsideCheck,
   upkeepNote,
   contestNote,
   retentionNote,

@@ -36,20 +36,19 @@ export const journalNote: Check = {
   },
 };
 
-/** Events that were acknowledged and cannot be projected. */
-export const rejectedNote: Check = {
+/** Events that were acknowledged and are in no figure, because they cannot be projected. */
+export const setAsideCheck: Check = {
   name: "events set aside",
   ...NO_UNITS,
+  note: false,
   step({ connection, deadline, projectId }) {
     return connection.atOneMoment(deadline, async (sql) => {
       const [left] = await sql.query<{ rows: number }>(REJECTED, projectId);
       const rows = left!.rows;
-      const [reason] = rows === 0 ? [] : await sql.query<{ error: string }>(REASON, projectId);
-      const message =
-        rows === 0
-          ? "None."
-          : `${atLeast(rows, "event")} could not be projected and ${rows === 1 ? "is" : "are"} kept in the table rejected_events. One of the errors: ${reason?.error}.`;
-      return { examined: 0, faults: [], next: undefined, message };
+      if (rows === 0) return { examined: 0, faults: [], next: undefined, message: "None." };
+      const [reason] = await sql.query<{ error: string }>(REASON, projectId);
+      const fault = `${atLeast(rows, "event")} could not be projected and ${rows === 1 ? "is" : "are"} kept in the table rejected_events, with the error. One of the errors: ${reason?.error}`;
+      return { examined: 0, faults: [fault], next: undefined };
     });
   },
 };

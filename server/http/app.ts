@@ -76,12 +76,15 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   });
 
   app.get("/readyz", async (c) => {
-    const { reasons, fullProjects } = await deps.readiness();
+    const { reasons, faults, fullProjects } = await deps.readiness();
     // Ids, not names: this route needs no key.
     const queues = fullProjects.length === 0 ? {} : { full_projects: fullProjects };
-    if (reasons.length === 0) return c.json({ status: "ready", ...queues });
-    throw new PlimsollError("overloaded", `Not ready. ${reasons.join(" ")}`, {
-      details: { reasons, ...queues },
+    if (reasons.length === 0) {
+      const state = faults.length === 0 ? { status: "ready" } : { status: "degraded", reasons: faults };
+      return c.json({ ...state, ...queues });
+    }
+    throw new PlimsollError("overloaded", `Not ready. ${[...reasons, ...faults].join(" ")}`, {
+      details: { reasons: [...reasons, ...faults], ...queues },
     });
   });
 

@@ -2,11 +2,14 @@ import { describe, expect, it } from "vitest";
 import { startHttpStack } from "../testing/http-stack.ts";
 import { createReadiness, type ReadinessSource } from "./health.ts";
 
+const NONE = { events: 0, more: false, projects: [] };
+
 function source(changed: Partial<ReadinessSource> = {}): ReadinessSource {
   return {
     probeWrite: async () => undefined,
     writeFailure: () => undefined,
     queueState: () => ({ fullProjects: [], blocked: false }),
+    setAside: async () => NONE,
     stopping: () => false,
     ...changed,
   };
@@ -36,7 +39,11 @@ describe("readiness", () => {
 
   it("is given while one of several projects is full, and names that project", async () => {
     const queueState = () => ({ fullProjects: [2], blocked: false });
-    expect(await createReadiness(source({ queueState }))()).toEqual({ reasons: [], fullProjects: [2] });
+    expect(await createReadiness(source({ queueState }))()).toEqual({
+      reasons: [],
+      faults: [],
+      fullProjects: [2],
+    });
     const server = await startHttpStack({ queueState });
     try {
       const { status, json } = await server.send("/readyz");
@@ -50,8 +57,31 @@ describe("readiness", () => {
     const queueState = () => ({ fullProjects: [1, 2], blocked: true });
     expect(await createReadiness(source({ queueState }))()).toEqual({
       reasons: ["The event queues of all projects in use are full: 1, 2."],
+      faults: [],
       fullProjects: [1, 2],
     });
+  });
+
+  it.each([
+    [
+      { events: 1, more: false, projects: [4] },
+      "1 event of project 4 could not be projected and is set aside. Run npx plimsoll doctor.",
+    ],
+    [
+      { events: 1_000, more: true, projects: [1, 2] },
+      "At least 1,000 events of projects 1, 2 could not be projected and are set aside. Run npx plimsoll doctor.",
+    ],
+  ])("says that events are set aside, and is still given", async (setAside, fault) => {
+    const report = await createReadiness(source({ setAside: async () => setAside }))();
+    expect(report).toEqual({ reasons: [], faults: [fault], fullProjects: [] });
+  });
+
+  it("says that a part of the database does not answer, and repeats no reason for it", async () => {
+    const setAside = () => Promise.reject(new Error("connection to the remote node failed"));
+    const faults = ["Part of the database does not answer."];
+    expect(await createReadiness(source({ setAside }))()).toMatchObject({ reasons: [], faults });
+    const probeWrite = async () => "connection" as const;
+    expect((await createReadiness(source({ setAside, probeWrite }))()).faults).toEqual([]);
   });
 
   it("names one reason once", async () => {

@@ -1,5 +1,6 @@
 import { reasonInWords, type UnavailableReason } from "../db/unavailable.ts";
 import type { QueueState } from "../ingest/admission.ts";
+import type { SetAside } from "../ingest/set-aside.ts";
 
 /** What readiness depends on. */
 export interface ReadinessSource {
@@ -8,18 +9,22 @@ export interface ReadinessSource {
   /** Why events are failing to be stored right now; undefined when they are stored, or none came. */
   writeFailure(): UnavailableReason | undefined;
   queueState(): QueueState;
+  /** Counts the events that could not be projected. May reject, and may never resolve. */
+  setAside(): Promise<SetAside>;
   /** True once the server is shutting down. */
   stopping(): boolean;
 }
 
-/** Milliseconds the probe may take. */
-const PROBE_MS = 2_000;
+/** Milliseconds the database may take. */
+const ANSWER_MS = 2_000;
 /** Milliseconds for which callers share one result: anybody may ask, without a key. */
 const SHARED_MS = 1_000;
 
 export interface ReadinessReport {
   /** Why no traffic should be sent to this server; empty if it is ready. */
   reasons: string[];
+  /** Faults that every server of this database has, so other traffic does not help. */
+  faults: string[];
   /** Ids of the projects whose queue is full. The server is ready while another project takes events. */
   fullProjects: number[];
 }
@@ -27,28 +32,48 @@ export interface ReadinessReport {
 export type Readiness = () => Promise<ReadinessReport>;
 
 export function createReadiness(source: ReadinessSource, now: () => number = Date.now): Readiness {
-  let shared: { at: number; answer: Promise<UnavailableReason | undefined> } | undefined;
-  let probing = false;
+  const databaseFailure = shareAnswer<UnavailableReason | undefined>(source.probeWrite, now, {
+    failed: "connection",
+    late: "timeout",
+  });
+  const setAside = shareAnswer<SetAside | "uncounted">(source.setAside, now, {
+    failed: "uncounted",
+    late: "uncounted",
+  });
 
-  function databaseFailure(): Promise<UnavailableReason | undefined> {
-    if (shared && now() - shared.at < SHARED_MS) return shared.answer;
-    // A probe that hangs holds a connection, so no second one is started.
-    const answer = probing ? Promise.resolve<UnavailableReason>("timeout") : probe();
-    shared = { at: now(), answer };
-    return answer;
-  }
+  return async () => {
+    const reasons = new Set<string>();
+    if (source.stopping()) reasons.add("The server is stopping.");
+    const { fullProjects, blocked } = source.queueState();
+    if (blocked) reasons.add(queuesFull(fullProjects));
+    const [unavailable, aside] = await Promise.all([databaseFailure(), setAside()]);
+    for (const reason of [unavailable, source.writeFailure()]) {
+      if (reason !== undefined) reasons.add(reasonInWords(reason));
+    }
+    const faults = aside === "uncounted" && unavailable !== undefined ? [] : faultsOf(aside);
+    return { reasons: [...reasons], faults, fullProjects };
+  };
+}
 
-  async function probe(): Promise<UnavailableReason | undefined> {
-    probing = true;
+/** Callers share an answer. A question that hangs holds a connection, so no second one is asked meanwhile. */
+function shareAnswer<T>(
+  ask: () => Promise<T>,
+  now: () => number,
+  { failed, late }: { failed: T; late: T },
+): () => Promise<T> {
+  let shared: { at: number; answer: Promise<T> } | undefined;
+  let asking = false;
+
+  async function answerInTime(): Promise<T> {
+    asking = true;
     let timer: NodeJS.Timeout | undefined;
-    const timeUp = new Promise<UnavailableReason>((resolve) => {
-      timer = setTimeout(() => resolve("timeout"), PROBE_MS);
+    const timeUp = new Promise<T>((resolve) => {
+      timer = setTimeout(() => resolve(late), ANSWER_MS);
     });
-    const answered = source
-      .probeWrite()
-      .catch((): UnavailableReason => "connection")
+    const answered = ask()
+      .catch(() => failed)
       .finally(() => {
-        probing = false;
+        asking = false;
       });
     try {
       return await Promise.race([answered, timeUp]);
@@ -57,16 +82,23 @@ export function createReadiness(source: ReadinessSource, now: () => number = Dat
     }
   }
 
-  return async () => {
-    const reasons = new Set<string>();
-    if (source.stopping()) reasons.add("The server is stopping.");
-    const { fullProjects, blocked } = source.queueState();
-    if (blocked) reasons.add(queuesFull(fullProjects));
-    for (const reason of [await databaseFailure(), source.writeFailure()]) {
-      if (reason !== undefined) reasons.add(reasonInWords(reason));
-    }
-    return { reasons: [...reasons], fullProjects };
+  return () => {
+    if (shared && now() - shared.at < SHARED_MS) return shared.answer;
+    const answer = asking ? Promise.resolve(late) : answerInTime();
+    shared = { at: now(), answer };
+    return answer;
   };
+}
+
+function faultsOf(aside: SetAside | "uncounted"): string[] {
+  if (aside === "uncounted") return ["Part of the database does not answer."];
+  const { events, more, projects } = aside;
+  if (events === 0) return [];
+  const count = `${more ? "At least " : ""}${events.toLocaleString("en-US")} ${events === 1 ? "event" : "events"}`;
+  const where = `${projects.length === 1 ? "project" : "projects"} ${projects.join(", ")}`;
+  return [
+    `${count} of ${where} could not be projected and ${events === 1 ? "is" : "are"} set aside. Run npx plimsoll doctor.`,
+  ];
 }
 
 function queuesFull(projectIds: readonly number[]): string {

@@ -17,6 +17,7 @@ import { createLiveStreams } from "../http/live.ts";
 import type { ProjectGauges } from "../http/metrics.ts";
 import { type ServeOptions, serve } from "../http/serve.ts";
 import type { QueueState } from "../ingest/admission.ts";
+import { readSetAside } from "../ingest/set-aside.ts";
 import { createLiveHub } from "../live/hub.ts";
 import { Policies } from "../policy/policies.ts";
 import { LOCAL } from "./actor.ts";
@@ -81,6 +82,7 @@ export async function startHttpStack(
     gauges: options.gauges ?? (async () => EMPTY_GAUGES),
     readiness: createReadiness({
       probeWrite: () => probeWrite(prisma),
+      setAside: () => readSetAside(prisma),
       writeFailure: () => undefined,
       queueState: options.queueState ?? (() => ({ fullProjects: [], blocked: false })),
       stopping: () => false,
