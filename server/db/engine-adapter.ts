@@ -22,14 +22,31 @@ DO $$ BEGIN
   END IF;
 END $$`;
 
+/** Everything in which a semicolon ends no statement, and the semicolon. */
+const SEMICOLON =
+  /--[^\n]*|\/\*[\s\S]*?\*\/|E'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|(;)/gi;
+
+/** Divides a script into its statements. */
+export function statementsOf(script: string): string[] {
+  const statements: string[] = [];
+  let start = 0;
+  for (const { 2: semicolon, index } of script.matchAll(SEMICOLON)) {
+    if (semicolon === undefined) continue;
+    statements.push(script.slice(start, index));
+    start = index + 1;
+  }
+  return [...statements, script.slice(start)].filter((statement) => statement.trim() !== "");
+}
+
 /** Type OIDs of PostgreSQL. Only its catalog uses "char". */
 const CHAR = 18;
 const TEXT = 25;
 
 /**
  * Connects Prisma's schema engine to the database at `url`. Replaces three things in Prisma's adapter:
- * - it splits a script at every `;`, also inside functions, strings and comments, and runs the parts one by
- *   one. Here PostgreSQL gets the whole script and runs it in one transaction, which also notes that it is finished
+ * - it splits a script at every `;`, also inside functions, strings and comments, and commits each part by itself. Here
+ *   the whole script is one transaction, which also notes that it is finished. Statements are sent one by one, because
+ *   Citus sends the text around a CREATE INDEX to its workers
  * - it does not know the type "char", which the engine reads from the catalog
  * - given a URL, it uses the real database as its shadow database
  */
@@ -79,9 +96,11 @@ async function connect(url: string, afterwards: () => Promise<void>): Promise<Sq
   const adapter = await new PrismaPg(pool).connect();
   adapter.executeScript = async (script) => {
     // `onError` converts errors of pg into the form that the engine reports.
-    await pool
-      .query(`SELECT pg_advisory_xact_lock(${SCRIPT_LOCK});\n${script}\n;${FINISHED}`)
-      .catch((error) => (adapter as unknown as { onError(e: unknown): never }).onError(error));
+    await inTransaction(pool, [
+      `SELECT pg_advisory_xact_lock(${SCRIPT_LOCK})`,
+      ...statementsOf(script),
+      FINISHED,
+    ]).catch((error) => (adapter as unknown as { onError(e: unknown): never }).onError(error));
   };
   const queryRaw = adapter.queryRaw.bind(adapter);
   adapter.queryRaw = async (query) => {
@@ -94,6 +113,18 @@ async function connect(url: string, afterwards: () => Promise<void>): Promise<Sq
     await afterwards();
   };
   return adapter;
+}
+
+async function inTransaction(pool: pg.Pool, statements: readonly string[]): Promise<void> {
+  const client = await pool.connect();
+  let broken = true;
+  try {
+    for (const statement of ["BEGIN", ...statements, "COMMIT"]) await client.query(statement);
+    broken = false;
+  } finally {
+    // PostgreSQL rolls back when a connection ends.
+    client.release(broken);
+  }
 }
 
 async function run(url: string, sql: string): Promise<void> {
