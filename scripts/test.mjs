@@ -6,7 +6,18 @@ import { delimiter, join } from "node:path";
 const root = join(import.meta.dirname, "..");
 const reports = mkdtempSync(join(tmpdir(), "plimsoll-test-"));
 const vitestReport = join(reports, "vitest.json");
+const citusReport = join(reports, "citus.json");
 const playwrightReport = join(reports, "playwright.json");
+
+function vitestReporters(file) {
+  return ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+}
+
+function vitestCounts(file) {
+  const report = JSON.parse(readFileSync(file, "utf8"));
+  const skipped = report.numPendingTests + report.numTodoTests;
+  return { passed: report.numPassedTests, failed: report.numFailedTests, skipped };
+}
 
 /** The steps of `npm test`, in order. `count` reads how many tests of the step passed, failed and were skipped. */
 const STEPS = [
@@ -17,12 +28,14 @@ const STEPS = [
   {
     name: "unit",
     title: "Unit and API tests (Vitest)",
-    command: ["vitest", "run", "--reporter=default", "--reporter=json", `--outputFile.json=${vitestReport}`],
-    count() {
-      const report = JSON.parse(readFileSync(vitestReport, "utf8"));
-      const skipped = report.numPendingTests + report.numTodoTests;
-      return { passed: report.numPassedTests, failed: report.numFailedTests, skipped };
-    },
+    command: ["vitest", "run", ...vitestReporters(vitestReport)],
+    count: () => vitestCounts(vitestReport),
+  },
+  {
+    name: "citus",
+    title: "Every statement on Citus (Vitest)",
+    command: ["vitest", "run", "--config", "vitest.citus.config.ts", ...vitestReporters(citusReport)],
+    count: () => vitestCounts(citusReport),
   },
   { name: "build", title: "Build (wireit)", command: ["npm", "run", "--silent", "build"] },
   {

@@ -129,7 +129,8 @@ describe("an evaluator", () => {
     await first.look();
     expect(await summary()).toEqual([]);
     await first.close();
-    await alerts.ingest.prisma.$executeRaw`UPDATE alerts SET pending_at = pending_at - interval '10 minutes'`;
+    await alerts.ingest.prisma
+      .$executeRaw`UPDATE alerts SET pending_at = (pending_at AT TIME ZONE 'UTC' - interval '10 minutes') AT TIME ZONE 'UTC'`;
     await alerts.evaluator().look();
     expect(await summary()).toEqual(["firing open"]);
   });
@@ -304,7 +305,7 @@ describe("an evaluator", () => {
     await alerts.pipeline.send(turn(2_500));
     await evaluator.look();
     await alerts.ingest.prisma.$executeRaw`
-      UPDATE alerts SET fired_at = fired_at - interval '91 days', resolved_at = resolved_at - interval '91 days'`;
+      UPDATE alerts SET fired_at = (fired_at AT TIME ZONE 'UTC' - interval '91 days') AT TIME ZONE 'UTC', resolved_at = (resolved_at AT TIME ZONE 'UTC' - interval '91 days') AT TIME ZONE 'UTC'`;
     await expire();
     await alerts.evaluator().look();
     expect(await alerts.ingest.prisma.alert.findMany()).toMatchObject([

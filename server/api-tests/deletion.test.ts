@@ -49,7 +49,7 @@ async function query<Row extends object>(text: string): Promise<Row[]> {
 async function holdUndo(): Promise<void> {
   for (const table of ["sessions", "harnesses"])
     await query(
-      `UPDATE ${table} SET deleted_at = deleted_at + interval '1 hour' WHERE deleted_at IS NOT NULL`,
+      `UPDATE ${table} SET deleted_at = (deleted_at AT TIME ZONE 'UTC' + interval '1 hour') AT TIME ZONE 'UTC' WHERE deleted_at IS NOT NULL`,
     );
 }
 

@@ -116,7 +116,7 @@ describe("retention", () => {
     expect(await faults()).toBe("");
     const deletions = createDeletions({ prisma, changed: () => {}, clock: Date.now });
     await deletions.deleteSessions([sessionId(1, HARNESS, "long")], { projectId: 1, actor: ACTOR });
-    await prisma.$executeRaw`UPDATE sessions SET deleted_at = deleted_at - interval '1 minute'`;
+    await prisma.$executeRaw`UPDATE sessions SET deleted_at = (deleted_at AT TIME ZONE 'UTC' - interval '1 minute') AT TIME ZONE 'UTC'`;
     await until(async () => (await names()).length === 0, LIMIT_MS);
     await upkeepDone(prisma, LIMIT_MS);
     const rows = await prisma.rollup.findMany({ where: { harness: "", turns: { gt: 0 } } });

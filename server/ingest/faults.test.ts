@@ -92,6 +92,10 @@ describe("an event that cannot be projected", () => {
         turn: 40,
       });
       expect(await server.send(turn(99))).toMatchObject({ accepted: 1 });
+      // As docs/operations.md says: once the cause is gone, the stored event can be sent again.
+      await prisma.$executeRawUnsafe(CURE);
+      expect(await server.send(rejected[0]!.event)).toMatchObject({ accepted: 1, rejected: [] });
+      expect(await countTurns(prisma)).toBe(42);
       await server.close();
     } finally {
       await prisma.$executeRawUnsafe(CURE);

@@ -93,14 +93,14 @@ const by = { projectId: 1, actor: ACTOR };
 
 /** Keeps what is deleted from being removed, however long a test takes. */
 async function holdUndo(): Promise<void> {
-  await prisma.$executeRaw`UPDATE sessions SET deleted_at = deleted_at + interval '1 hour' WHERE deleted_at IS NOT NULL`;
-  await prisma.$executeRaw`UPDATE harnesses SET deleted_at = deleted_at + interval '1 hour' WHERE deleted_at IS NOT NULL`;
+  await prisma.$executeRaw`UPDATE sessions SET deleted_at = (deleted_at AT TIME ZONE 'UTC' + interval '1 hour') AT TIME ZONE 'UTC' WHERE deleted_at IS NOT NULL`;
+  await prisma.$executeRaw`UPDATE harnesses SET deleted_at = (deleted_at AT TIME ZONE 'UTC' + interval '1 hour') AT TIME ZONE 'UTC' WHERE deleted_at IS NOT NULL`;
 }
 
 /** Ends the time for undo, and waits until nothing deleted is left. */
 async function removed(): Promise<void> {
-  await prisma.$executeRaw`UPDATE sessions SET deleted_at = deleted_at - interval '1 minute' WHERE deleted_at IS NOT NULL`;
-  await prisma.$executeRaw`UPDATE harnesses SET deleted_at = deleted_at - interval '1 minute' WHERE deleted_at IS NOT NULL`;
+  await prisma.$executeRaw`UPDATE sessions SET deleted_at = (deleted_at AT TIME ZONE 'UTC' - interval '1 minute') AT TIME ZONE 'UTC' WHERE deleted_at IS NOT NULL`;
+  await prisma.$executeRaw`UPDATE harnesses SET deleted_at = (deleted_at AT TIME ZONE 'UTC' - interval '1 minute') AT TIME ZONE 'UTC' WHERE deleted_at IS NOT NULL`;
   await until(
     async () =>
       (await prisma.session.count({ where: { deletedAt: { not: null } } })) +
@@ -221,7 +221,7 @@ describe("deleted sessions", () => {
     const server = await path.start();
     await server.send(...eventsOf("s"));
     await deletions.deleteSessions([idOf("s")], by);
-    await prisma.$executeRaw`UPDATE sessions SET deleted_at = deleted_at - interval '13 seconds'`;
+    await prisma.$executeRaw`UPDATE sessions SET deleted_at = (deleted_at AT TIME ZONE 'UTC' - interval '13 seconds') AT TIME ZONE 'UTC'`;
     expect(await deletions.undeleteSessions([idOf("s")], by)).toEqual({ harnesses: 0, sessions: 0 });
     await removed();
     expect(await rowsOf("sessions")).toBe(0);
@@ -234,7 +234,7 @@ describe("deleted sessions", () => {
     await deletions.deleteSessions([idOf("s")], by);
     await first.close();
     // No server at all for a while, and then one that has never seen the project.
-    await prisma.$executeRaw`UPDATE sessions SET deleted_at = deleted_at - interval '1 minute' WHERE deleted_at IS NOT NULL`;
+    await prisma.$executeRaw`UPDATE sessions SET deleted_at = (deleted_at AT TIME ZONE 'UTC' - interval '1 minute') AT TIME ZONE 'UTC' WHERE deleted_at IS NOT NULL`;
     const second = await path.start();
     await removed();
     const dump = await dumpTables(prisma, { counts: false });

@@ -38,9 +38,9 @@ const silent = async () => (await readGauges(reader())).harnesses.map(({ harness
 /** Moves what is known of a harness into the past. */
 async function age(harness: string, by: string): Promise<void> {
   await run(
-    `UPDATE harnesses SET last_received_at = last_received_at - interval '${by}' WHERE instance = '${harness}'`,
+    `UPDATE harnesses SET last_received_at = (last_received_at AT TIME ZONE 'UTC' - interval '${by}') AT TIME ZONE 'UTC' WHERE instance = '${harness}'`,
   );
-  await run(`UPDATE sessions SET last_received_at = last_received_at - interval '${by}',
+  await run(`UPDATE sessions SET last_received_at = (last_received_at AT TIME ZONE 'UTC' - interval '${by}') AT TIME ZONE 'UTC',
     open_slot = open_slot - (extract(epoch FROM interval '${by}') / 300)::int4
     WHERE harness = '${harness}' AND open_slot > 0`);
 }

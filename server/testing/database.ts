@@ -5,6 +5,7 @@ import { inject } from "vitest";
 import { openDatabase, type PrismaClient } from "../db/client.ts";
 import { startEmbedded } from "../db/embedded.ts";
 import { migrate, readMigrations } from "../db/migrate.ts";
+import { joinCitus } from "./citus.ts";
 
 const log = pino({ level: "silent" });
 
@@ -25,7 +26,7 @@ export interface TestDatabase {
  * must be allowed to create databases.
  */
 export async function testDatabase(options: { poolSize?: number } = {}): Promise<TestDatabase> {
-  const { url, close } = await emptyDatabase(await templateName());
+  const { url, close } = inject("citus") ? await emptyDatabase() : await emptyDatabase(await templateName());
   const prisma = openDatabase({ url, poolSize: options.poolSize ?? 4, log });
   return {
     prisma,
@@ -37,10 +38,12 @@ export async function testDatabase(options: { poolSize?: number } = {}): Promise
   };
 }
 
-/** A database without any table, for tests of the migrations themselves. */
+/** A database without any table, for tests of the migrations themselves. On Citus, its tables are there and distributed. */
 export async function emptyDatabase(
   template = "template0",
 ): Promise<{ url: string; close(): Promise<void> }> {
+  const citus = inject("citus");
+  if (citus !== undefined) return joinCitus(citus).createDatabase({ migrated: true });
   const name = `test_${randomBytes(8).toString("hex")}`;
   await asAdmin((admin) => admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
   return {
