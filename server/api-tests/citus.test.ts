@@ -108,7 +108,7 @@ describe.skipIf(CITUS === undefined)("a server on Citus", { timeout: 300_000 }, 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "plimsoll-citus-story-"));
     receiver = await startReceiver();
-    cluster = await startCitus();
+    cluster = await startCitus(CITUS!);
     database = await cluster.createDatabase();
     // As docs/operations.md says: a start creates the tables, then citus.sql distributes them.
     await (await startTestServer({ databaseUrl: database.url, env: ENV })).stop();

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { testDatabase } from "../testing/database.ts";
 import { startHttpStack } from "../testing/http-stack.ts";
 import { createReadiness, type ReadinessSource } from "./health.ts";
 
@@ -74,6 +75,22 @@ describe("readiness", () => {
   ])("says that events are set aside, and is still given", async (setAside, fault) => {
     const report = await createReadiness(source({ setAside: async () => setAside }))();
     expect(report).toEqual({ reasons: [], faults: [fault], fullProjects: [] });
+  });
+
+  it("answers 200 and names the project of a stored event that is set aside", async () => {
+    const database = await testDatabase();
+    const id = "0199aaaa-1111-7222-8333-444455556666";
+    const row = { projectId: 1, id, receivedAt: new Date(0), error: "refused", event: {} };
+    await database.prisma.rejectedEvent.create({ data: row });
+    const server = await startHttpStack({ database });
+    try {
+      const { status, json } = await server.send("/readyz");
+      const reason = "1 event of project 1 could not be projected and is set aside. Run npx plimsoll doctor.";
+      expect({ status, json }).toEqual({ status: 200, json: { status: "degraded", reasons: [reason] } });
+    } finally {
+      await server.stop();
+      await database.close();
+    }
   });
 
   it("says that a part of the database does not answer, and repeats no reason for it", async () => {

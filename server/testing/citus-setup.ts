@@ -1,5 +1,6 @@
 import type { TestProject } from "vitest/node";
 import { type CitusPorts, startCitus } from "./citus.ts";
+import { CITUS } from "./find-citus.ts";
 import { problemsOf } from "./statement-coverage.ts";
 
 declare module "vitest" {
@@ -14,7 +15,13 @@ declare module "vitest" {
  * no test ran.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const cluster = await startCitus();
+  if (CITUS === undefined) {
+    process.stdout.write(
+      "Skipped: Citus is not installed. Build it with scripts/build-citus.sh and set VITEST_PLIMSOLL_CITUS.\n",
+    );
+    return async () => {};
+  }
+  const cluster = await startCitus(CITUS);
   project.provide(
     "citus",
     [cluster.coordinator, ...cluster.workers].map(({ port }) => port),

@@ -12,7 +12,6 @@ import { databaseUser } from "../db/database-user.ts";
 import type { RunAs } from "../db/layout.ts";
 import { migrate } from "../db/migrate.ts";
 import { projectRoot } from "../root.ts";
-import { CITUS } from "./find-citus.ts";
 import { freePort } from "./nginx.ts";
 
 const run = promisify(execFile);
@@ -50,9 +49,11 @@ export interface CitusCluster {
   stop(): Promise<void>;
 }
 
-/** Starts a coordinator and two workers on loopback. They log every statement. */
-export async function startCitus(programs = CITUS): Promise<CitusCluster> {
-  if (programs === undefined) throw new Error("Citus is not installed.");
+/**
+ * Starts a coordinator and two workers on loopback. They log every statement.
+ * @param programs the folder of a PostgreSQL with Citus, see find-citus.ts
+ */
+export async function startCitus(programs: string): Promise<CitusCluster> {
   const user = await databaseUser(log);
   const folder = await mkdtemp(join(tmpdir(), "plimsoll-citus-"));
   // As root, PostgreSQL runs as another user, who must be able to enter the folder.
