@@ -166,7 +166,8 @@ export function createDeletions({ prisma, changed, clock }: DeletionsOptions) {
   };
 }
 
-const RECENT = Prisma.sql`deleted_at > clock_timestamp() - ${UNDO_ACCEPTED_MS} * interval '1 ms'`;
+/** Citus refuses the VOLATILE clock_timestamp() in the condition of an UPDATE. */
+const RECENT = Prisma.sql`deleted_at > statement_timestamp() - ${UNDO_ACCEPTED_MS} * interval '1 ms'`;
 
 const undoUntil = (at: Date): string => new Date(at.getTime() + UNDO_MS).toISOString();
 
