@@ -5,7 +5,7 @@ import config from "./vitest.config.ts";
 /** Together, they run every statement of the server. */
 const FILES = [
   "server/access/browser.test.ts",
-  "server/alerts/{backtest,evaluator,read-alerts,rule-book}.test.ts",
+  "server/alerts/{backtest,evaluator,judge-subjects,read-alerts,rejected-events,rule-book}.test.ts",
   "server/alerts/delivery/deliverer.test.ts",
   "server/api-tests/{alerts,deletion,matched-sources,project-isolation,rollouts}.test.ts",
   "server/audit/audit.test.ts",

@@ -65,7 +65,8 @@ function sourcesOf(
     if (parts !== undefined && SQL.test(parts.join(" "))) add(node, patternOf(parts));
     if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return;
     const { name, expression: of } = node.expression;
-    const table = ts.isIdentifier(of) ? tables.get(of.text) : undefined;
+    // An array of the same name has a `find` with one argument.
+    const table = ts.isIdentifier(of) && node.arguments.length > 1 ? tables.get(of.text) : undefined;
     if (table !== undefined && name.text in TABLE_METHODS) add(node, TABLE_METHODS[name.text]!(table));
     const model = ts.isPropertyAccessExpression(of) ? models.get(of.name.text) : undefined;
     const verb = CLIENT_METHODS.find(([method]) => method.test(name.text))?.[1];
