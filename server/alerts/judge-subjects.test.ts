@@ -38,10 +38,11 @@ async function lookAgain(): Promise<void> {
 
 /** Moves the receipt of everything into the past, as if time went by. */
 async function wait(minutes: number): Promise<void> {
-  const back = `- interval '${minutes} minutes'`;
+  const back = (column: string) =>
+    `${column} = (${column} AT TIME ZONE 'UTC' - interval '${minutes} minutes') AT TIME ZONE 'UTC'`;
   for (const table of ["sessions", "agents", "harnesses"])
-    await run(`UPDATE ${table} SET last_received_at = last_received_at ${back}, last_at = last_at ${back}`);
-  await run(`UPDATE alert_evaluators SET watching_since = watching_since ${back}`);
+    await run(`UPDATE ${table} SET ${back("last_received_at")}, ${back("last_at")}`);
+  await run(`UPDATE alert_evaluators SET ${back("watching_since")}`);
 }
 
 describe("silence", () => {
@@ -201,7 +202,9 @@ describe("rules about policies", () => {
     await alerts.pipeline.send({ ...hello, at: Date.now() - 3_600_000, harness: "phantom@one" });
     await lookAgain();
     expect(await told()).toEqual([]);
-    await run("UPDATE policy_steps SET at = at - interval '15 minutes' WHERE revision = 1");
+    await run(
+      "UPDATE policy_steps SET at = (at AT TIME ZONE 'UTC' - interval '15 minutes') AT TIME ZONE 'UTC' WHERE revision = 1",
+    );
     await lookAgain();
     expect(await told()).toEqual(["firing: Policy 1 was not applied within 15m"]);
   });

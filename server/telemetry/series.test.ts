@@ -163,9 +163,11 @@ describe("a series by name", () => {
   });
 
   it("says in one group that there is nothing", async () => {
-    const { groups } = await read("turns", { group_by: "harness" });
-    expect(groups).toMatchObject([{ group: null, other: null }]);
-    expect(groups[0]!.points.map(({ value }) => value)).toEqual([0, 0, 0, 0]);
+    for (const metric of ["turns", "crossings"] as const) {
+      const { groups } = await read(metric, { group_by: "harness" });
+      expect(groups).toMatchObject([{ group: null, other: null }]);
+      expect(groups[0]!.points.map(({ value }) => value)).toEqual([0, 0, 0, 0]);
+    }
   });
 
   it("has longer steps if it has many groups", async () => {
