@@ -15,6 +15,7 @@ import { analyzeTables, restoreBackup } from "./backup/restore.ts";
 import { writeBackup } from "./backup/write-backup.ts";
 import { openDatabaseWatch } from "./db/database-watch.ts";
 import { startDatabase } from "./db/index.ts";
+import { readContestedLeases } from "./db/lease.ts";
 import { openWriters } from "./db/sql.ts";
 import { createDeletions } from "./deletion/deletions.ts";
 import { createRetention } from "./deletion/retention.ts";
@@ -296,6 +297,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       writeFailure: pipeline.writeFailure,
       queueState: () => ingest.queueState(),
       setAside: () => readSetAside(database.control),
+      contested: () => readContestedLeases(queriesOf({ prisma: database.control })),
       stopping: () => ended.aborted,
     }),
     routes: [

@@ -11,6 +11,7 @@ function source(changed: Partial<ReadinessSource> = {}): ReadinessSource {
     writeFailure: () => undefined,
     queueState: () => ({ fullProjects: [], blocked: false }),
     setAside: async () => NONE,
+    contested: async () => [],
     stopping: () => false,
     ...changed,
   };
@@ -91,6 +92,16 @@ describe("readiness", () => {
       await server.stop();
       await database.close();
     }
+  });
+
+  it("says that servers take work from each other, and is still given", async () => {
+    const contested = async () => [{ projectId: 3, work: "projection" as const, agoMs: 12_400 }];
+    expect(await createReadiness(source({ contested }))()).toMatchObject({
+      reasons: [],
+      faults: [
+        "Servers have taken the projection of project 3 from each other, the last time 12 s ago. Check whether a server is restarted again and again, or lacks processor time.",
+      ],
+    });
   });
 
   it("says that a part of the database does not answer, and repeats no reason for it", async () => {

@@ -1,3 +1,4 @@
+import { type ContestedLease, contestedInWords } from "../db/lease.ts";
 import { reasonInWords, type UnavailableReason } from "../db/unavailable.ts";
 import type { QueueState } from "../ingest/admission.ts";
 import type { SetAside } from "../ingest/set-aside.ts";
@@ -11,6 +12,8 @@ export interface ReadinessSource {
   queueState(): QueueState;
   /** Counts the events that could not be projected. May reject, and may never resolve. */
   setAside(): Promise<SetAside>;
+  /** Work that servers take from each other. May reject, and may never resolve. */
+  contested(): Promise<readonly ContestedLease[]>;
   /** True once the server is shutting down. */
   stopping(): boolean;
 }
@@ -40,18 +43,19 @@ export function createReadiness(source: ReadinessSource, now: () => number = Dat
     failed: "uncounted",
     late: "uncounted",
   });
+  const contested = shareAnswer<readonly ContestedLease[]>(source.contested, now, { failed: [], late: [] });
 
   return async () => {
     const reasons = new Set<string>();
     if (source.stopping()) reasons.add("The server is stopping.");
     const { fullProjects, blocked } = source.queueState();
     if (blocked) reasons.add(queuesFull(fullProjects));
-    const [unavailable, aside] = await Promise.all([databaseFailure(), setAside()]);
+    const [unavailable, aside, taken] = await Promise.all([databaseFailure(), setAside(), contested()]);
     for (const reason of [unavailable, source.writeFailure()]) {
       if (reason !== undefined) reasons.add(reasonInWords(reason));
     }
-    const faults = aside === "uncounted" && unavailable !== undefined ? [] : faultsOf(aside);
-    return { reasons: [...reasons], faults, fullProjects };
+    const counted = aside === "uncounted" && unavailable !== undefined ? [] : faultsOf(aside);
+    return { reasons: [...reasons], faults: [...counted, ...taken.map(contestedInWords)], fullProjects };
   };
 }
 

@@ -83,6 +83,7 @@ export async function startHttpStack(
     readiness: createReadiness({
       probeWrite: () => probeWrite(prisma),
       setAside: () => readSetAside(prisma),
+      contested: async () => [],
       writeFailure: () => undefined,
       queueState: options.queueState ?? (() => ({ fullProjects: [], blocked: false })),
       stopping: () => false,
