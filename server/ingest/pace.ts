@@ -25,8 +25,10 @@ const PACE_MS = 100;
  * writes each of its agents once, so fewer and larger chunks cost less, most of all on a slow machine.
  */
 const PACE_SHARE = 3;
-/** The longest pause in ms, and the pause while nobody watches the project. A reader ends it. */
+/** The longest pause in ms while somebody watches the project. */
 const MOST_PACE_MS = 1_000;
+/** The pause in ms while nobody does. A reader ends it. */
+const UNWATCHED_PACE_MS = 2_000;
 /** So many waiting events are projected without delay. */
 const ENOUGH_EVENTS = 20_000;
 
@@ -60,7 +62,7 @@ export function msUntilNextChunk(
   now: number,
 ): number {
   if (queue.isEmpty || isUrgent(queue)) return 0;
-  const pace = isWatched ? Math.min(Math.max(PACE_MS, PACE_SHARE * ms), MOST_PACE_MS) : MOST_PACE_MS;
+  const pace = isWatched ? Math.min(Math.max(PACE_MS, PACE_SHARE * ms), MOST_PACE_MS) : UNWATCHED_PACE_MS;
   return Math.max(0, endedAt + pace - now);
 }
 
