@@ -44,7 +44,7 @@ export interface LeaseRow {
 }
 
 /** What a process saw of the lease of another one. Times in ms, by a clock that never goes back. */
-export interface Observation {
+export interface LeaseObservation {
   epoch: number;
   beat: number;
   /** When this beat was first seen. */
@@ -62,7 +62,7 @@ export function judgeLease(
     observed,
     patienceMs,
     now,
-  }: { own: string; observed: Observation | undefined; patienceMs: number; now: number },
+  }: { own: string; observed: LeaseObservation | undefined; patienceMs: number; now: number },
 ): LeaseVerdict {
   if (row.holder === null) return "released";
   if (row.holder === own) return "own";
@@ -73,9 +73,9 @@ export function judgeLease(
 /** The observation after another look at `now`. */
 export function observeLease(
   row: Pick<LeaseRow, "epoch" | "beat">,
-  before: Observation | undefined,
+  before: LeaseObservation | undefined,
   now: number,
-): Observation {
+): LeaseObservation {
   const isSame = before !== undefined && before.epoch === row.epoch && before.beat === row.beat;
   const since = isSame && now - before.lookedAt <= GAP_MS ? before.since : now;
   return { epoch: row.epoch, beat: row.beat, since, lookedAt: now };
@@ -246,7 +246,7 @@ export class Lease {
 export class LeaseSeeker {
   readonly #options: LeaseOptions;
   readonly #monotonic: () => number;
-  #observed: Observation | undefined;
+  #observed: LeaseObservation | undefined;
 
   constructor(options: LeaseOptions) {
     this.#options = options;

@@ -41,9 +41,9 @@ describe("the wait for the next chunk", () => {
     expect(msUntilNextChunk({ ...few, ...queue }, last, 7_000 + passed)).toBe(expected);
   });
 
-  it("is two seconds while nobody watches the project, and ends with a read", () => {
+  it("is three seconds while nobody watches the project, and ends with a read", () => {
     const last = { endedAt: 7_000, ms: 5, isWatched: false };
-    expect(msUntilNextChunk(few, last, 7_100)).toBe(1_900);
+    expect(msUntilNextChunk(few, last, 7_100)).toBe(2_900);
     expect(msUntilNextChunk({ ...few, isAwaited: true }, last, 7_100)).toBe(0);
   });
 

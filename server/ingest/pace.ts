@@ -28,7 +28,7 @@ const PACE_SHARE = 3;
 /** The longest pause in ms while somebody watches the project. */
 const MOST_PACE_MS = 1_000;
 /** The pause in ms while nobody does. A reader ends it. */
-const UNWATCHED_PACE_MS = 2_000;
+const UNWATCHED_PACE_MS = 3_000;
 /** So many waiting events are projected without delay. */
 const ENOUGH_EVENTS = 20_000;
 
