@@ -24,6 +24,9 @@ const SESSIONS = 23;
 const LONG = 57;
 let long: string;
 
+const FORMULA = 'a "quoted", =formula()\nwith lines';
+const PLAIN = 'a "quoted",\' =formula()\nwith lines';
+
 beforeAll(async () => {
   server = await startTestServer();
   const events = Array.from({ length: SESSIONS }, (_, index) => {
@@ -46,7 +49,7 @@ beforeAll(async () => {
       }),
     ),
   );
-  const text = 'a "quoted", =formula()\nwith lines';
+  const text = FORMULA;
   const marks = [
     {
       id: "s",
@@ -213,7 +216,7 @@ describe("questions that make no sense", () => {
 });
 
 describe("CSV", () => {
-  it("holds every session and reads back as it was", async () => {
+  it("holds every session and reads back as it was, with formulas made plain", async () => {
     const { status, text, headers } = await server.get(`/api/v1/sessions.csv?${rangeQuery}`);
     expect(status).toBe(200);
     expect(headers.get("content-type")).toContain("text/csv");
@@ -223,7 +226,7 @@ describe("CSV", () => {
     for (const item of items) {
       const row = rows.find(({ id }) => id === item.id)!;
       for (const [column, value] of Object.entries(item))
-        expect(row[column], column).toBe(value === null ? "" : String(value));
+        expect(row[column], column).toBe(value === null ? "" : String(value).replace(FORMULA, PLAIN));
     }
   });
 

@@ -91,9 +91,8 @@ export function tooDeep(position: number): PlimsollError {
   );
 }
 
-/** @param what "object" or "message" */
-export const tooManyFields = (what: string): string =>
-  `An ${what} has more than ${BODY_LIMITS.fields} fields.`;
+export const tooManyFields = (what: "object" | "message"): string =>
+  `One ${what} has more than ${BODY_LIMITS.fields} fields.`;
 
 /** @param limit in bytes */
 export function tooManyBytes(bytes: number | undefined, limit: number): PlimsollError {

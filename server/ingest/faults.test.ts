@@ -274,7 +274,9 @@ describe("two servers", () => {
   it("go on when the one that projects ends without handing over", async () => {
     const one = await path.start();
     await one.send(turn(0));
-    await prisma.$executeRawUnsafe("UPDATE projectors SET holder = gen_random_uuid(), epoch = epoch + 1");
+    await prisma.$executeRawUnsafe(
+      "UPDATE projectors SET holder = gen_random_uuid(), epoch = epoch + 1, contested_at = NULL",
+    );
     const started = performance.now();
     await offer(one, 1, turn(1));
     expect(await one.freshness.wait(1, 10_000)).toEqual({ events: 0, ms: 0 });
