@@ -234,7 +234,7 @@ describe("plimsoll audit", () => {
     ];
     const text = await run({ "audit.list": () => ({ items, next_cursor: null }) }, "audit");
     for (const hostile of ["\u001b", "\u202e"]) expect(text).not.toContain(hostile);
-    expect(text).toMatch(/2026-11-20 12:34:56 +key_created +a\[31m key +command line +default/);
+    expect(text).toMatch(/2026-11-20 12:34:56 +key_created +a\[31m\\u202… +command line +default/);
     expect(text).toMatch(/login_failed ×37 +10\.0\.0\.1\n/);
     expect(text).toMatch(/key ops +4 \(deleted\)/);
     expect(text).toMatch(/Firefox on Linux, ::1/);
