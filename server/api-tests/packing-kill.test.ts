@@ -79,13 +79,13 @@ async function fillAsBefore(events: readonly TurnInput[][]): Promise<void> {
   await copyRows(present.url);
 }
 
-/** Copies every row of a database of this version, and unpacks its turns. */
+/** Copies every row of a database of this version but its leases, and unpacks its turns. */
 async function copyRows(from: string): Promise<void> {
   const source = await connectTo(from);
   cleanUps.push(() => source.end());
   const { rows: tables } = await client.query<{ name: string }>(
     `SELECT tablename AS name FROM pg_tables
-     WHERE schemaname = 'public' AND tablename NOT IN ('turns', '_prisma_migrations')`,
+     WHERE schemaname = 'public' AND tablename NOT IN ('turns', 'projectors', 'alert_evaluators', '_prisma_migrations')`,
   );
   await client.query("SET session_replication_role = replica");
   for (const { name } of tables) {

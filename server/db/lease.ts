@@ -22,7 +22,7 @@ const BEAT_MS = 1_000;
 /** Milliseconds between two looks at the lease of another process. */
 const LOOK_MS = 250;
 /** A process that did not look for so long starts its count of silence again: the holder may have had nothing to do. */
-const GAP_MS = 2_000;
+const GAP_MS = 5_000;
 
 /** Thrown if another process has taken over. Nothing of the transaction is stored. */
 export class LeaseLost extends Error {
@@ -274,7 +274,7 @@ export class LeaseSeeker {
       now: this.#monotonic(),
     });
     if (verdict === "alive") {
-      if (this.#observed.since !== this.#observed.lookedAt) this.#options.ask?.();
+      this.#options.ask?.();
       return undefined;
     }
     const { changedAt, contestedAt } = afterChange(row, verdict, at);
