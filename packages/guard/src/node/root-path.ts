@@ -11,6 +11,10 @@ const LINK_LIMIT = 40;
  * Checks a folder that this process is about to change. As root, only root may be able to change any part of the path: whoever
  * owns a part can replace it with a link while root works there. For another user, every path is trusted as it is.
  * The folder need not exist.
+ *
+ * @example
+ * const folder = await rootPath("/home/ann/.config");
+ * if (folder.is === "changeable") throw new Error(`${folder.part} ${folder.why}.`);
  */
 export async function rootPath(path: string): Promise<RootPath> {
   return process.geteuid?.() === 0
