@@ -4,14 +4,14 @@ import { PlimsollError } from "../errors.ts";
 /** Bounds how much each key may do. */
 export interface Quota {
   /**
+   * Takes nothing if it refuses. Then `admit` throws until the amount fits, so that a key cannot have bodies decoded in vain.
    * @param keyId undefined for a person, who has no quota
-   * @param done what is taken even if `amount` is not, for work that was done already
    * @throws PlimsollError `quota_exceeded` with `details.retry_after_seconds` in seconds
    */
-  take(keyId: string | undefined, amount: number, done?: number): void;
+  take(keyId: string | undefined, amount: number): void;
   /** Takes an amount for work that was done in vain. May leave a debt, in which `admit` throws. */
   charge(keyId: string | undefined, amount: number): void;
-  /** @throws PlimsollError `quota_exceeded` if nothing is left, before any work is done */
+  /** @throws PlimsollError `quota_exceeded` in debt, and while an amount that was refused does not fit; before any work is done */
   admit(keyId: string | undefined): void;
 }
 
@@ -19,6 +19,8 @@ export interface Quota {
 interface Allowance {
   left: number;
   at: number;
+  /** What was refused since anything was taken; 0 if nothing was. */
+  refused?: number;
 }
 
 /** An allowance refills evenly and holds this many seconds' worth, so that a burst after a pause gets through. */
@@ -59,15 +61,17 @@ function createQuota(perSecond: number, clock: () => number, refusal: (seconds: 
     });
   };
   return {
-    take(keyId, amount, done = 0) {
+    take(keyId, amount) {
       if (keyId === undefined) return;
       const { left, at } = now(keyId);
       // A batch larger than the whole burst would never fit: it may overdraw a full allowance.
       const needed = Math.min(amount, perSecond * BURST_SECONDS);
-      const isEnough = left >= needed;
-      const after = left - (isEnough ? amount : done);
-      allowances.set(keyId, { left: after, at });
-      if (!isEnough) throw tooLittle(needed - after);
+      if (left >= needed) {
+        allowances.set(keyId, { left: left - amount, at });
+        return;
+      }
+      allowances.set(keyId, { left, at, refused: needed });
+      throw tooLittle(needed - left);
     },
     charge(keyId, amount) {
       if (keyId === undefined) return;
@@ -76,8 +80,9 @@ function createQuota(perSecond: number, clock: () => number, refusal: (seconds: 
     },
     admit(keyId) {
       if (keyId === undefined) return;
+      const { refused = 0 } = allowances.get(keyId) ?? {};
       const { left } = now(keyId);
-      if (left <= 0) throw tooLittle(-left);
+      if (left <= 0 || left < refused) throw tooLittle(refused - left);
     },
   };
 }

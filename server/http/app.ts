@@ -174,7 +174,11 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     const context = { authenticate: () => sender };
     const principal = await sender.catch(() => undefined);
     if (principal === undefined) {
-      const response = await handle(new Request(raw.url, { method, headers }), context);
+      // An input that can be parsed, so that the answer is about the sender.
+      const unread = new Headers(headers);
+      unread.set("Content-Type", "application/json");
+      unread.delete("Content-Length");
+      const response = await handle(new Request(raw.url, { method, headers: unread, body: "{}" }), context);
       if (!(await dropRestOfBody(incoming))) response.headers.set("Connection", "close");
       return response;
     }

@@ -85,7 +85,7 @@ export async function charged(
     quota.charge(keyId, Math.max(1, budget.cost));
     throw error;
   }
-  quota.take(keyId, Math.max(events, budget.cost), budget.cost);
+  quota.take(keyId, Math.max(events, budget.cost));
 }
 
 /** The error for the sender, and what the events count as. An outage is never called overload or a fault. */
