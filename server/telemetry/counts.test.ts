@@ -52,5 +52,6 @@ test.each([
   expect(await readCounts(reader, { from, to })).toEqual({
     counts: [{ outcome: "turn", count: turns }],
     names: { limit: NAMES_PER_DAY, turns_over_limit: 2 * turns, boundaries_over_limit: 0 },
+    contested: [],
   });
 });
