@@ -6,6 +6,8 @@ import { expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
 const RECORDINGS = fileURLToPath(new URL("../../shared/fixtures", import.meta.url));
+/** Recordings of real agents; the folder also has small cases. */
+const FOLDERS = ["agentd", "claude-code"].map((folder) => join(RECORDINGS, folder));
 
 test("plimsoll status and the Fleet page show the same figures", async ({ page, server, send, harness }) => {
   await send(
@@ -52,7 +54,7 @@ test.describe("recordings of real agents", () => {
   }
 
   test("the Session page shows the figures of the recordings", async ({ page, server }) => {
-    const first = await server.plimsoll("import", RECORDINGS);
+    const first = await server.plimsoll("import", ...FOLDERS);
     expect(first.stderr + first.stdout).toContain("0 rejected");
     expect(first.code).toBe(0);
     const sessions = await server.query<{ items: { id: string; title: string | null; session: string }[] }>(
@@ -119,7 +121,7 @@ test.describe("recordings of real agents", () => {
         from: "2020-01-01T00:00:00Z",
         to: "2030-01-01T00:00:00Z",
       });
-      const second = await server.plimsoll("import", RECORDINGS);
+      const second = await server.plimsoll("import", ...FOLDERS);
       expect(second.code).toBe(0);
       expect(second.stderr + second.stdout).toContain(": 0 accepted");
       expect(
