@@ -10,6 +10,7 @@ const FILES = [
   "server/api-tests/{alerts,deletion,matched-sources,project-isolation,rollouts}.test.ts",
   "server/audit/audit.test.ts",
   "server/backup/backup.test.ts",
+  "server/db/lease.test.ts",
   "server/doctor/examine.test.ts",
   "server/http/health.test.ts",
   "server/ingest/{apply-retention,commands,deleted-project,remove-sessions,statements}.test.ts",

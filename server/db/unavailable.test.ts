@@ -32,6 +32,7 @@ describe("unavailableReason", () => {
     ["connection", new Error("Connection terminated due to connection timeout")],
     ["connection", new AggregateError([failure({ code: "ECONNREFUSED" })], "")],
     ["connection", failure({ code: "08006" })],
+    ["connection", failure({ code: "XX000" }, "failure on connection marked as essential: 10.0.0.2:5432")],
     ["starting", failure({ code: "57P03" })],
     ["too_many_connections", failure({ code: "53300" })],
     ["pool_timeout", failure({ code: "P2024" })],

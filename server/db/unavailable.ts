@@ -122,6 +122,8 @@ const MESSAGES: [pattern: RegExp, reason: UnavailableReason][] = [
   [/connection error and is not queryable|was closed and is not queryable/, "connection"],
   [/Cannot use a pool after calling end/, "connection"],
   [/Can't reach database|Server has closed the connection|terminating connection/, "connection"],
+  // Of Citus, about one of its workers.
+  [/^failure on connection marked as essential/m, "connection"],
   [/the database system is|not yet accepting connections/, "starting"],
 ];
 
