@@ -175,8 +175,11 @@ describe.each<LeaseTable>(["projectors", "alert_evaluators"])("a lease in %s", (
     await lookFor(bob, 2_000);
     monotonic += 1_000;
     const attempt = bob.acquire();
+    // Waits for the row. On Citus, the lock is on a worker.
     await until(async () => {
-      const rows = await writers.query("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype <> 'advisory'");
+      const rows = await writers.query(
+        "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%SET holder = $2::uuid%' AND pid <> pg_backend_pid()",
+      );
       return rows.length > 0;
     });
     commit();
