@@ -35,7 +35,7 @@ export interface JsonScan {
   name: JsonRange;
 }
 
-/** What is told of the outer containers of a body. */
+/** Calls about the outer containers of a body. */
 export interface JsonListener {
   /** Containers inside this many others are not reported. */
   depth: number;
@@ -48,7 +48,7 @@ const NOBODY: JsonListener = { depth: 0, open() {}, comma() {}, close() {} };
 
 /**
  * Passes over a body of JSON without parsing it, and holds it to the limits of every body. Yields undefined where the work
- * may be paused. Whether the body is JSON is left to whoever parses it, or its parts.
+ * may be paused. The parser of the body, or of its parts, finds out whether it is JSON.
  * @returns the end of the scan; `values` is right for JSON
  * @throws PlimsollError `bad_request` for too much nesting, `too_large` for too many values or fields
  */

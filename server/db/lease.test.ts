@@ -264,7 +264,7 @@ describe.each<LeaseTable>(["projectors", "alert_evaluators"])("a lease in %s", (
     expect(await lookFor(bob, 1_000)).toBeUndefined();
   });
 
-  it("is told of as contested after two changes within a minute", async () => {
+  it("is reported as contested after two changes within a minute", async () => {
     databaseTime = Date.now();
     await seeker().acquire();
     await lookFor(seeker(), 4_000);

@@ -296,7 +296,7 @@ export class LeaseSeeker {
   }
 }
 
-/** Milliseconds after a contest for which people are told of it. */
+/** Milliseconds after a contest for which it is shown. */
 const TOLD_MS = 5 * 60_000;
 
 /** Work of a project that processes have taken from each other lately. */

@@ -17,7 +17,7 @@ import { freePort } from "./nginx.ts";
 const run = promisify(execFile);
 const log = pino({ level: "silent" });
 
-/** Few, as every test creates all tables anew. Citus has 32 by default. */
+/** Few: every test creates all tables. Citus has 32 by default. */
 const SHARDS = 4;
 
 /** What the coordinator logged of one statement, or of an error. */

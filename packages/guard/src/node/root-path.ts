@@ -8,8 +8,8 @@ export type RootPath = { is: "trusted"; path: string } | { is: "changeable"; par
 const LINK_LIMIT = 40;
 
 /**
- * Checks a folder that this process is about to change. As root, only root may be able to change any part of the path: whoever
- * owns a part can replace it with a link while root works there. For another user, every path is trusted as it is.
+ * Checks a folder that this process is about to change. As root, only root may be able to change any part of the path: the
+ * owner of a part can replace it with a link while root works there. For another user, every path is trusted as it is.
  * The folder need not exist.
  *
  * @example

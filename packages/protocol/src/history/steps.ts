@@ -1,4 +1,4 @@
-/** Work in steps: whoever runs them decides what happens in between. */
+/** Work in steps. The caller decides what happens between two of them. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
 /** Runs all steps at once. */
