@@ -4,14 +4,14 @@ import config from "./vitest.config.ts";
 
 /** Together, they run every statement of the server. */
 const FILES = [
-  "server/access/browser.test.ts",
+  "server/tenants/access/browser.test.ts",
   "server/alerts/{backtest,evaluator,judge-subjects,read-alerts,rejected-events,rule-book}.test.ts",
   "server/alerts/delivery/deliverer.test.ts",
   "server/api-tests/{alerts,deletion,matched-sources,project-isolation,rollouts}.test.ts",
-  "server/audit/audit.test.ts",
-  "server/backup/backup.test.ts",
+  "server/tenants/audit/audit.test.ts",
+  "server/upkeep/backup/backup.test.ts",
   "server/db/lease.test.ts",
-  "server/doctor/examine.test.ts",
+  "server/upkeep/doctor/examine.test.ts",
   "server/http/health.test.ts",
   "server/ingest/{apply-retention,commands,deleted-project,remove-sessions,statements}.test.ts",
   "server/projects/{delete-step,projects}.test.ts",

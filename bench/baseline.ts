@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "pg";
-import { TURN_COLUMNS } from "../server/db/pack-turns.ts";
-import { defineTable } from "../server/store/table.ts";
-import type { TurnRow } from "../server/store/turns.ts";
+import { TURN_COLUMNS } from "../server/db/migrations/pack-turns.ts";
+import { defineTable } from "../server/db/tables/table.ts";
+import type { TurnRow } from "../server/db/tables/turns.ts";
 import { randomFrom } from "./fleet.ts";
 import { busyFleet } from "./ingest.ts";
 import type { BenchGroup, Measurement } from "./measurement.ts";

@@ -2,8 +2,8 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { contextTokens, parseEvent } from "@plimsoll/protocol";
 import { expect, it } from "vitest";
 import { BODY_LIMITS, BodyBudget } from "../server/bodies/body-budget.ts";
-import { decodeProtobuf } from "../server/otlp/decode-protobuf.ts";
-import { readRecord } from "../server/otlp/dialects.ts";
+import { decodeProtobuf } from "../server/write/receive/otlp/decode-protobuf.ts";
+import { readRecord } from "../server/write/receive/otlp/dialects.ts";
 import { otlpBody } from "./otlp-body.ts";
 import { eventsOf } from "./traffic.ts";
 

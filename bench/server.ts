@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Scope } from "@plimsoll/protocol";
 import pg from "pg";
 import { pino } from "pino";
-import { startEmbedded } from "../server/db/embedded.ts";
-import { layoutOf } from "../server/db/layout.ts";
+import { startEmbedded } from "../server/db/postgres/embedded.ts";
+import { layoutOf } from "../server/db/postgres/layout.ts";
 import {
   type LaunchedServer,
   type LaunchOptions,

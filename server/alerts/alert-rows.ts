@@ -11,7 +11,7 @@ import type {
   GroupTiming,
 } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
-import { defineTable, type RowOf } from "../store/table.ts";
+import { defineTable, type RowOf } from "../db/tables/table.ts";
 
 /** The columns that the evaluator writes. */
 const alerts = defineTable("alerts", ["id"], {

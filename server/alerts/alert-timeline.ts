@@ -1,5 +1,5 @@
 import type { AlertTimeline } from "@plimsoll/protocol";
-import { iso, queriesOf, type Reader } from "../telemetry/reader.ts";
+import { iso, queriesOf, type Reader } from "../read/reader.ts";
 
 const STEP_MS = 30 * 60_000;
 const STEPS = 48;

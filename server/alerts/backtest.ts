@@ -10,14 +10,14 @@ import {
   subjectKindOf,
 } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
+import { arrayLiteral } from "../db/tables/binary-arrays.ts";
+import { REPORTED_CROSSINGS } from "../db/tables/codes.ts";
+import { readTurnsBetween } from "../db/tables/read-turns.ts";
+import { levelOf, type TurnRow } from "../db/tables/turns.ts";
 import { PlimsollError } from "../errors.ts";
-import { readTurnsBetween } from "../history/read-turns.ts";
-import { readAcknowledgements } from "../policy/acknowledgements.ts";
-import type { PolicyBook } from "../policy/policy-book.ts";
-import { arrayLiteral } from "../store/binary-arrays.ts";
-import { REPORTED_CROSSINGS } from "../store/codes.ts";
-import { levelOf, type TurnRow } from "../store/turns.ts";
-import { iso, type Span } from "../telemetry/reader.ts";
+import { readAcknowledgements } from "../lines/acknowledgements.ts";
+import type { PolicyBook } from "../lines/policy-book.ts";
+import { iso, type Span } from "../read/reader.ts";
 import { readsBoundaries } from "./judge-agents.ts";
 import { loadRule, selects } from "./rule-book.ts";
 import { AgentSimulation, type RecordedItem, type SimulatedFiring } from "./simulate-agent.ts";

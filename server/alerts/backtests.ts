@@ -1,7 +1,7 @@
 import type { AlertBacktest } from "@plimsoll/protocol";
 import { atOneMoment } from "../db/one-moment.ts";
 import { PlimsollError } from "../errors.ts";
-import type { Reader, Span } from "../telemetry/reader.ts";
+import type { Reader, Span } from "../read/reader.ts";
 import { backtest } from "./backtest.ts";
 import { validRule } from "./valid-rule.ts";
 

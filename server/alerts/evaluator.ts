@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { type Lease, LeaseLost, LeaseSeeker } from "../db/lease.ts";
 import type { Writers } from "../db/sql.ts";
 import { isUnavailable } from "../db/unavailable.ts";
-import type { PolicyBook } from "../policy/policy-book.ts";
+import type { PolicyBook } from "../lines/policy-book.ts";
 import { Look } from "./look.ts";
 import { OpenAlerts } from "./open-alerts.ts";
 import { type LookWork, pauseAfterLook } from "./pause-after-look.ts";

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Writers } from "../db/sql.ts";
+import type { PolicyBook } from "../lines/policy-book.ts";
 import type { LiveHub } from "../live/hub.ts";
-import type { PolicyBook } from "../policy/policy-book.ts";
 import { Evaluator, TICK_MS } from "./evaluator.ts";
 
 export interface EvaluatorsOptions {

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import { openWriters } from "../db/sql.ts";
 import type { LiveHub } from "../live/hub.ts";
-import type { Policies } from "../policy/policies.ts";
+import type { Policies } from "../policies/policies.ts";
 import { AlertBacktests } from "./backtests.ts";
 import type { OpenNetworks } from "./delivery/addresses.ts";
 import { Deliverer } from "./delivery/deliverer.ts";

@@ -1,5 +1,5 @@
-import { slotOf } from "../store/buckets.ts";
-import { LIVE_FOR } from "../telemetry/reader.ts";
+import { slotOf } from "../db/tables/buckets.ts";
+import { LIVE_FOR } from "../read/reader.ts";
 import { durationText } from "./describe-alert.ts";
 import { longerThan, silenceSighting } from "./judge-sessions.ts";
 import type { LookInput } from "./look.ts";

@@ -6,8 +6,8 @@ import {
   durationMs,
   latestSaid,
 } from "@plimsoll/protocol";
-import { readAcknowledgements, type Said, saidIn } from "../policy/acknowledgements.ts";
-import { LIVE_FOR } from "../telemetry/reader.ts";
+import { readAcknowledgements, type Said, saidIn } from "../lines/acknowledgements.ts";
+import { LIVE_FOR } from "../read/reader.ts";
 import type { LookInput } from "./look.ts";
 import { alertKey, type JudgedSubject } from "./plan-look.ts";
 import { type LoadedRule, selects } from "./rule-book.ts";

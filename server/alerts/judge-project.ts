@@ -1,6 +1,6 @@
 import { type AlertCondition, type AlertSighting, durationMs } from "@plimsoll/protocol";
-import { slotOf } from "../store/buckets.ts";
-import { LIVE_FOR } from "../telemetry/reader.ts";
+import { slotOf } from "../db/tables/buckets.ts";
+import { LIVE_FOR } from "../read/reader.ts";
 import { counted, durationText } from "./describe-alert.ts";
 import type { LookInput } from "./look.ts";
 import { alertKey, type JudgedSubject } from "./plan-look.ts";

@@ -1,9 +1,9 @@
 import { nextStepAt } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
 import type { Sql } from "../db/sql.ts";
-import type { PolicyBook } from "../policy/policy-book.ts";
-import { slotOf } from "../store/buckets.ts";
-import { LIVE_FOR } from "../telemetry/reader.ts";
+import { slotOf } from "../db/tables/buckets.ts";
+import type { PolicyBook } from "../lines/policy-book.ts";
+import { LIVE_FOR } from "../read/reader.ts";
 import type { OpenAlert } from "./alert-rows.ts";
 import { decideGroups, type GroupsPlan } from "./decide-groups.ts";
 import {

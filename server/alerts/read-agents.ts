@@ -9,14 +9,14 @@ import {
   type ThresholdTimeline,
 } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
-import { readTurnsBetween } from "../history/read-turns.ts";
-import { readAcknowledgements } from "../policy/acknowledgements.ts";
-import type { PolicyBook } from "../policy/policy-book.ts";
-import { arrayLiteral } from "../store/binary-arrays.ts";
-import { sourceOf } from "../store/codes.ts";
-import { unpackStored } from "../store/packed-state.ts";
-import { isLevel } from "../store/turns.ts";
-import { LIVE_FOR } from "../telemetry/reader.ts";
+import { arrayLiteral } from "../db/tables/binary-arrays.ts";
+import { sourceOf } from "../db/tables/codes.ts";
+import { unpackStored } from "../db/tables/packed-state.ts";
+import { readTurnsBetween } from "../db/tables/read-turns.ts";
+import { isLevel } from "../db/tables/turns.ts";
+import { readAcknowledgements } from "../lines/acknowledgements.ts";
+import type { PolicyBook } from "../lines/policy-book.ts";
+import { LIVE_FOR } from "../read/reader.ts";
 
 /** An agent as the rules see it. Times in epoch ms. */
 export interface SeenAgent {

@@ -1,7 +1,7 @@
 import { AlertsQuery } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { PolicyBook } from "../policy/policy-book.ts";
-import { readTurns } from "../telemetry/turns.ts";
+import { PolicyBook } from "../lines/policy-book.ts";
+import { readTurns } from "../read/turns.ts";
 import { type TestAlerts, testAlerts } from "../testing/alerts.ts";
 import { readAlerts } from "./read-alerts.ts";
 

@@ -8,7 +8,7 @@ import {
   silenceOf,
 } from "@plimsoll/protocol";
 import { PlimsollError } from "../errors.ts";
-import { queriesOf, type Reader } from "../telemetry/reader.ts";
+import { queriesOf, type Reader } from "../read/reader.ts";
 import { type OpenAlert, readEndedAlerts, readOpenAlerts } from "./alert-rows.ts";
 import { alertFacts, levelAlert } from "./decide-groups.ts";
 import { RuleBook } from "./rule-book.ts";

@@ -6,12 +6,12 @@ import {
   durationMs,
 } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
-import { type Actor, addEntries, addEntry } from "../audit/entry.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { AlertRule as RuleRow } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { databaseTime, type Transaction } from "../policy/policy-steps.ts";
-import { iso } from "../telemetry/reader.ts";
+import { databaseTime, type Transaction } from "../policies/policy-steps.ts";
+import { iso } from "../read/reader.ts";
+import { type Actor, addEntries, addEntry } from "../tenants/audit/entry.ts";
 import { raiseAlertRevision } from "./alert-revision.ts";
 import { readRules, writeRules } from "./rules-yaml.ts";
 import { invalidRule, validRule } from "./valid-rule.ts";

@@ -1,6 +1,6 @@
 import type { WriterSql } from "../db/sql.ts";
-import { arrayLiteral } from "../store/binary-arrays.ts";
-import type { Statement } from "../store/table.ts";
+import { arrayLiteral } from "../db/tables/binary-arrays.ts";
+import type { Statement } from "../db/tables/table.ts";
 import { deleteAlerts, deleteGroups, upsertAlerts, upsertGroups } from "./alert-rows.ts";
 import { enqueueDeliveries } from "./delivery/outbox.ts";
 import type { WrittenLook } from "./look.ts";

@@ -17,7 +17,7 @@ import type {
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { migrate, readMigrations } from "../db/migrate.ts";
+import { migrate, readMigrations } from "../db/migrations/migrate.ts";
 import { projectRoot } from "../root.ts";
 import { type CitusCluster, type CitusDatabase, distribute, startCitus } from "../testing/citus.ts";
 import { CITUS } from "../testing/find-citus.ts";

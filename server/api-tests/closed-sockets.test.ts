@@ -4,14 +4,14 @@ import type pg from "pg";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase } from "../db/client.ts";
-import { eventKey } from "../history/identity.ts";
-import { SHARED } from "../ingest/pace.ts";
+import { eventKey } from "../db/tables/identity.ts";
 import { connectTo, waitingBackends } from "../testing/backends.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { sendRaw } from "../testing/raw-sender.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { storedTurns } from "../testing/turns.ts";
 import { until } from "../testing/until.ts";
+import { SHARED } from "../write/project/pace.ts";
 import { caughtUp, countsOf, sendAndWait, type TurnInput, turn, unique } from "./support.ts";
 import { inProject, makeProject } from "./two-projects.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type pg from "pg";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, it } from "vitest";
-import { migrate, readMigrations } from "../db/migrate.ts";
+import { migrate, readMigrations } from "../db/migrations/migrate.ts";
 import { projectRoot } from "../root.ts";
 import { connectTo, waitingBackends } from "../testing/backends.ts";
 import { emptyDatabase } from "../testing/database.ts";

@@ -1,7 +1,7 @@
 import type { ErrorBody, SessionPage } from "@plimsoll/protocol";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { PROJECT_TABLES } from "../projects/delete-step.ts";
+import { PROJECT_TABLES } from "../tenants/projects/delete-step.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { rangeQuery, turn, unique } from "./support.ts";

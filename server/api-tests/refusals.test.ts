@@ -1,6 +1,6 @@
 import type { IngestRefusals } from "@plimsoll/protocol";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { KEPT_REFUSALS } from "../store/ingest-refusals.ts";
+import { KEPT_REFUSALS } from "../db/tables/ingest-refusals.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { sendAndWait, turn, unique } from "./support.ts";

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import type { Settings } from "../env.ts";
+import type { Settings } from "../settings.ts";
 import { openDatabase, type PrismaClient } from "./client.ts";
-import { startEmbedded } from "./embedded.ts";
-import { migrate } from "./migrate.ts";
+import { migrate } from "./migrations/migrate.ts";
+import { startEmbedded } from "./postgres/embedded.ts";
 import { selfCheck } from "./self-check.ts";
 import { throwIfStopped } from "./stopped.ts";
 import type { UnavailableReason } from "./unavailable.ts";

@@ -5,8 +5,8 @@ import pg from "pg";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase, type PrismaClient } from "./client.ts";
-import { type EmbeddedDatabase, startEmbedded } from "./embedded.ts";
-import { layoutOf } from "./layout.ts";
+import { type EmbeddedDatabase, startEmbedded } from "./postgres/embedded.ts";
+import { layoutOf } from "./postgres/layout.ts";
 import { statementNames } from "./prepared-statements.ts";
 import { openWriters, type Writers } from "./sql.ts";
 

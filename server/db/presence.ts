@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import pg from "pg";
-import { SUPERUSER } from "./initdb.ts";
+import { SUPERUSER } from "./postgres/initdb.ts";
 
 /** Where an embedded server listens: a socket folder or a loopback address. */
 export interface Address {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { canMount, smallDisk } from "../testing/small-disk.ts";
 import { openDatabase } from "./client.ts";
-import { startEmbedded } from "./embedded.ts";
+import { startEmbedded } from "./postgres/embedded.ts";
 import { openWriters } from "./sql.ts";
 import { probeWrite } from "./write-probe.ts";
 

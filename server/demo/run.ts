@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DemoView } from "@plimsoll/protocol";
 import type { Logger } from "pino";
-import type { Keys } from "../access/keys.ts";
+import { sessionId } from "../db/tables/identity.ts";
 import { PlimsollError } from "../errors.ts";
-import { sessionId } from "../history/identity.ts";
+import type { Keys } from "../tenants/access/keys.ts";
 import { DemoMessage, type DemoStep, IDLE, isUnderWay, newRun, nextDemo } from "./progress.ts";
 
 /** How much longer than asked a run may take, in ms. One that takes longer hangs. */

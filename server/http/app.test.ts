@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { type Principal, requireScope } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
+import { type Principal, requireScope } from "../tenants/access/principal.ts";
 import { LOCAL } from "../testing/actor.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Access } from "../access/principal.ts";
+import type { Access } from "../tenants/access/principal.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 import { type BackupDeps, backupRoutes } from "./backup.ts";
 

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
-import { type Access, actorOf, type Principal } from "../access/principal.ts";
-import type { Audit } from "../audit/audit.ts";
-import type { Restored, RestoreOptions } from "../backup/restore.ts";
-import type { WriteBackupOptions } from "../backup/write-backup.ts";
 import { within } from "../db/within.ts";
 import { PlimsollError } from "../errors.ts";
+import { type Access, actorOf, type Principal } from "../tenants/access/principal.ts";
+import type { Audit } from "../tenants/audit/audit.ts";
+import type { Restored, RestoreOptions } from "../upkeep/backup/restore.ts";
+import type { WriteBackupOptions } from "../upkeep/backup/write-backup.ts";
 import type { MachineEnv } from "./app.ts";
 import { expectLongBody } from "./long-bodies.ts";
 

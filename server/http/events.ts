@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { GENERATION_HEADER, type IngestAnswer, LIMITS } from "@plimsoll/protocol";
-import type { Access } from "../access/principal.ts";
-import type { Quota } from "../access/quota.ts";
 import type { BodyBudget } from "../bodies/body-budget.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
-import { decodeBody } from "../ingest/decode.ts";
-import type { Ingest } from "../ingest/ingest.ts";
+import type { Access } from "../tenants/access/principal.ts";
+import type { Quota } from "../tenants/access/quota.ts";
+import { decodeBody } from "../write/receive/decode.ts";
+import type { Ingest } from "../write/receive/ingest.ts";
 import type { BodyRoom } from "./body-room.ts";
 import { readBody } from "./read-body.ts";
 import { foreseen } from "./respond.ts";

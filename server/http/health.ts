@@ -1,7 +1,7 @@
 import { type ContestedLease, contestedInWords } from "../db/lease.ts";
 import { reasonInWords, type UnavailableReason } from "../db/unavailable.ts";
-import type { QueueState } from "../ingest/admission.ts";
-import type { SetAside } from "../ingest/set-aside.ts";
+import type { SetAside } from "../write/project/set-aside.ts";
+import type { QueueState } from "../write/receive/admission.ts";
 
 /** What readiness depends on. */
 export interface ReadinessSource {

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HealthNotice, LiveMessage } from "@plimsoll/protocol";
-import type { Access, Principal } from "../access/principal.ts";
 import type { DatabaseWatch } from "../db/database-watch.ts";
 import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
 import { addChanges, type Changes } from "../live/coalesce.ts";
 import type { LiveHub } from "../live/hub.ts";
-import type { Policies } from "../policy/policies.ts";
+import type { Policies } from "../policies/policies.ts";
+import type { Access, Principal } from "../tenants/access/principal.ts";
 import { MACHINE_HEADERS } from "./headers.ts";
 
 export interface LiveStreamsOptions {

@@ -1,6 +1,6 @@
 import parsePrometheusTextFormat, { type Family } from "parse-prometheus-text-format";
 import { describe, expect, it } from "vitest";
-import { AGENTS_SHOWN, type AgentGauges, type FleetGauges } from "../telemetry/gauges.ts";
+import { AGENTS_SHOWN, type AgentGauges, type FleetGauges } from "../read/gauges.ts";
 import { EMPTY_GAUGES } from "../testing/gauges.ts";
 import { startHttpStack } from "../testing/http-stack.ts";
 import { createInstruments } from "./instruments.ts";

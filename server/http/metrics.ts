@@ -1,8 +1,8 @@
 import { ALERT_SEVERITIES, BOUNDARY_TYPES, ContestedWork } from "@plimsoll/protocol";
 import { Counter, Gauge, Registry } from "prom-client";
 import { type AlertHealth, ENDPOINT_STATES, type OpenAlertCount } from "../alerts/alert-health.ts";
-import type { HarnessPolicyState } from "../policy/read-policy-states.ts";
-import { AGENTS_SHOWN, type AgentGauges, type FleetGauges } from "../telemetry/gauges.ts";
+import type { HarnessPolicyState } from "../policies/read-policy-states.ts";
+import { AGENTS_SHOWN, type AgentGauges, type FleetGauges } from "../read/gauges.ts";
 import type { Instruments } from "./instruments.ts";
 
 /** What a scraper of `/metrics` gets of a project. */

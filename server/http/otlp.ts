@@ -5,21 +5,21 @@ import type { Logger } from "pino";
 import { type BodyBudget, overLimit } from "../bodies/body-budget.ts";
 import { inflateBody } from "../bodies/inflate.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
-import type { EventCheck } from "../ingest/check-events.ts";
-import type { UnmappedBook } from "../ingest/unmapped-book.ts";
 import type { Mappings } from "../mappings/mappings.ts";
+import type { EventCheck } from "../write/receive/check-events.ts";
 import {
   encodeAnswer,
   encodeError,
   OTLP_TYPES,
   type OtlpEncoding,
   type PartialSuccess,
-} from "../otlp/answer.ts";
-import { decodeJson } from "../otlp/decode-json.ts";
-import { decodeProtobuf } from "../otlp/decode-protobuf.ts";
-import { readRecord } from "../otlp/dialects.ts";
-import { MOST_RECORDS, tooManyRecords } from "../otlp/record-limit.ts";
-import { UnmappedSources } from "../otlp/unmapped-records.ts";
+} from "../write/receive/otlp/answer.ts";
+import { decodeJson } from "../write/receive/otlp/decode-json.ts";
+import { decodeProtobuf } from "../write/receive/otlp/decode-protobuf.ts";
+import { readRecord } from "../write/receive/otlp/dialects.ts";
+import { MOST_RECORDS, tooManyRecords } from "../write/receive/otlp/record-limit.ts";
+import { UnmappedSources } from "../write/receive/otlp/unmapped-records.ts";
+import type { UnmappedBook } from "../write/receive/unmapped-book.ts";
 import type { MachineEnv } from "./app.ts";
 import { charged, type EventsDeps, refusalOf } from "./events.ts";
 import { readBody } from "./read-body.ts";

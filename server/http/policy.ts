@@ -1,9 +1,9 @@
 import { GENERATION_HEADER, PolicyQuery, SavePolicyInput } from "@plimsoll/protocol";
 import type { Hono } from "hono";
 import type { z } from "zod";
-import { type Access, actorOf } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
-import type { Policies } from "../policy/policies.ts";
+import type { Policies } from "../policies/policies.ts";
+import { type Access, actorOf } from "../tenants/access/principal.ts";
 import type { MachineEnv } from "./app.ts";
 import type { BodyRoom } from "./body-room.ts";
 import { parsedJson, withCallBody } from "./call-body.ts";

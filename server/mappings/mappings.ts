@@ -7,12 +7,12 @@ import {
   type SavedMapping,
 } from "@plimsoll/protocol";
 import type { Logger } from "pino";
-import { type Actor, addEntry } from "../audit/entry.ts";
+import { changeAlone } from "../annotations/change-project.ts";
 import type { PrismaClient } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
 import type { LiveHub } from "../live/hub.ts";
-import { changeAlone } from "../sessions/change-project.ts";
-import { iso } from "../telemetry/reader.ts";
+import { iso } from "../read/reader.ts";
+import { type Actor, addEntry } from "../tenants/audit/entry.ts";
 import { storedMappings } from "./stored-mappings.ts";
 
 export interface MappingsOptions {

@@ -1,4 +1,4 @@
-import type { Actor } from "../audit/entry.ts";
+import type { Actor } from "../tenants/audit/entry.ts";
 
 /** Whoever changes something in a test. */
 export const LOCAL: Actor = { kind: "local" };

@@ -5,7 +5,7 @@ import { Evaluator } from "../alerts/evaluator.ts";
 import { AlertRules } from "../alerts/rules.ts";
 import { AlertSilences } from "../alerts/silences.ts";
 import { openWriters, type WriterSql, type Writers } from "../db/sql.ts";
-import { PolicyBook } from "../policy/policy-book.ts";
+import { PolicyBook } from "../lines/policy-book.ts";
 import { LOCAL } from "./actor.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "./ingest.ts";
 

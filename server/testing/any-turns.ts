@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { emptyTurn, type TurnRow } from "../store/turns.ts";
+import { emptyTurn, type TurnRow } from "../db/tables/turns.ts";
 
 const anyInt = fc.oneof(
   fc.integer({ min: -200, max: 200 }),

@@ -8,9 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { pino } from "pino";
-import { databaseUser } from "../db/database-user.ts";
-import type { RunAs } from "../db/layout.ts";
-import { migrate } from "../db/migrate.ts";
+import { migrate } from "../db/migrations/migrate.ts";
+import { databaseUser } from "../db/postgres/database-user.ts";
+import type { RunAs } from "../db/postgres/layout.ts";
 import { projectRoot } from "../root.ts";
 import { freePort } from "./nginx.ts";
 

@@ -3,8 +3,8 @@ import pg from "pg";
 import { pino } from "pino";
 import { inject } from "vitest";
 import { openDatabase, type PrismaClient } from "../db/client.ts";
-import { startEmbedded } from "../db/embedded.ts";
-import { migrate, readMigrations } from "../db/migrate.ts";
+import { migrate, readMigrations } from "../db/migrations/migrate.ts";
+import { startEmbedded } from "../db/postgres/embedded.ts";
 import { joinCitus } from "./citus.ts";
 
 const log = pino({ level: "silent" });

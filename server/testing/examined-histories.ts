@@ -1,5 +1,5 @@
 import type { DoctorReport } from "@plimsoll/protocol";
-import { type ExamineOptions, examine } from "../doctor/examine.ts";
+import { type ExamineOptions, examine } from "../upkeep/doctor/examine.ts";
 import { setTestWindows, type TestIngest, testIngest } from "./ingest.ts";
 
 /** When the histories begin, epoch ms. */

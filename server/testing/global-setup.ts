@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import type { TestProject } from "vitest/node";
-import { startEmbedded } from "../db/embedded.ts";
-import { layoutOf } from "../db/layout.ts";
+import { startEmbedded } from "../db/postgres/embedded.ts";
+import { layoutOf } from "../db/postgres/layout.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -2,10 +2,10 @@ import type { IngestAnswer } from "@plimsoll/protocol";
 import { type Logger, pino } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import type { ConnectionLimits } from "../db/connections.ts";
-import { type OpenedIngest, openIngest } from "../ingest/index.ts";
-import type { AcceptOptions, Ingest } from "../ingest/ingest.ts";
-import type { Projected } from "../ingest/projector.ts";
-import type { JournalSignals, RemoteOutcome } from "../ingest/projectors.ts";
+import { type OpenedIngest, openIngest } from "../write/index.ts";
+import type { Projected } from "../write/project/projector.ts";
+import type { JournalSignals, RemoteOutcome } from "../write/project/projectors.ts";
+import type { AcceptOptions, Ingest } from "../write/receive/ingest.ts";
 import { testDatabase } from "./database.ts";
 import { setTestLines } from "./lines.ts";
 

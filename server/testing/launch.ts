@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
-import { LOGIN_LINK_FILE } from "../access/login-link.ts";
-import { startEmbedded } from "../db/embedded.ts";
-import { layoutOf } from "../db/layout.ts";
+import { startEmbedded } from "../db/postgres/embedded.ts";
+import { layoutOf } from "../db/postgres/layout.ts";
 import { projectRoot } from "../root.ts";
+import { LOGIN_LINK_FILE } from "../tenants/access/login-link.ts";
 import { createClient, type TestClient } from "./client.ts";
 
 /** Milliseconds that a busy machine may need to start a server. */

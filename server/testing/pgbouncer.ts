@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { databaseUser } from "../db/database-user.ts";
+import { databaseUser } from "../db/postgres/database-user.ts";
 import { freePort, type RunningProxy, whenListening } from "./nginx.ts";
 
 const PGBOUNCER = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/opt/homebrew/bin/pgbouncer"].find(

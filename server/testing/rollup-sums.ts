@@ -1,8 +1,8 @@
 import { BOUNDARY_TYPES, binOf, larger } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
-import { ALL, bucketOf, GRAINS } from "../store/buckets.ts";
-import { dayOf, OTHER } from "../store/rollup-names.ts";
-import { levelOf } from "../store/turns.ts";
+import { ALL, bucketOf, GRAINS } from "../db/tables/buckets.ts";
+import { dayOf, OTHER } from "../db/tables/rollup-names.ts";
+import { levelOf } from "../db/tables/turns.ts";
 import { storedTurns } from "./turns.ts";
 
 interface Sum {

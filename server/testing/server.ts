@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { expect } from "vitest";
-import { layoutOf } from "../db/layout.ts";
-import { readPostmasterPid } from "../db/postmaster-pid.ts";
+import { layoutOf } from "../db/postgres/layout.ts";
+import { readPostmasterPid } from "../db/postgres/postmaster-pid.ts";
 import { projectRoot } from "../root.ts";
 import { emptyDatabase } from "./database.ts";
 import {

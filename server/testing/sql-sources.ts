@@ -14,7 +14,7 @@ export interface SqlSource {
 /** SQL is written in capitals; no message of the server has these words so. */
 const SQL = /(?:^|[\s(])(?:SELECT|FROM|JOIN|INSERT INTO|UPDATE|DELETE FROM|COPY|MERGE INTO)\s/;
 
-/** What the methods of `server/store/table.ts` begin and end with. */
+/** What the methods of `server/db/tables/table.ts` begin and end with. */
 const TABLE_METHODS: Record<string, (table: string) => RegExp> = {
   insert: (table) => new RegExp(`INSERT INTO ${table} AS t `),
   insertIfAbsent: (table) => new RegExp(`INSERT INTO ${table} AS t [\\s\\S]* DO NOTHING`),

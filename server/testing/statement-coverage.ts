@@ -3,11 +3,11 @@ import { readSqlSources } from "./sql-sources.ts";
 
 /** Statements that no test of a run on Citus can run, and why. By file. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
-  "server/db/embedded.ts": "the embedded PostgreSQL has no Citus",
+  "server/db/postgres/embedded.ts": "the embedded PostgreSQL has no Citus",
   "server/db/presence.ts": "the embedded PostgreSQL has no Citus",
-  "server/db/migrate.ts":
+  "server/db/migrations/migrate.ts":
     "its own statements touch only the table of migrations, which stays on the coordinator",
-  "server/db/pack-turns.ts": "only for a database of a version before Citus was supported",
+  "server/db/migrations/pack-turns.ts": "only for a database of a version before Citus was supported",
 };
 
 /** SQLSTATEs of a statement that Citus cannot run: it lacks the feature, or cannot tell a type. */

@@ -1,6 +1,6 @@
 import type { PrismaClient } from "../db/client.ts";
-import { blocksOf, packBlock, turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
-import type { TurnRow } from "../store/turns.ts";
+import { blocksOf, packBlock, turnBlocks, unpackBlock } from "../db/tables/turn-blocks.ts";
+import type { TurnRow } from "../db/tables/turns.ts";
 import { sqlOfClient } from "./sql.ts";
 
 export type StoredTurnRow = TurnRow & { projectId: number };

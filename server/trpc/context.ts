@@ -1,25 +1,25 @@
-import type { Browsers } from "../access/browser.ts";
-import type { Keys } from "../access/keys.ts";
-import type { Principal } from "../access/principal.ts";
-import type { Quota } from "../access/quota.ts";
 import type { Alerts } from "../alerts/index.ts";
-import type { Audit } from "../audit/audit.ts";
+import type { SessionNotes } from "../annotations/session-notes.ts";
+import type { SessionTags } from "../annotations/session-tags.ts";
+import type { SessionViews } from "../annotations/session-views.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { DatabaseWatch } from "../db/database-watch.ts";
-import type { Deletions } from "../deletion/deletions.ts";
-import type { Retention } from "../deletion/retention.ts";
 import type { Demo } from "../demo/run.ts";
-import type { Command } from "../ingest/journal-entry.ts";
 import type { Mappings } from "../mappings/mappings.ts";
-import type { Policies } from "../policy/policies.ts";
-import type { ReplayJobs } from "../policy/replay/jobs.ts";
-import type { Rollouts } from "../policy/rollouts.ts";
-import type { Projects } from "../projects/projects.ts";
-import type { SessionNotes } from "../sessions/session-notes.ts";
-import type { SessionTags } from "../sessions/session-tags.ts";
-import type { SessionViews } from "../sessions/session-views.ts";
+import type { Policies } from "../policies/policies.ts";
+import type { ReplayJobs } from "../policies/replay/jobs.ts";
+import type { Rollouts } from "../policies/rollouts.ts";
+import type { Behind, FreshnessSource } from "../read/reader.ts";
 import type { SharedReads } from "../shared-reads.ts";
-import type { Behind, FreshnessSource } from "../telemetry/reader.ts";
+import type { Browsers } from "../tenants/access/browser.ts";
+import type { Keys } from "../tenants/access/keys.ts";
+import type { Principal } from "../tenants/access/principal.ts";
+import type { Quota } from "../tenants/access/quota.ts";
+import type { Audit } from "../tenants/audit/audit.ts";
+import type { Deletions } from "../tenants/deletion/deletions.ts";
+import type { Retention } from "../tenants/deletion/retention.ts";
+import type { Projects } from "../tenants/projects/projects.ts";
+import type { Command } from "../write/journal/journal-entry.ts";
 
 /** What procedures work with; made once by the composition root. */
 export interface Services {

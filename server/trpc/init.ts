@@ -2,10 +2,10 @@ import type { Scope } from "@plimsoll/protocol";
 import { initTRPC, TRPCError } from "@trpc/server";
 import type { OpenApiMeta } from "trpc-to-openapi";
 import { ZodError, type ZodType } from "zod";
-import { requireScope } from "../access/principal.ts";
 import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, toErrorBody } from "../errors.ts";
-import { freshReader, type Reader } from "../telemetry/reader.ts";
+import { freshReader, type Reader } from "../read/reader.ts";
+import { requireScope } from "../tenants/access/principal.ts";
 import type { Context } from "./context.ts";
 
 /** Why a call failed, as the one error class, whatever tRPC wrapped it in. */

@@ -10,12 +10,12 @@ import {
   type DeliveryState,
   type NotificationKind,
 } from "@plimsoll/protocol";
-import { type Actor, addEntry } from "../../audit/entry.ts";
 import type { PrismaClient } from "../../db/client.ts";
 import type { AlertDelivery, AlertAttempt as AttemptRow } from "../../db/generated/client.ts";
 import { PlimsollError } from "../../errors.ts";
-import { databaseTime } from "../../policy/policy-steps.ts";
-import { iso } from "../../telemetry/reader.ts";
+import { databaseTime } from "../../policies/policy-steps.ts";
+import { iso } from "../../read/reader.ts";
+import { type Actor, addEntry } from "../../tenants/audit/entry.ts";
 import type { Deliverer } from "./deliverer.ts";
 
 export interface AlertDeliveriesOptions {

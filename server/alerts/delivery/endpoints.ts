@@ -9,12 +9,12 @@ import {
   shownAddress,
 } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
-import { type Actor, addEntry } from "../../audit/entry.ts";
 import type { PrismaClient } from "../../db/client.ts";
 import type { AlertEndpoint } from "../../db/generated/client.ts";
 import { PlimsollError } from "../../errors.ts";
-import { databaseTime, type Transaction } from "../../policy/policy-steps.ts";
-import { iso } from "../../telemetry/reader.ts";
+import { databaseTime, type Transaction } from "../../policies/policy-steps.ts";
+import { iso } from "../../read/reader.ts";
+import { type Actor, addEntry } from "../../tenants/audit/entry.ts";
 import { raiseAlertRevision } from "../alert-revision.ts";
 import type { Deliverer } from "./deliverer.ts";
 import { testNotification } from "./formats/test-notification.ts";

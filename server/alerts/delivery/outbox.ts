@@ -1,6 +1,6 @@
 import type { AlertNotification } from "@plimsoll/protocol";
 import type { Sql } from "../../db/sql.ts";
-import { arrayLiteral } from "../../store/binary-arrays.ts";
+import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { titleOf } from "./formats/words.ts";
 
 const ENQUEUE = `

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { DoctorReport, IngestCounts, ModelWindowList, Series, SessionDetail } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { NAMES_PER_DAY } from "../../store/rollup-names.ts";
+import { NAMES_PER_DAY } from "../../db/tables/rollup-names.ts";
 import { startTestServer, type TestServer } from "../../testing/server.ts";
 import { caughtUp, dayRange, makeKey, rangeQuery, START } from "../support.ts";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { createBrowsers, loginUrl } from "../../access/browser.ts";
-import { offerLogin } from "../../access/login-link.ts";
-import { createThrottle } from "../../access/throttle.ts";
+import { createBrowsers, loginUrl } from "../../tenants/access/browser.ts";
+import { offerLogin } from "../../tenants/access/login-link.ts";
+import { createThrottle } from "../../tenants/access/throttle.ts";
 import { type TestDatabase, testDatabase } from "../../testing/database.ts";
 import { until } from "../../testing/until.ts";
 

@@ -1,8 +1,8 @@
 import { AuditPage, AuditQuery, BrowserList, SignOutInput } from "@plimsoll/protocol";
 import { z } from "zod";
-import { actorOf, type Principal } from "../../access/principal.ts";
 import { PlimsollError } from "../../errors.ts";
-import { readEntries } from "../../telemetry/audit.ts";
+import { readEntries } from "../../read/audit.ts";
+import { actorOf, type Principal } from "../../tenants/access/principal.ts";
 import { procedure, router } from "../init.ts";
 
 /** @throws PlimsollError `wrong_project` for a key: a browser session reaches every project, and a key its own */

@@ -13,7 +13,7 @@ import {
   SaveAlertEndpointCall,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import { actorOf } from "../../access/principal.ts";
+import { actorOf } from "../../tenants/access/principal.ts";
 import { answer, procedure, router } from "../init.ts";
 
 const tags = ["alerts"];

@@ -24,10 +24,10 @@ import {
   SwitchAlertRuleCall,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import { actorOf } from "../../access/principal.ts";
 import { readAlertTimeline } from "../../alerts/alert-timeline.ts";
 import { readAlerts } from "../../alerts/read-alerts.ts";
-import { spanOf } from "../../telemetry/reader.ts";
+import { spanOf } from "../../read/reader.ts";
+import { actorOf } from "../../tenants/access/principal.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
 import { alertDeliveries, alertEndpoints } from "./alert-endpoints.ts";
 

@@ -13,7 +13,7 @@ import {
   UndeletionView,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import { actorOf, type Principal } from "../../access/principal.ts";
+import { actorOf, type Principal } from "../../tenants/access/principal.ts";
 import { procedure, router } from "../init.ts";
 
 const by = (principal: Principal, dryRun = false) => ({

@@ -14,13 +14,13 @@ import {
   StatusQuery,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import { readExtent } from "../../telemetry/extent.ts";
-import { readFleet, readFleetPart } from "../../telemetry/fleet.ts";
-import { readHarnessLines } from "../../telemetry/harness-lines.ts";
-import { readHarnesses } from "../../telemetry/harnesses.ts";
-import { readRestarts } from "../../telemetry/restarts.ts";
-import { readSeries } from "../../telemetry/series.ts";
-import { readStatus } from "../../telemetry/status.ts";
+import { readExtent } from "../../read/extent.ts";
+import { readFleet, readFleetPart } from "../../read/fleet.ts";
+import { readHarnessLines } from "../../read/harness-lines.ts";
+import { readHarnesses } from "../../read/harnesses.ts";
+import { readRestarts } from "../../read/restarts.ts";
+import { readSeries } from "../../read/series.ts";
+import { readStatus } from "../../read/status.ts";
 import { answer, freshProcedure, procedure } from "../init.ts";
 
 export const status = freshProcedure("read")

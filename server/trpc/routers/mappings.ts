@@ -1,6 +1,6 @@
 import { RecordMapping, RemoveMappingCall, SavedMapping, SavedMappingList } from "@plimsoll/protocol";
 import { z } from "zod";
-import { actorOf } from "../../access/principal.ts";
+import { actorOf } from "../../tenants/access/principal.ts";
 import { procedure, router } from "../init.ts";
 
 const tags = ["mappings"];

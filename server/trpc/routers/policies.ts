@@ -12,9 +12,9 @@ import {
   WholePolicy,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import { actorOf } from "../../access/principal.ts";
-import { readPolicyHarnesses } from "../../policy/read-harnesses.ts";
-import { readPolicyVersion, readPolicyVersions } from "../../policy/read-versions.ts";
+import { readPolicyHarnesses } from "../../policies/read-harnesses.ts";
+import { readPolicyVersion, readPolicyVersions } from "../../policies/read-versions.ts";
+import { actorOf } from "../../tenants/access/principal.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
 
 const tags = ["policies"];

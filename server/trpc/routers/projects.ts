@@ -7,9 +7,9 @@ import {
   RenameProjectInput,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import { actorOf, type Principal } from "../../access/principal.ts";
 import { PlimsollError } from "../../errors.ts";
-import { noProject } from "../../projects/projects.ts";
+import { actorOf, type Principal } from "../../tenants/access/principal.ts";
+import { noProject } from "../../tenants/projects/projects.ts";
 import { procedure, router } from "../init.ts";
 
 const tags = ["projects"];

@@ -6,8 +6,8 @@ import {
   ReplayView,
   readPolicy,
 } from "@plimsoll/protocol";
-import { invalidPolicy } from "../../policy/policies.ts";
-import { spanOf } from "../../telemetry/reader.ts";
+import { invalidPolicy } from "../../policies/policies.ts";
+import { spanOf } from "../../read/reader.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
 
 const tags = ["policies"];

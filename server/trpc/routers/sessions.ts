@@ -19,12 +19,12 @@ import {
   TurnsQuery,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import { actorOf } from "../../access/principal.ts";
-import { readChart } from "../../telemetry/chart.ts";
-import { readSession } from "../../telemetry/session.ts";
-import { readFilterValues } from "../../telemetry/session-filter-values.ts";
-import { countSessions, readSessions } from "../../telemetry/sessions.ts";
-import { readTurns } from "../../telemetry/turns.ts";
+import { readChart } from "../../read/chart.ts";
+import { readSession } from "../../read/session.ts";
+import { readFilterValues } from "../../read/session-filter-values.ts";
+import { countSessions, readSessions } from "../../read/sessions.ts";
+import { readTurns } from "../../read/turns.ts";
+import { actorOf } from "../../tenants/access/principal.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
 import { deleteSessions, undeleteSessions } from "./deletion.ts";
 

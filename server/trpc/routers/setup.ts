@@ -17,14 +17,14 @@ import {
   UnmappedTelemetryList,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import { actorOf } from "../../access/principal.ts";
-import { BUDGET_MS, examine } from "../../doctor/examine.ts";
 import { PlimsollError } from "../../errors.ts";
-import { readCounts } from "../../telemetry/counts.ts";
-import { freshReader, iso } from "../../telemetry/reader.ts";
-import { readRefusals } from "../../telemetry/refusals.ts";
-import { readUnmapped } from "../../telemetry/unmapped.ts";
-import { findModelWindow, readModelWindows } from "../../telemetry/windows.ts";
+import { readCounts } from "../../read/counts.ts";
+import { freshReader, iso } from "../../read/reader.ts";
+import { readRefusals } from "../../read/refusals.ts";
+import { readUnmapped } from "../../read/unmapped.ts";
+import { findModelWindow, readModelWindows } from "../../read/windows.ts";
+import { actorOf } from "../../tenants/access/principal.ts";
+import { BUDGET_MS, examine } from "../../upkeep/doctor/examine.ts";
 import { freshProcedure, procedure, router } from "../init.ts";
 
 export const keys = router({

@@ -1,0 +1,58 @@
+import { defineTable, type RowOf } from "./table.ts";
+
+/**
+ * Turns by bucket, harness and model. `bins` counts turns by utilization, 2.5 % a bin. `stale` marks a peak that may be
+ * too high, because a level was corrected: see server/write/project/stale-peaks.ts.
+ */
+export const rollups = defineTable("rollups", ["grain", "harness", "bucket", "model"], {
+  grain: "int2",
+  harness: "text",
+  bucket: "time",
+  model: "text",
+  turns: "int4",
+  missing: "int4",
+  fresh: "int8",
+  cacheRead: "int8",
+  cacheWrite: "int8",
+  output: "int8",
+  costMicros: "int8",
+  peakTokens: "int4?",
+  peakUtilization: "float4?",
+  bins: "int4[]",
+  stale: "bool",
+});
+
+export type RollupRow = RowOf<typeof rollups>;
+
+/** Adds a difference to what is stored. */
+export const ADD_ROLLUP = {
+  turns: "t.turns + EXCLUDED.turns",
+  missing: "t.missing + EXCLUDED.missing",
+  fresh: "t.fresh + EXCLUDED.fresh",
+  cacheRead: "t.cache_read + EXCLUDED.cache_read",
+  cacheWrite: "t.cache_write + EXCLUDED.cache_write",
+  output: "t.output + EXCLUDED.output",
+  costMicros: "t.cost_micros + EXCLUDED.cost_micros",
+  peakTokens: "GREATEST(t.peak_tokens, EXCLUDED.peak_tokens)",
+  peakUtilization: "GREATEST(t.peak_utilization, EXCLUDED.peak_utilization)",
+  bins: `ARRAY(SELECT COALESCE(u.a, 0) + COALESCE(u.b, 0)
+    FROM unnest(t.bins, EXCLUDED.bins) WITH ORDINALITY AS u(a, b, n) ORDER BY u.n)`,
+  stale: "t.stale OR EXCLUDED.stale",
+} as const;
+
+/** Boundaries by bucket, harness and type. */
+export const boundaryRollups = defineTable("boundary_rollups", ["grain", "harness", "bucket", "type"], {
+  grain: "int2",
+  harness: "text",
+  bucket: "time",
+  type: "text",
+  count: "int4",
+  reclaimed: "int8",
+});
+
+export type BoundaryRollupRow = RowOf<typeof boundaryRollups>;
+
+export const ADD_BOUNDARY_ROLLUP = {
+  count: "t.count + EXCLUDED.count",
+  reclaimed: "t.reclaimed + EXCLUDED.reclaimed",
+} as const;

@@ -1,0 +1,13 @@
+import type { ThresholdTimeline } from "@plimsoll/protocol";
+import { queriesOf, type Reader } from "../read/reader.ts";
+import { readAcknowledgements } from "./acknowledgements.ts";
+
+/** How the agents of some harness instances are judged, by instance. */
+export async function readTimelines(
+  reader: Pick<Reader, "prisma" | "projectId" | "policy">,
+  harnesses: Iterable<string>,
+): Promise<(harness: string) => ThresholdTimeline> {
+  const { projectId, policy } = reader;
+  const acknowledged = await readAcknowledgements(queriesOf(reader), projectId, [...new Set(harnesses)]);
+  return (harness) => policy.timelineOf(harness, acknowledged.get(harness)!.acks);
+}

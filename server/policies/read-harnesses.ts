@@ -1,0 +1,102 @@
+import type { ObservedHarnessLine, PolicyHarnessList, PolicyHarnessView } from "@plimsoll/protocol";
+import { convergenceOf, isDifferent, latestSaid } from "@plimsoll/protocol";
+import type { PrismaClient } from "../db/client.ts";
+import type { Harness } from "../db/generated/client.ts";
+import { type HarnessAcks, readAcknowledgements, saidIn } from "../lines/acknowledgements.ts";
+import { readHarnessLines } from "../read/harness-lines.ts";
+import { type FreshReader, iso, LIVE_FOR, queriesOf, type Reader } from "../read/reader.ts";
+
+/** Instances in one answer. */
+const MOST_HARNESSES = 500;
+const MOST_MODELS = 200;
+
+/** How far each harness instance is with its policy: those heard from last, first. */
+export async function readPolicyHarnesses(reader: FreshReader): Promise<PolicyHarnessList> {
+  const { prisma, projectId, policy } = reader;
+  const where = { projectId, deletedAt: null };
+  const [rows, total] = await Promise.all([
+    prisma.harness.findMany({
+      where,
+      orderBy: [{ lastReceivedAt: "desc" }, { id: "asc" }],
+      take: MOST_HARNESSES,
+    }),
+    prisma.harness.count({ where }),
+  ]);
+  const instances = rows.map(({ instance }) => instance);
+  const [acks, models] = await Promise.all([
+    readAcknowledgements(queriesOf(reader), projectId, instances),
+    knownModels(prisma, projectId),
+  ]);
+  const { lines } = await readHarnessLines(reader, {});
+  return {
+    generation: policy.generation,
+    harnesses: rows.map((row) => harnessView(reader, row, acks.get(row.instance)!, models, lines)),
+    more: Math.max(0, total - rows.length),
+  };
+}
+
+/** The latest models of a project: a policy may have other settings for some of them. */
+export async function knownModels(prisma: Pick<PrismaClient, "model">, projectId: number): Promise<string[]> {
+  const rows = await prisma.model.findMany({
+    where: { projectId },
+    orderBy: { id: "desc" },
+    take: MOST_MODELS,
+    select: { name: true },
+  });
+  return rows.map(({ name }) => name);
+}
+
+function harnessView(
+  { policy, now }: Reader,
+  row: Harness,
+  known: HarnessAcks,
+  models: readonly string[],
+  lines: readonly ObservedHarnessLine[],
+): PolicyHarnessView {
+  const { instance } = row;
+  const { generation, hash } = policy.answerFor(instance, undefined);
+  const said = saidIn(known);
+  const latest = latestSaid(said);
+  const runs = policy.timelineOf(instance, known.acks).at(now, undefined);
+  const isAcknowledged = Object.values(runs.sources).includes("acknowledged");
+  return {
+    instance,
+    name: row.name,
+    version: row.version,
+    online: row.status !== "bye" && row.lastReceivedAt.getTime() > now - LIVE_FOR,
+    last_at: iso(row.lastAt),
+    desired: { generation, hash },
+    state: convergenceOf({ generation, hash }, said, {
+      capabilities: row.capabilities,
+      isKnown: (of, claimed) => policy.hasHash(of, claimed, instance, models),
+    }),
+    said:
+      latest === undefined
+        ? null
+        : {
+            generation: latest.generation,
+            at: iso(latest.at),
+            code: latest.code ?? null,
+            message: latest.message ?? null,
+            differences: latest.differences ?? [],
+          },
+    running: isAcknowledged ? runs.generation : null,
+    not_effective: notEffective(instance, lines),
+  };
+}
+
+/** How often and where, in its line, an instance compacts elsewhere than at the line that it acknowledged. */
+function notEffective(
+  instance: string,
+  lines: readonly ObservedHarnessLine[],
+): PolicyHarnessView["not_effective"] {
+  const elsewhere = lines
+    .filter(
+      ({ harness, line, verdict }) =>
+        harness === instance && line?.basis === "acknowledged" && isDifferent(verdict),
+    )
+    .sort((one, other) => other.observed.falls - one.observed.falls)[0];
+  if (elsewhere === undefined) return null;
+  const { observed, line } = elsewhere;
+  return { compactions: observed.falls, median: observed.median / line!.tokens! };
+}

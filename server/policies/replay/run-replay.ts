@@ -1,0 +1,190 @@
+import {
+  type AgentFigures,
+  AgentReplay,
+  mergeTotals,
+  noTotals,
+  type ReplayPoint,
+  sessionTotals,
+} from "@plimsoll/guard/replay";
+import { familyOf, type PolicyBody, type ReplayResult, type ThresholdTimeline } from "@plimsoll/protocol";
+import { atOneMoment } from "../../db/one-moment.ts";
+import type { Sql } from "../../db/sql.ts";
+import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
+import { readAcknowledgements } from "../../lines/acknowledgements.ts";
+import type { PolicyBook } from "../../lines/policy-book.ts";
+import { MeasuredEffects } from "./effects.ts";
+import { policyLookup } from "./policies.ts";
+import {
+  type AgentRecord,
+  countReplayTurns,
+  type ReplayFilter,
+  readAgentRecords,
+  replayRecord,
+} from "./read-agents.ts";
+import { namedSessions, resultView } from "./result-view.ts";
+
+/** What to replay. */
+export interface ReplayRequest {
+  databaseUrl: string;
+  projectId: number;
+  /** The project's policy: its newest version is the current one, and its history says what was in force. */
+  book: PolicyBook;
+  candidate: PolicyBody;
+  filter: ReplayFilter;
+}
+
+/** Follows and ends a replay. */
+export interface ReplayControl {
+  signal: AbortSignal;
+  /** Called now and then with turns done of all turns. */
+  progress: (done: number, total: number) => void;
+}
+
+/** Milliseconds of work after which events and pages get their turn. Receiving one event takes several turns. */
+const SLICE_MS = 1;
+
+/**
+ * Replays the current policy and a candidate over the turns that match. Keeps at most the turns of some agents in memory.
+ * @throws the signal's reason once it is aborted
+ */
+export async function runReplay(request: ReplayRequest, control: ReplayControl): Promise<ReplayResult> {
+  const { databaseUrl, projectId, book, filter } = request;
+  return atOneMoment(databaseUrl, control.signal, async (sql) => {
+    const replayer = await openReplayer(sql, request);
+    const total = await countReplayTurns(sql, projectId, filter);
+    let done = 0;
+    const pause = pacer(control.signal);
+    let totals = noTotals();
+    let open: { id: string; agents: AgentFigures[] } | undefined;
+    const close = () => {
+      if (open !== undefined) totals = mergeTotals(totals, sessionTotals(open.id, open.agents));
+    };
+    for await (const record of readAgentRecords(sql, projectId, filter, pause)) {
+      control.signal.throwIfAborted();
+      const { sessionId } = record.agent;
+      if (open?.id !== sessionId) {
+        close();
+        open = { id: sessionId, agents: [] };
+      }
+      const figures = await replayer(record, (turns) => {
+        done += turns;
+        control.progress(Math.min(done, total), total);
+        return pause();
+      });
+      open.agents.push(figures);
+    }
+    close();
+    const names = await readNames(sql, projectId, namedSessions(totals));
+    return resultView(totals, book.generation, replayer.assumptions(), names);
+  });
+}
+
+const NAMES =
+  "SELECT id, COALESCE(title, name) AS name, harness FROM sessions WHERE project_id = $1 AND id = ANY($2::uuid[])";
+
+async function readNames(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+  ids: readonly string[],
+): Promise<ReplayResult["names"]> {
+  const rows = await sql.query<{ id: string; name: string; harness: string }>(
+    NAMES,
+    projectId,
+    arrayLiteral(ids),
+  );
+  return Object.fromEntries(rows.map(({ id, name, harness }) => [id, { name, harness }]));
+}
+
+/** The levels of the agents of one session in all runs, as a replay of it sees them. */
+export async function replaySession(
+  request: ReplayRequest,
+  signal: AbortSignal,
+): Promise<{ agent: AgentRecord["agent"]; points: ReplayPoint[] }[]> {
+  const { databaseUrl, projectId, filter } = request;
+  return atOneMoment(databaseUrl, signal, async (sql) => {
+    const replayer = await openReplayer(sql, request);
+    const agents: { agent: AgentRecord["agent"]; points: ReplayPoint[] }[] = [];
+    const pause = pacer(signal);
+    for await (const record of readAgentRecords(sql, projectId, filter, pause)) {
+      signal.throwIfAborted();
+      const points: ReplayPoint[] = [];
+      await replayer(record, pause, (point) => points.push(point));
+      agents.push({ agent: record.agent, points });
+    }
+    return agents;
+  });
+}
+
+interface Replayer {
+  (
+    record: AgentRecord,
+    pause: (turns: number) => Promise<void> | undefined,
+    onTurn?: (point: ReplayPoint) => void,
+  ): Promise<AgentFigures>;
+  assumptions(): ReplayResult["assumptions"];
+}
+
+async function openReplayer(
+  sql: Pick<Sql, "query">,
+  { projectId, book, candidate, filter }: ReplayRequest,
+): Promise<Replayer> {
+  const effects = await MeasuredEffects.read(sql, projectId);
+  const names = new Map(
+    (
+      await sql.query<{ id: number; name: string }>(
+        "SELECT id, name FROM models WHERE project_id = $1",
+        projectId,
+      )
+    ).map(({ id, name }) => [id, name]),
+  );
+  const modelName = (id: number) => names.get(id) ?? "?";
+  const runs = {
+    current: policyLookup(book.whole().policy, effects),
+    candidate: policyLookup(candidate, effects),
+  };
+  const timelines = new Map<string, ThresholdTimeline>();
+  const timelineOf = async (harness: string) => {
+    let timeline = timelines.get(harness);
+    if (timeline === undefined) {
+      const acknowledged = await readAcknowledgements(sql, projectId, [harness]);
+      timeline = book.timelineOf(harness, acknowledged.get(harness)!.acks);
+      timelines.set(harness, timeline);
+    }
+    return timeline;
+  };
+  const replayer = async (
+    record: AgentRecord,
+    pause: (turns: number) => Promise<void> | undefined,
+    onTurn?: (point: ReplayPoint) => void,
+  ) => {
+    const { harness, inLoop, firstAt, windowTokens } = record.agent;
+    const timeline = await timelineOf(harness);
+    const policyOf = { current: runs.current(harness), candidate: runs.candidate(harness) };
+    const replay = new AgentReplay({
+      policyOf: (run, model) => policyOf[run](model),
+      inForce: (at, model) => timeline.at(at, model).thresholds,
+      effects: effects.of(familyOf(harness), windowTokens ?? undefined),
+      inLoop,
+      fromStart: firstAt >= filter.from,
+      ...(onTurn && { onTurn }),
+    });
+    await replayRecord(replay, record, modelName, pause);
+    return replay.figures();
+  };
+  return Object.assign(replayer, { assumptions: () => effects.assumptions() });
+}
+
+/** Returns a function that waits for other work once a slice of time is used up. */
+function pacer(signal: AbortSignal): () => Promise<void> | undefined {
+  let since = performance.now();
+  return () => {
+    if (performance.now() - since < SLICE_MS) return undefined;
+    return new Promise((resolve, reject) => {
+      setImmediate(() => {
+        since = performance.now();
+        if (signal.aborted) reject(signal.reason as Error);
+        else resolve();
+      });
+    });
+  };
+}

@@ -1,0 +1,63 @@
+import { Prisma } from "../db/client.ts";
+import { GRAINS, type Grain } from "../db/tables/buckets.ts";
+import type { Span } from "./reader.ts";
+
+const MINUTE = 60_000;
+
+/** Buckets of one grain, next to each other. */
+export interface Piece {
+  grain: Grain;
+  /** Epoch ms, inclusive. */
+  from: number;
+  /** Epoch ms, exclusive. */
+  to: number;
+}
+
+/** The fewest buckets that make up a span, exact to the minute: the longest in the middle, shorter ones at its ends. */
+export function piecesOf({ from, to }: Span, grains: readonly Grain[] = GRAINS): Piece[] {
+  const grain = grains.at(-1) ?? 1;
+  const width = grain * MINUTE;
+  if (grain === 1) {
+    const start = Math.floor(from / width) * width;
+    return start < to ? [{ grain, from: start, to }] : [];
+  }
+  const finer = grains.slice(0, -1);
+  const start = Math.ceil((Math.floor(from / MINUTE) * MINUTE) / width) * width;
+  const end = Math.floor(to / width) * width;
+  if (start >= end) return piecesOf({ from, to }, finer);
+  return [
+    ...piecesOf({ from, to: start }, finer),
+    { grain, from: start, to: end },
+    ...piecesOf({ from: end, to }, finer),
+  ];
+}
+
+/** The condition under which a rollup row is one of those that make up a span. */
+export function coveringBuckets(span: Span): Prisma.Sql {
+  const pieces = piecesOf(span).map(
+    ({ grain, from, to }) =>
+      Prisma.sql`(grain = ${grain} AND bucket >= ${new Date(from)} AND bucket < ${new Date(to)})`,
+  );
+  return pieces.length === 0 ? Prisma.sql`false` : Prisma.sql`(${Prisma.join(pieces, " OR ")})`;
+}
+
+/** Seconds; each divides the next, or is whole hours. */
+const STEPS = [60, 300, 600, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000];
+const WANTED_BUCKETS = 120;
+const MOST_BUCKETS = 1_000;
+/** Of all groups of a series together. */
+const MOST_POINTS = 11_000;
+
+/** The step in seconds that gives about 120 buckets, or the one asked for when that stays within 1,000, or 11,000 in all groups. */
+export function stepFor({ from, to }: Span, asked: number | undefined, groups = 1): number {
+  const seconds = (to - from) / 1_000;
+  const fewest = seconds / Math.min(MOST_BUCKETS, Math.floor(MOST_POINTS / groups));
+  if (asked !== undefined && asked >= fewest) return asked;
+  const target = asked === undefined ? seconds / WANTED_BUCKETS : fewest;
+  return STEPS.find((step) => step >= target) ?? Math.ceil(target / 86_400) * 86_400;
+}
+
+/** The longest rollup buckets that a step in seconds is made of. */
+export function grainFor(step: number): Grain {
+  return GRAINS.findLast((grain) => step % (grain * 60) === 0) ?? 1;
+}

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PolicyBook } from "../lines/policy-book.ts";
+import { emptyTables } from "../testing/dump.ts";
+import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
+import { readFleet } from "./fleet.ts";
+import type { FreshReader } from "./reader.ts";
+import { readRestarts } from "./restarts.ts";
+import { readStatus } from "./status.ts";
+
+const MINUTE = 60_000;
+let path: TestIngest;
+let server: TestPipeline;
+
+beforeAll(async () => {
+  path = await testIngest();
+  server = await path.start();
+});
+afterAll(async () => {
+  await server?.close();
+  await path?.close();
+});
+
+let serial = 0;
+const reader = (): FreshReader => ({
+  prisma: path.prisma,
+  projectId: 1,
+  policy: PolicyBook.empty,
+  now: Date.now(),
+  lag: { events: 0, ms: 0 },
+});
+/** An event of a session, some ms ago. */
+const event = (session: string, type: string, ago: number, more: object) => {
+  serial += 1;
+  return { id: `e${serial}`, at: Date.now() - ago, harness: "claude-code@1", session, type, ...more };
+};
+const turn = (session: string, ago: number, tokens: number, window = 200_000) =>
+  event(session, "turn", ago, { model: "m", context_window: window, usage: { input_tokens: tokens } });
+/** A session of this test, so that tests do not see each other's agents. */
+const name = () => `session-${++serial}`;
+const rowOf = async (session: string) => {
+  const { agents } = await readFleet(reader(), { limit: 500 });
+  return agents.find((agent) => agent.session === session);
+};
+
+test("history that is sent late is not live, whatever is received", async () => {
+  const session = name();
+  await server.send(turn(session, 90 * MINUTE, 1_000), turn(session, 40 * MINUTE, 2_000));
+  expect(await rowOf(session)).toBeUndefined();
+  await server.send(turn(session, MINUTE, 3_000));
+  expect(await rowOf(session)).toMatchObject({ context_tokens: 3_000 });
+});
+
+test("an agent whose clock is two hours behind is live, at the time of the receipt", async () => {
+  const session = name();
+  await server.send(turn(session, 150 * MINUTE, 1_000));
+  expect(await rowOf(session)).toBeUndefined();
+  // As if the first event had been received half an hour ago.
+  await path.prisma.$executeRaw`UPDATE agents SET first_received_at = now() - interval '30 min'
+    WHERE session_id = (SELECT id FROM sessions WHERE name = ${session})`;
+  // The projector remembers its rows; a new one reads them.
+  await server.close();
+  server = await path.start();
+  await server.send(turn(session, 120 * MINUTE, 2_000));
+  const row = (await rowOf(session))!;
+  expect(Date.now() - Date.parse(row.active_at)).toBeLessThan(5 * MINUTE);
+  expect(Date.parse(row.last_at)).toBeLessThan(Date.now() - 100 * MINUTE);
+});
+
+test("silent and suspect agents come after the others", async () => {
+  const [silent, suspect, low] = [name(), name(), name()];
+  await server.send(
+    turn(silent, 11 * MINUTE, 191_000),
+    turn(suspect, MINUTE, 90_000, 10_000),
+    turn(low, MINUTE, 1_000),
+  );
+  const { agents } = await readFleet(reader(), { limit: 500 });
+  const order = agents.map(({ session }) => session).filter((one) => [silent, suspect, low].includes(one));
+  expect(order).toEqual([low, suspect, silent]);
+  // A wrong size is no maximum, neither now nor in the range.
+  const range = {
+    from: new Date(Date.now() - 60 * MINUTE).toISOString(),
+    to: new Date(Date.now() + MINUTE).toISOString(),
+  };
+  const status = await readStatus(reader(), range);
+  expect(status.suspects.count).toBe(1);
+  expect(status.suspects.sessions[0]).toMatchObject({
+    title: suspect,
+    peak_tokens: 90_000,
+    window_tokens: 10_000,
+  });
+  expect(status.utilization_now.highest).toBeLessThanOrEqual(1);
+  expect(status.highest_load!.title).not.toBe(suspect);
+  // Exact, although the level above 1 is in the same bucket of the rollups.
+  expect(status.totals.peak_utilization).toBeCloseTo(0.955, 6);
+});
+
+test("a row has its latest levels, their falls and the last fall", async () => {
+  const session = name();
+  await server.send(
+    turn(session, 5 * MINUTE, 100_000),
+    turn(session, 4 * MINUTE, 120_000),
+    event(session, "compacted", 3 * MINUTE, {
+      trigger: "auto",
+      tokens_before: 120_000,
+      tokens_after: 28_000,
+    }),
+    turn(session, 2 * MINUTE, 28_000),
+    turn(session, MINUTE, 20_000),
+  );
+  expect(await rowOf(session)).toMatchObject({
+    recent: {
+      levels: [100_000, 120_000, 28_000, 20_000],
+      falls: [
+        { index: 2, type: "compacted" },
+        { index: 3, type: "unexplained" },
+      ],
+    },
+    last_fall: { type: "unexplained", reclaimed_tokens: 8_000 },
+    line: { tokens: 167_000, kind: "compaction", source: "default" },
+  });
+});
+
+test("the forecast says minutes, and past the line leads to the end of the window", async () => {
+  const session = name();
+  const climb = (levels: number[]) =>
+    levels.map((tokens, index) => turn(session, (levels.length - index) * MINUTE, tokens));
+  await server.send(...climb([100_000, 110_000, 120_000, 130_000, 140_000]));
+  expect((await rowOf(session))!.forecast).toMatchObject({ reason: "rising", turns: 3, end_turns: null });
+  expect((await rowOf(session))!.forecast.minutes).toBeCloseTo(3, 1);
+  const past = name();
+  await server.send(
+    ...[140_000, 150_000, 160_000, 170_000].map((tokens, index) => turn(past, (4 - index) * MINUTE, tokens)),
+  );
+  const { forecast } = (await rowOf(past))!;
+  expect(forecast).toMatchObject({ reason: "over", turns: null, minutes: null, end_turns: 3 });
+  expect(forecast.end_minutes).toBeCloseTo(3, 1);
+});
+
+test("restarts are counted in the range by harness and model, and agree with the totals", async () => {
+  await emptyTables(path.prisma);
+  await server.close();
+  server = await path.start();
+  const restart = (harness: string, session: string, ago: number) => ({
+    ...event(session, "restarted", ago, {
+      number: 2,
+      previous_turns: 3,
+      carryover_turns: 1,
+      reason: "context",
+    }),
+    harness,
+  });
+  const at = (harness: string, session: string, ago: number) => ({ ...turn(session, ago, 9_000), harness });
+  const sent = [
+    ...["x", "y"].flatMap((session) => [
+      at("a@1", session, 50 * MINUTE),
+      restart("a@1", session, 40 * MINUTE),
+    ]),
+    at("b@1", "z", 50 * MINUTE),
+    restart("b@1", "z", 40 * MINUTE),
+    restart("b@1", "z", 3 * 60 * MINUTE),
+  ];
+  await server.send(...sent);
+  const range = {
+    from: new Date(Date.now() - 60 * MINUTE).toISOString(),
+    to: new Date(Date.now() + MINUTE).toISOString(),
+  };
+  const { restarts, others } = await readRestarts(reader(), range);
+  expect(restarts).toEqual([
+    { harness: "a@1", model: "m", count: 2 },
+    { harness: "b@1", model: "m", count: 1 },
+  ]);
+  expect(others).toBe(0);
+  expect((await readStatus(reader(), range)).totals.restarts).toBe(3);
+  expect((await readRestarts(reader(), { ...range, harness: "b@1" })).restarts).toEqual([restarts[1]]);
+});

@@ -1,0 +1,211 @@
+import type {
+  BoundaryView,
+  CrossingView,
+  DropHint,
+  MovedSession,
+  ReportedLine,
+  SessionDetail,
+  WindowSummary,
+  WindowView,
+} from "@plimsoll/protocol";
+import { DEFAULT_AGENT, isBoundary, REPEATED, rememberLine } from "@plimsoll/protocol";
+import { noteText } from "../annotations/session-notes.ts";
+import type { Agent, Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
+import { BOUNDARY_ORIGIN, crossingOriginOf } from "../db/tables/codes.ts";
+import { unpackStored } from "../db/tables/packed-state.ts";
+import { PlimsollError } from "../errors.ts";
+import { readTimelines } from "../lines/reader-timelines.ts";
+import { type FreshReader, iso, type Reader } from "./reader.ts";
+import { readAdditions } from "./session-additions.ts";
+import { agentView, judgedAt, sessionRow, sessionStatus } from "./views.ts";
+
+const MOST_AGENTS = 500;
+const MOST_WINDOWS = 2_000;
+const MOST_MARKS = 1_000;
+/** Characters of all marks' details. */
+const MOST_DETAIL = 1_000_000;
+
+/**
+ * The session.
+ * @throws PlimsollError `not_found`. Of a session that is a sub-agent, its details are `MovedSession`.
+ */
+export async function findSession(reader: Reader, id: string): Promise<Session> {
+  const { prisma, projectId } = reader;
+  const session = await prisma.session.findUnique({ where: { projectId_id: { projectId, id } } });
+  if (session !== null && session.deletedAt === null) return session;
+  const agent =
+    session === null ? await prisma.agent.findFirst({ where: { projectId, ownSession: id } }) : null;
+  if (agent === null) throw new PlimsollError("not_found", `There is no session ${id}.`);
+  const { id: agent_id, sessionId: session_id } = agent;
+  throw new PlimsollError("not_found", `Session ${id} is a sub-agent of session ${session_id}.`, {
+    details: { agent_id, session_id } satisfies MovedSession,
+  });
+}
+
+/** One session: its agents, their windows, and everything that explains their levels. */
+export async function readSession(reader: FreshReader, id: string): Promise<SessionDetail> {
+  const { prisma, projectId } = reader;
+  const session = await findSession(reader, id);
+  const agents = await findAgents(reader, id);
+  const owned = { projectId, agentId: { in: agents.map((agent) => agent.id) } };
+  const [windows, boundaries, crossings, additionsOf, note] = await Promise.all([
+    prisma.window.findMany({
+      where: owned,
+      orderBy: [{ lastAt: "desc" }, { agentId: "asc" }, { index: "desc" }],
+      take: MOST_WINDOWS,
+    }),
+    prisma.boundary.findMany({
+      where: { ...owned, type: { notIn: ["threshold_crossed", REPEATED] } },
+      orderBy: [{ at: "desc" }, { id: "desc" }],
+      take: MOST_MARKS,
+    }),
+    prisma.crossing.findMany({ where: owned, orderBy: [{ at: "desc" }, { id: "desc" }], take: MOST_MARKS }),
+    readAdditions(reader, [id]),
+    prisma.sessionNote.findUnique({ where: { projectId_sessionId: { projectId, sessionId: id } } }),
+  ]);
+  windows.sort((a, b) => a.index - b.index);
+  const timeline = (await readTimelines(reader, [session.harness]))(session.harness);
+  const status = sessionStatus(session, reader.now);
+  const names = new Map(agents.map((agent) => [agent.id, agent.name]));
+  const main =
+    agents.find((agent) => agent.name === DEFAULT_AGENT) ??
+    agents.find((agent) => agent.parent === null) ??
+    agents[0];
+  return {
+    session: sessionRow(session, additionsOf(id), reader.now),
+    note: noteText(note),
+    main_agent_id: main?.id ?? null,
+    agents: agents.map((agent) => ({
+      ...agentView(agent, timeline, judgedAt(agent, status !== "live", reader.now), {
+        harness: session.harness,
+        linesBefore: linesReportedBy(crossings, agent),
+      }),
+      masked: agent.masked,
+      compacted: agent.compacted,
+      subticks: agent.subticks,
+      restarts: agent.restarts,
+      cleared: agent.cleared,
+      unexplained: agent.unexplained,
+      reclaimed_tokens: Number(agent.reclaimed),
+    })),
+    more_agents: Math.max(0, session.agents - agents.length),
+    windows: windowViews(agents, windows),
+    boundaries: firstOf(boundaries)
+      .reverse()
+      .map((row) => boundaryView(row, names)),
+    crossings: crossings.toReversed().map((row) => crossingView(row, names)),
+  };
+}
+
+/** The lines that an agent's harness reported. Its state has them as well, until it is dropped. */
+function linesReportedBy(newestFirst: readonly Crossing[], { id, model }: Agent): readonly ReportedLine[] {
+  let reportedLines: readonly ReportedLine[] = [];
+  for (const { agentId, origin, threshold, thresholdTokens } of newestFirst.toReversed()) {
+    if (agentId !== id || crossingOriginOf(origin) === "derived") continue;
+    reportedLines = rememberLine(reportedLines, { threshold, thresholdTokens }, model ?? undefined);
+  }
+  return reportedLines;
+}
+
+/** The agents of a session, the first heard from first. Of very many, the main agent and those with the most turns. */
+async function findAgents({ prisma, projectId }: Reader, sessionId: string): Promise<Agent[]> {
+  const where = { projectId, sessionId };
+  const found = await prisma.agent.findMany({
+    where,
+    orderBy: [{ turns: "desc" }, { id: "asc" }],
+    take: MOST_AGENTS,
+  });
+  if (found.length === MOST_AGENTS && !found.some(({ name }) => name === DEFAULT_AGENT)) {
+    const main = await prisma.agent.findFirst({ where: { ...where, name: DEFAULT_AGENT } });
+    if (main !== null) found[MOST_AGENTS - 1] = main;
+  }
+  return found.sort(
+    (a, b) => a.firstAt.getTime() - b.firstAt.getTime() || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0),
+  );
+}
+
+/** The first marks whose details are not too long together. */
+function firstOf(marks: readonly Boundary[]): Boundary[] {
+  let left = MOST_DETAIL;
+  return marks.filter(({ detail }) => {
+    left -= JSON.stringify(detail).length;
+    return left >= 0;
+  });
+}
+
+function boundaryView(row: Boundary, names: ReadonlyMap<string, string>): BoundaryView {
+  const detail = row.detail as Record<string, unknown>;
+  const { tokensBefore: before, tokensAfter: after } = row;
+  const explains = isBoundary(row.type);
+  return {
+    id: row.id,
+    agent_id: row.agentId,
+    agent: names.get(row.agentId) ?? "",
+    type: row.type,
+    explains_fall: explains,
+    inferred: row.origin === BOUNDARY_ORIGIN.inferred,
+    hint: (detail.hint as DropHint | undefined) ?? null,
+    at: iso(row.at),
+    window: row.windowIndex,
+    tokens_before: before,
+    tokens_after: after,
+    reclaimed_tokens: explains && before !== null && after !== null ? Math.max(0, before - after) : null,
+    detail,
+  };
+}
+
+function crossingView(row: Crossing, names: ReadonlyMap<string, string>): CrossingView {
+  return {
+    agent_id: row.agentId,
+    agent: names.get(row.agentId) ?? "",
+    threshold: row.threshold,
+    direction: row.up ? "up" : "down",
+    origin: crossingOriginOf(row.origin),
+    at: iso(row.at),
+    threshold_tokens: row.thresholdTokens,
+    context_tokens: row.contextTokens,
+  };
+}
+
+/** Each agent's windows that are over, and then the one it is in, which is part of its state. */
+function windowViews(agents: readonly Agent[], over: readonly Window[]): WindowView[] {
+  const views = new Map<string, WindowView[]>(agents.map(({ id }) => [id, []]));
+  const open = new Map(
+    agents.map(({ id, state }) => [id, state === null ? undefined : unpackStored(state).window]),
+  );
+  for (const window of over) {
+    if (open.get(window.agentId)?.index !== window.index) views.get(window.agentId)!.push(windowView(window));
+  }
+  for (const [id, window] of open) if (window !== undefined) views.get(id)!.push(openWindowView(id, window));
+  return [...views.values()].flat();
+}
+
+function windowView(row: Window): WindowView {
+  return {
+    agent_id: row.agentId,
+    index: row.index,
+    first_at: iso(row.firstAt),
+    last_at: iso(row.lastAt),
+    turns: row.turns,
+    first_tokens: row.firstTokens,
+    last_tokens: row.lastTokens,
+    peak_tokens: row.peakTokens,
+    peak_utilization: row.peakUtilization,
+    window_tokens: row.windowTokens,
+  };
+}
+
+function openWindowView(agentId: string, window: WindowSummary): WindowView {
+  return {
+    agent_id: agentId,
+    index: window.index,
+    first_at: iso(window.firstAt),
+    last_at: iso(window.lastAt),
+    turns: window.turns,
+    first_tokens: window.firstTokens ?? null,
+    last_tokens: window.lastTokens ?? null,
+    peak_tokens: window.peakTokens ?? null,
+    peak_utilization: window.peakUtilization ?? null,
+    window_tokens: window.windowTokens ?? null,
+  };
+}

@@ -1,0 +1,319 @@
+import { randomUUID, timingSafeEqual } from "node:crypto";
+import type { BrowserView } from "@plimsoll/protocol";
+import { parse, serialize } from "hono/utils/cookie";
+import { LRUCache } from "lru-cache";
+import type { BrowserSession } from "../../db/generated/client.ts";
+import type { PrismaClient } from "../../db/index.ts";
+import { PlimsollError } from "../../errors.ts";
+import { type Actor, addEntry } from "../audit/entry.ts";
+import { browserName } from "./browser-name.ts";
+import { hashSecret, makeToken } from "./key-format.ts";
+import type { Throttle } from "./throttle.ts";
+
+export const LOGIN_TOKEN_MS = 15 * 60_000;
+/** Login links waiting to be used; making one more ends the oldest. */
+const LOGIN_TOKENS = 20;
+const SESSION_MS = 30 * 86_400_000;
+/** A session in use is prolonged, but its row is not written more often than this. */
+const PROLONG_EVERY_MS = 86_400_000;
+/** The time a session was last seen is not written more often than this. */
+const SEEN_EVERY_MS = 3_600_000;
+const TRUST_MS = 30_000;
+
+export interface BrowserOptions {
+  prisma: PrismaClient;
+  throttle: Throttle;
+  /** Tells the other processes that a session ended, by the hex of its sha256. */
+  announce?: (hash: string) => void;
+  /** Told of a login with a link that is no good, by the address of the client. */
+  failed?: (client: string) => void;
+  now?: () => number;
+}
+
+export interface BrowserVisit {
+  /** The cookie should be set again: its 30 days start anew. */
+  renew: boolean;
+  /** Names the session; gives no access. */
+  id: string;
+  /** Such as `Firefox on Linux`. */
+  name: string | null;
+}
+
+interface KnownSession {
+  id: string;
+  name: string | null;
+  hash: string;
+  expiresAt: number;
+  checkedAt: number;
+}
+
+export type Browsers = ReturnType<typeof createBrowsers>;
+
+/** How a person's browser gets in: a link that works once, then a cookie for 30 days since its last use. */
+export function createBrowsers({ prisma, throttle, announce, failed, now = Date.now }: BrowserOptions) {
+  const links: { hash: Uint8Array; expiresAt: number; ended: (() => void) | undefined }[] = [];
+  const known = new LRUCache<string, KnownSession>({ max: 1_000 });
+  let endings = 0;
+
+  /** Looks at all of them, so that the time taken tells nothing. */
+  function takeLink(token: string): boolean {
+    const given = hashSecret(token);
+    let found = -1;
+    for (const [index, link] of links.entries()) if (timingSafeEqual(link.hash, given)) found = index;
+    if (found < 0) return false;
+    const [link] = links.splice(found, 1);
+    link!.ended?.();
+    return link!.expiresAt > now();
+  }
+
+  function forget(hash: string | null): void {
+    endings++;
+    if (hash === null) known.clear();
+    else for (const [token, session] of known.entries()) if (session.hash === hash) known.delete(token);
+  }
+
+  /** Writes that a session is used, where that is due. Not an upsert: a logout meanwhile must stay one. */
+  async function noteVisit(row: BrowserSession, address: string | undefined): Promise<{ renew: boolean }> {
+    const at = now();
+    const renew = row.expiresAt.getTime() - at < SESSION_MS - PROLONG_EVERY_MS;
+    const seen = at - row.lastSeenAt.getTime() >= SEEN_EVERY_MS;
+    if (renew || seen) {
+      await prisma.browserSession.updateMany({
+        where: { hash: row.hash },
+        data: {
+          ...(renew && { expiresAt: new Date(at + SESSION_MS) }),
+          ...(seen && { lastSeenAt: new Date(at), ...(address && { address }) }),
+        },
+      });
+    }
+    return { renew };
+  }
+
+  /** Ends sessions here and in the other processes. */
+  function end(sessions: readonly { hash: Uint8Array }[]): void {
+    for (const { hash } of sessions) {
+      const hex = Buffer.from(hash).toString("hex");
+      forget(hex);
+      announce?.(hex);
+    }
+  }
+
+  return {
+    forget,
+
+    /**
+     * The secret part of a login link: works once, in this process, for 15 minutes.
+     * @param ended called when it was used, or gave way to a newer one
+     */
+    createLoginToken(ended?: () => void): string {
+      const token = makeToken();
+      if (links.length >= LOGIN_TOKENS) links.shift()?.ended?.();
+      links.push({ hash: hashSecret(token), expiresAt: now() + LOGIN_TOKEN_MS, ended });
+      return token;
+    },
+
+    /**
+     * Exchanges the token of a login link for a session.
+     * @param client its address, for the throttle and the list of sessions
+     * @param userAgent the header, to tell sessions apart
+     * @returns the value of the cookie
+     * @throws PlimsollError `unauthenticated`, or `quota_exceeded` for a client with many wrong links. A good link is
+     * never refused.
+     */
+    async login(token: string, client: string, userAgent?: string): Promise<string> {
+      if (!takeLink(token)) {
+        failed?.(client);
+        throw throttle.failed(
+          client,
+          new PlimsollError(
+            "unauthenticated",
+            "This login link was used already or is older than 15 minutes.",
+          ),
+        );
+      }
+      const session = makeToken();
+      const at = new Date(now());
+      const { id, name, address } = {
+        id: randomUUID(),
+        name: browserName(userAgent),
+        address: client || null,
+      };
+      await prisma.$transaction(async (tx) => {
+        await tx.browserSession.create({
+          data: {
+            hash: hashSecret(session),
+            id,
+            createdAt: at,
+            expiresAt: new Date(at.getTime() + SESSION_MS),
+            lastSeenAt: at,
+            address,
+            browser: name,
+          },
+        });
+        await addEntry(tx, at.getTime(), { actor: { kind: "browser", id, name, address }, action: "login" });
+      });
+      // A convenient moment to clear out what nobody can use any more.
+      await prisma.browserSession.deleteMany({ where: { expiresAt: { lte: new Date(now()) } } });
+      return session;
+    },
+
+    /**
+     * @param address of the client, if it is known
+     * @returns undefined for a cookie that is unknown, expired or logged out
+     */
+    async verify(session: string, address?: string): Promise<BrowserVisit | undefined> {
+      const hit = known.get(session);
+      if (hit && now() - hit.checkedAt < TRUST_MS)
+        return hit.expiresAt > now() ? { renew: false, id: hit.id, name: hit.name } : undefined;
+      const before = endings;
+      const hash = hashSecret(session);
+      const row = await prisma.browserSession.findUnique({ where: { hash } });
+      if (!row || row.expiresAt.getTime() <= now()) {
+        known.delete(session);
+        return undefined;
+      }
+      const { renew } = await noteVisit(row, address);
+      const { id, browser: name } = row;
+      const expiresAt = renew ? now() + SESSION_MS : row.expiresAt.getTime();
+      if (before === endings) {
+        const hex = Buffer.from(hash).toString("hex");
+        known.set(session, { id, name, hash: hex, expiresAt, checkedAt: now() });
+      }
+      return { renew, id, name };
+    },
+
+    /**
+     * The browsers that are signed in, most recently seen first.
+     * @param current the id of the session that asks
+     */
+    async list(current: string | undefined): Promise<BrowserView[]> {
+      const rows = await prisma.browserSession.findMany({
+        where: { expiresAt: { gt: new Date(now()) } },
+        orderBy: [{ lastSeenAt: "desc" }, { createdAt: "desc" }, { id: "asc" }],
+      });
+      return rows.map((row) => viewOf(row, current));
+    },
+
+    /** Ends the session of this cookie at the wish of its browser. */
+    async logout(session: string, actor: Actor): Promise<void> {
+      const hash = hashSecret(session);
+      await prisma.$transaction(async (tx) => {
+        const { count } = await tx.browserSession.deleteMany({ where: { hash } });
+        if (count > 0) await addEntry(tx, now(), { actor, action: "logout" });
+      });
+      end([{ hash }]);
+    },
+
+    /**
+     * Ends a session.
+     * @throws PlimsollError `not_found`
+     */
+    async signOut(id: string, actor: Actor): Promise<void> {
+      const row = await prisma.$transaction(async (tx) => {
+        const [found] = await tx.browserSession.findMany({ where: { id } });
+        const { count } = await tx.browserSession.deleteMany({ where: { id } });
+        if (found === undefined || count === 0) {
+          throw new PlimsollError(
+            "not_found",
+            "There is no such browser session. It may have ended already.",
+          );
+        }
+        await addEntry(tx, now(), { actor, action: "browser_signed_out", target: described(found) });
+        return found;
+      });
+      end([row]);
+    },
+
+    /**
+     * Ends all sessions but one.
+     * @param kept its id; undefined ends all of them
+     * @returns how many ended
+     */
+    async signOutOthers(kept: string | undefined, actor: Actor): Promise<number> {
+      const ended = await prisma.$transaction(async (tx) => {
+        const rows = await tx.$queryRaw<{ hash: Uint8Array }[]>`
+          DELETE FROM browser_sessions WHERE id IS DISTINCT FROM ${kept ?? null}::uuid RETURNING hash`;
+        if (rows.length > 0) {
+          const target = `${rows.length} ${kept === undefined ? "" : "other "}${rows.length === 1 ? "browser" : "browsers"}`;
+          await addEntry(tx, now(), { actor, action: "browser_signed_out", target });
+        }
+        return rows;
+      });
+      end(ended);
+      return ended.length;
+    },
+  };
+}
+
+/** For the audit log. */
+const described = ({ browser, address }: BrowserSession) =>
+  [browser ?? "unknown browser", ...(address === null ? [] : [address])].join(", ");
+
+function viewOf(row: BrowserSession, current: string | undefined): BrowserView {
+  return {
+    id: row.id,
+    current: row.id === current,
+    browser: row.browser,
+    address: row.address,
+    created_at: row.createdAt.toISOString(),
+    last_seen_at: row.lastSeenAt.toISOString(),
+    expires_at: row.expiresAt.toISOString(),
+  };
+}
+
+/**
+ * The link that logs a browser in. The token stands behind the #: a browser sends that part nowhere, so it
+ * is in no log and no Referer.
+ * @param origin such as http://127.0.0.1:4180
+ */
+export const loginUrl = (origin: string, token: string): string => `${origin}/login#${token}`;
+
+/** The facts about a request that its session cookie depends on. */
+interface Asked {
+  /** The Host header. */
+  host: string | undefined;
+  /** Whether the browser reached the server over HTTPS. */
+  secure: boolean;
+}
+
+/**
+ * Browsers send a cookie to every port of a host. The name contains the port of the Host header, so two servers on one
+ * machine keep separate sessions. It has no suffix on the default port.
+ */
+export function cookieName(host: string | undefined): string {
+  const port = /:(\d+)$/.exec(host ?? "")?.[1];
+  return port === undefined ? "plimsoll_session" : `plimsoll_session_${port}`;
+}
+
+/** The Set-Cookie header that logs a browser in for 30 days. */
+export function sessionCookie(session: string, asked: Asked): string {
+  return setCookie(session, SESSION_MS / 1000, asked);
+}
+
+/** The Set-Cookie header that logs a browser out. */
+export function expiredCookie(asked: Asked): string {
+  return setCookie("", 0, asked);
+}
+
+function setCookie(value: string, maxAge: number, { host, secure }: Asked): string {
+  return serialize(cookieName(host), value, {
+    path: "/",
+    httpOnly: true,
+    sameSite: "Strict",
+    maxAge,
+    secure,
+  });
+}
+
+/** The session in a request's Cookie header; undefined if there is none or its format is wrong. */
+export function sessionOf({
+  cookie,
+  host,
+}: {
+  cookie: string | undefined;
+  host: string | undefined;
+}): string | undefined {
+  const name = cookieName(host);
+  const session = parse(cookie ?? "", name)[name];
+  return session !== undefined && /^[0-9A-Za-z]{43}$/.test(session) ? session : undefined;
+}

@@ -1,0 +1,240 @@
+import type {
+  BoundaryReading,
+  CrossingOrigin,
+  FoldOptions,
+  Summary,
+  TurnReading,
+  WindowSummary,
+} from "@plimsoll/protocol";
+import { isBoundary, lineOf, loadOf, reclaimedTokens, thresholdsAtLevel } from "@plimsoll/protocol";
+import { type AgentRow, EMPTY_TALLY, TALLY_OF, type Tally } from "../../db/tables/agents.ts";
+import type { BoundaryRow } from "../../db/tables/boundaries.ts";
+import { sourceCode } from "../../db/tables/codes.ts";
+import type { CrossingRow } from "../../db/tables/crossings.ts";
+import { packStored, type StoredState } from "../../db/tables/packed-state.ts";
+import type { SegmentRow } from "../../db/tables/segments.ts";
+import type { BlockKey, BlockStretch, TurnBlock } from "../../db/tables/turn-blocks.ts";
+import type { WindowRow } from "../../db/tables/windows.ts";
+import { smallerName } from "./agent-address.ts";
+import type { ArrivedAgent } from "./group-events.ts";
+
+/** Turns after which a segment is cut: a late event costs a fold of about so many. */
+export const SEGMENT_TURNS = 256;
+
+/** Turns and marks after which a refold stops, to go on in a transaction of its own. */
+export const REFOLD_EVENTS = 4_096;
+
+/** An agent as the projector remembers it. */
+export interface KnownAgent {
+  /** Without `state`, which `stored` holds. */
+  row: AgentRow;
+  /** Undefined after the state was dropped: it is folded again from the last cut. */
+  stored: StoredState | undefined;
+}
+
+/** What the fold of one agent needs from outside. */
+export interface AgentOptions {
+  fold: FoldOptions;
+  modelId: (name: string) => number;
+  /** Turns after which a segment is cut; `SEGMENT_TURNS` but in tests. */
+  segmentTurns: number;
+  /** `REFOLD_EVENTS` but in tests. */
+  refoldEvents: number;
+  /** For an agent that is new. */
+  nextNumber: () => number;
+}
+
+/** What a batch of events changes in the rows of one agent. */
+export interface AgentChanges {
+  harness: string;
+  /** Undefined for an agent that is new. */
+  before: AgentRow | undefined;
+  after: KnownAgent;
+  blockDeletes: BlockKey[];
+  /** New blocks, and blocks in the place of deleted ones. */
+  blockInserts: TurnBlock[];
+  /** Segments that are over: the blocks of each become one. */
+  blockJoins: BlockStretch[];
+  /** New marks and falls. The insert fails if an id is stored after all; see `Lookup` of look-up.ts. */
+  boundaryInserts: BoundaryRow[];
+  /** Stored marks and falls that read differently now. */
+  boundaryUpserts: BoundaryRow[];
+  /** Marks of earlier batches whose level a new turn shows. */
+  settled: BoundaryReading[];
+  boundaryDeletes: string[];
+  crossingUpserts: CrossingRow[];
+  /** To change after `crossingUpserts`; those come after `crossingDeletes`. By crossing id. */
+  crossingOrigins: Map<string, CrossingOrigin>;
+  crossingDeletes: string[];
+  windowUpserts: WindowRow[];
+  windowDeletes: number[];
+  segmentUpserts: SegmentRow[];
+  segmentDeletes: number[];
+  /** The summary of the events that continued the history; undefined if it was folded again, or cut. */
+  run: Summary | undefined;
+  /** For the rollups. */
+  added: TurnReading[];
+  replaced: { before: TurnReading; after: TurnReading }[];
+  boundaryCounts: { reading: BoundaryReading; count: 1 | -1 }[];
+}
+
+export function noChanges(harness: string, before: AgentRow | undefined, after: KnownAgent): AgentChanges {
+  return {
+    harness,
+    before,
+    after,
+    blockDeletes: [],
+    blockInserts: [],
+    blockJoins: [],
+    boundaryInserts: [],
+    boundaryUpserts: [],
+    settled: [],
+    boundaryDeletes: [],
+    crossingUpserts: [],
+    crossingOrigins: new Map(),
+    crossingDeletes: [],
+    windowUpserts: [],
+    windowDeletes: [],
+    segmentUpserts: [],
+    segmentDeletes: [],
+    run: undefined,
+    added: [],
+    replaced: [],
+    boundaryCounts: [],
+  };
+}
+
+/** The sums of an agent's whole history. */
+export interface AgentTotals extends Pick<Summary, "turns" | "peak" | "peakUtilization"> {
+  windows: number;
+}
+
+export function totalsOf(row: AgentRow | undefined): AgentTotals {
+  if (row === undefined) return { turns: 0, windows: 0, peak: undefined, peakUtilization: undefined };
+  const { turns, windows, peakTokens, peakWindow, peakUtilization, peakAt } = row;
+  const peak =
+    peakTokens === undefined || peakAt === undefined
+      ? undefined
+      : { tokens: peakTokens, windowTokens: peakWindow, at: peakAt };
+  return { turns, windows, peak, peakUtilization };
+}
+
+export function tallyOf(row: AgentRow | undefined): Tally {
+  if (row === undefined) return { ...EMPTY_TALLY };
+  const { masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings } = row;
+  return { masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings };
+}
+
+/** The tally after one more, or one less, of a boundary. */
+export function countBoundary(tally: Tally, reading: BoundaryReading, count: 1 | -1): Tally {
+  if (!isBoundary(reading.type)) return tally;
+  const field = TALLY_OF[reading.type];
+  return {
+    ...tally,
+    [field]: tally[field] + count,
+    reclaimed: tally.reclaimed + count * reclaimedTokens(reading),
+  };
+}
+
+/** Who an agent is, whatever its events say of its level. */
+export type AgentIdentity = Pick<
+  ArrivedAgent,
+  "id" | "name" | "ownSession" | "parent" | "firstAt" | "lastAt" | "receivedAt"
+> & {
+  sessionId: string;
+};
+
+/** The row of an agent at the end of its history. */
+export function knownAgent(
+  identity: AgentIdentity,
+  before: KnownAgent | undefined,
+  after: { stored: StoredState; totals: AgentTotals; tally: Tally },
+  { fold, nextNumber }: Pick<AgentOptions, "fold" | "nextNumber">,
+): KnownAgent {
+  const { stored, totals, tally } = after;
+  const { state } = stored;
+  const row = before?.row;
+  return {
+    stored,
+    row: {
+      id: identity.id,
+      number: row?.number ?? nextNumber(),
+      version: (row?.version ?? 0) + 1,
+      sessionId: identity.sessionId,
+      name: identity.name,
+      ownSession: identity.ownSession,
+      // A sub-agent with a session of its own has the parent of its address.
+      parent: identity.ownSession === undefined ? smallerName(row?.parent, identity.parent) : identity.parent,
+      model: state.model,
+      firstAt: Math.min(row?.firstAt ?? identity.firstAt, identity.firstAt),
+      lastAt: Math.max(row?.lastAt ?? identity.lastAt, identity.lastAt),
+      lastReceivedAt: Math.max(row?.lastReceivedAt ?? identity.receivedAt, identity.receivedAt),
+      firstReceivedAt: row === undefined ? identity.receivedAt : row.firstReceivedAt,
+      turns: totals.turns,
+      windows: totals.windows,
+      ...tally,
+      currentTokens: state.current,
+      currentWindow: state.windowTokens,
+      windowSource: sourceCode(state.windowSource),
+      load: loadOf(state.current, lineOf(thresholdsAtLevel(state, fold.thresholds), state.windowTokens)),
+      peakTokens: totals.peak?.tokens,
+      peakWindow: totals.peak?.windowTokens,
+      peakUtilization: totals.peakUtilization,
+      peakAt: totals.peak?.at,
+      state: undefined,
+      hasState: true,
+    },
+  };
+}
+
+/** The row as it is written. */
+export function rowWithState({ row, stored }: KnownAgent): AgentRow {
+  return { ...row, state: stored && packStored(stored), hasState: stored !== undefined };
+}
+
+export function windowRow(agentId: string, window: WindowSummary): WindowRow {
+  return { agentId, ...window };
+}
+
+/** The changes of two steps, one after the other. */
+export function joinChanges(first: AgentChanges, second: AgentChanges): AgentChanges {
+  const joined = { ...second };
+  for (const field of LISTS) (joined[field] as unknown[]) = [...first[field], ...second[field]];
+  Object.assign(joined, joinCrossings(first, second));
+  const version = first.after.row.version;
+  return {
+    ...joined,
+    before: first.before,
+    after: { ...second.after, row: { ...second.after.row, version } },
+  };
+}
+
+type CrossingRowChanges = Pick<AgentChanges, "crossingUpserts" | "crossingOrigins" | "crossingDeletes">;
+
+function joinCrossings(first: CrossingRowChanges, second: CrossingRowChanges): CrossingRowChanges {
+  const upserts = new Map(first.crossingUpserts.map((row) => [row.id, row]));
+  for (const id of second.crossingDeletes) upserts.delete(id);
+  for (const row of second.crossingUpserts) upserts.set(row.id, row);
+  return {
+    crossingUpserts: [...upserts.values()],
+    crossingOrigins: new Map([...first.crossingOrigins, ...second.crossingOrigins]),
+    crossingDeletes: [...first.crossingDeletes, ...second.crossingDeletes],
+  };
+}
+
+const LISTS = [
+  "blockDeletes",
+  "blockInserts",
+  "blockJoins",
+  "boundaryInserts",
+  "boundaryUpserts",
+  "settled",
+  "boundaryDeletes",
+  "windowUpserts",
+  "windowDeletes",
+  "segmentUpserts",
+  "segmentDeletes",
+  "added",
+  "replaced",
+  "boundaryCounts",
+] as const satisfies readonly (keyof AgentChanges)[];

@@ -1,0 +1,325 @@
+import type {
+  HarnessEvent,
+  MarkEvent,
+  PlimsollEvent,
+  PolicyAckEvent,
+  Steps,
+  TurnFacts,
+} from "@plimsoll/protocol";
+import { finish, markFacts, mergeTurns, STEP_EVENTS, turnFacts } from "@plimsoll/protocol";
+import { detailOf, type ReportedMark } from "../../db/tables/boundaries.ts";
+import { eventKey, harnessId } from "../../db/tables/identity.ts";
+import {
+  type AgentAddress,
+  identityOf,
+  ownSessionOf,
+  preferredAddress,
+  smallerName,
+} from "./agent-address.ts";
+
+/** Events that were received together. */
+export interface Received {
+  events: readonly PlimsollEvent[];
+  /** Identifies the request in the ledger. */
+  request: number;
+  /** Epoch ms by the database's clock. */
+  receivedAt: number;
+}
+
+/** A turn, merged over its repeats. */
+export interface ArrivedTurn {
+  facts: TurnFacts;
+  receivedAt: number;
+  /** One entry an event, in order; `changed` if it added something to those before it. */
+  arrivals: { request: number; changed: boolean }[];
+}
+
+export interface ArrivedMark extends ReportedMark {
+  receivedAt: number;
+  /** The request of each event with this id. */
+  arrivals: number[];
+}
+
+/** The events of one agent, or of a harness itself. Times in epoch ms. */
+export interface ArrivedAgent {
+  id: string;
+  /** Undefined for a harness' own events, which belong to no session. */
+  sessionId: string | undefined;
+  harness: string;
+  name: string;
+  parent: string | undefined;
+  /** See `AgentAddress`. */
+  ownSession: string | undefined;
+  turns: Map<string, ArrivedTurn>;
+  marks: Map<string, ArrivedMark>;
+  firstAt: number;
+  lastAt: number;
+  receivedAt: number;
+}
+
+export interface ArrivedSession {
+  id: string;
+  harness: string;
+  name: string;
+  /** Whether a `session` event is among the events, so title and end must be read again. */
+  described: boolean;
+}
+
+export interface ArrivedHarness {
+  id: string;
+  instance: string;
+  firstAt: number;
+  lastAt: number;
+  receivedAt: number;
+  described: boolean;
+}
+
+/** Events of one project, sorted by owner. Maps are by id. */
+export interface Arrivals {
+  agents: Map<string, ArrivedAgent>;
+  sessions: Map<string, ArrivedSession>;
+  harnesses: Map<string, ArrivedHarness>;
+}
+
+export function groupEvents(projectId: number, received: readonly Received[]): Arrivals {
+  return finish(groupInSteps(projectId, received));
+}
+
+/** As `groupEvents`, in steps of `STEP_EVENTS`. */
+export function* groupInSteps(projectId: number, received: readonly Received[]): Steps<Arrivals> {
+  const arrivals: Arrivals = { agents: new Map(), sessions: new Map(), harnesses: new Map() };
+  const owners: Owners = new Map();
+  let done = 0;
+  for (const { events, request, receivedAt } of received) {
+    for (const event of events) {
+      const owner = ownerOf(arrivals, owners, projectId, event);
+      addEvent(owner, event, request, receivedAt);
+      if (++done % STEP_EVENTS === 0) yield;
+    }
+  }
+  return arrivals;
+}
+
+/** An event of a harness itself, which belongs to no session. */
+type HarnessOwnEvent = HarnessEvent | PolicyAckEvent;
+
+const isOfHarness = (event: PlimsollEvent): event is HarnessOwnEvent =>
+  event.type === "harness" || event.type === "policy_ack";
+
+interface Owner {
+  harness: ArrivedHarness;
+  session: ArrivedSession | undefined;
+  agent: ArrivedAgent;
+}
+
+/** The owners of one harness: of its own events, and of those of its sessions. By agent, and by what else is its address. */
+interface OwnersOfHarness {
+  own: Map<string, Owner>;
+  sessions: Map<string, Map<string, Owner>>;
+}
+
+/** By harness. Nested, because joining the names would make a text for every event. */
+type Owners = Map<string, OwnersOfHarness>;
+
+/** The agent, session and harness of an event; looked up once for all events that name the same. */
+function ownerOf(arrivals: Arrivals, owners: Owners, projectId: number, event: PlimsollEvent): Owner {
+  const byAgent = ownersByAgent(owners, event);
+  const own = ownSessionOf(event);
+  const name = own === undefined ? event.agent : [event.agent, own, event.parent_agent].join("\u0000");
+  let owner = byAgent.get(name);
+  if (owner === undefined) {
+    const harness = harnessOf(arrivals, projectId, event);
+    owner = isOfHarness(event)
+      ? { harness, session: undefined, agent: harnessAgent(arrivals, harness.id, event) }
+      : { harness, ...sessionOwner(arrivals, projectId, event) };
+    byAgent.set(name, owner);
+  }
+  return owner;
+}
+
+function ownersByAgent(owners: Owners, event: PlimsollEvent): Map<string, Owner> {
+  let ofHarness = owners.get(event.harness);
+  if (ofHarness === undefined) {
+    ofHarness = { own: new Map(), sessions: new Map() };
+    owners.set(event.harness, ofHarness);
+  }
+  if (isOfHarness(event)) return ofHarness.own;
+  let ofSession = ofHarness.sessions.get(event.session);
+  if (ofSession === undefined) {
+    ofSession = new Map();
+    ofHarness.sessions.set(event.session, ofSession);
+  }
+  return ofSession;
+}
+
+function harnessOf({ harnesses }: Arrivals, projectId: number, event: PlimsollEvent): ArrivedHarness {
+  const id = harnessId(projectId, event.harness);
+  let harness = harnesses.get(id);
+  if (harness === undefined) {
+    const { at } = event;
+    harness = { id, instance: event.harness, firstAt: at, lastAt: at, receivedAt: 0, described: false };
+    harnesses.set(id, harness);
+  }
+  return harness;
+}
+
+function sessionOwner(
+  arrivals: Arrivals,
+  projectId: number,
+  event: Exclude<PlimsollEvent, HarnessOwnEvent>,
+): Pick<Owner, "session" | "agent"> {
+  const { id, ...address } = identityOf(projectId, event);
+  let session = arrivals.sessions.get(address.sessionId);
+  if (session === undefined) {
+    session = { id: address.sessionId, harness: event.harness, name: event.session, described: false };
+    arrivals.sessions.set(address.sessionId, session);
+  }
+  const agent = arrivals.agents.get(id) ?? newAgent(id, address, event);
+  arrivals.agents.set(id, agent);
+  if (address.ownSession !== undefined && preferredAddress(agent as AgentAddress, address) === address)
+    Object.assign(agent, address);
+  return { session, agent };
+}
+
+function harnessAgent({ agents }: Arrivals, id: string, event: PlimsollEvent): ArrivedAgent {
+  let agent = agents.get(id);
+  if (agent === undefined) {
+    agent = newAgent(
+      id,
+      { sessionId: undefined, name: event.agent, parent: undefined, ownSession: undefined },
+      event,
+    );
+    agents.set(id, agent);
+  }
+  return agent;
+}
+
+function newAgent(
+  id: string,
+  address: Pick<ArrivedAgent, keyof AgentAddress>,
+  { harness, at }: PlimsollEvent,
+): ArrivedAgent {
+  return {
+    id,
+    ...address,
+    harness,
+    turns: new Map(),
+    marks: new Map(),
+    firstAt: at,
+    lastAt: at,
+    receivedAt: 0,
+  };
+}
+
+function addEvent(
+  { harness, session, agent }: Owner,
+  event: PlimsollEvent,
+  request: number,
+  receivedAt: number,
+) {
+  widen(harness, event.at, receivedAt);
+  widen(agent, event.at, receivedAt);
+  if (event.type === "harness") harness.described = true;
+  if (session !== undefined && event.type === "session") session.described = true;
+  // Two parents for one agent are a sender's mistake; the smaller name wins, whatever came first.
+  if (agent.ownSession === undefined) agent.parent = smallerName(agent.parent, event.parent_agent);
+  if (event.type === "turn") addTurn(agent, turnFacts(event, eventKey(event.id)), request, receivedAt);
+  else addMark(agent, event, request, receivedAt);
+}
+
+function widen(
+  times: { firstAt: number; lastAt: number; receivedAt: number },
+  at: number,
+  receivedAt: number,
+) {
+  if (at < times.firstAt) times.firstAt = at;
+  if (at > times.lastAt) times.lastAt = at;
+  if (receivedAt > times.receivedAt) times.receivedAt = receivedAt;
+}
+
+function addTurn({ turns }: ArrivedAgent, facts: TurnFacts, request: number, receivedAt: number): void {
+  // Costs are stored in millionths: a finer one would look new each time it is sent.
+  if (facts.costUsd !== undefined) facts.costUsd = Math.round(facts.costUsd * 1e6) / 1e6;
+  const known = turns.get(facts.key);
+  if (known === undefined) {
+    turns.set(facts.key, { facts, receivedAt, arrivals: [{ request, changed: true }] });
+    return;
+  }
+  const merged = mergeTurns(known.facts, facts);
+  known.arrivals.push({ request, changed: !sameTurn(known.facts, merged) });
+  known.facts = merged;
+}
+
+function addMark({ marks }: ArrivedAgent, event: MarkEvent, request: number, receivedAt: number): void {
+  const mark: ArrivedMark = {
+    facts: markFacts(event),
+    detail: detailOf(event),
+    receivedAt,
+    arrivals: [request],
+  };
+  const known = marks.get(event.id);
+  if (known === undefined) {
+    marks.set(event.id, mark);
+    return;
+  }
+  const { arrivals } = known;
+  arrivals.push(request);
+  if (preferredMark(known, mark) === mark) marks.set(event.id, { ...mark, arrivals });
+}
+
+/** Of two different marks with one id: the earlier, then the smaller text. The order of arrival does not matter. */
+export function preferredMark<Mark extends ReportedMark>(known: Mark, other: Mark): Mark {
+  if (known.facts.at !== other.facts.at) return known.facts.at < other.facts.at ? known : other;
+  return textOf(known) <= textOf(other) ? known : other;
+}
+
+/** Whether two marks say the same. */
+export function sameMark(a: ReportedMark, b: ReportedMark): boolean {
+  return a.facts.at === b.facts.at && textOf(a) === textOf(b);
+}
+
+function textOf({ facts, detail }: ReportedMark): string {
+  return JSON.stringify([facts.type, facts.sentWindow, sorted(detail)]);
+}
+
+/** PostgreSQL does not keep the order of keys. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => [name, sorted(member)]);
+}
+
+/** Whether two reports of a turn say the same. */
+export function sameTurn(a: TurnFacts, b: TurnFacts): boolean {
+  return (
+    readsTheSame(a, b) &&
+    a.usage.output_tokens === b.usage.output_tokens &&
+    a.usage.reasoning_tokens === b.usage.reasoning_tokens &&
+    a.durationMs === b.durationMs &&
+    a.costUsd === b.costUsd &&
+    a.compositionEstimated === b.compositionEstimated &&
+    a.provenance === b.provenance &&
+    JSON.stringify(a.limitClaims) === JSON.stringify(b.limitClaims) &&
+    JSON.stringify(a.composition) === JSON.stringify(b.composition)
+  );
+}
+
+/** Whether two reports of a turn are the same to the fold: same position, same level, same window. */
+export function readsTheSame(a: TurnFacts, b: TurnFacts): boolean {
+  return (
+    a.at === b.at &&
+    a.seq === b.seq &&
+    a.model === b.model &&
+    a.sentWindow === b.sentWindow &&
+    a.sentLimit === b.sentLimit &&
+    a.compaction === b.compaction &&
+    a.estimated === b.estimated &&
+    a.usage.input_tokens === b.usage.input_tokens &&
+    a.usage.cache_read_tokens === b.usage.cache_read_tokens &&
+    a.usage.cache_write_tokens === b.usage.cache_write_tokens &&
+    a.usage.basis === b.usage.basis
+  );
+}

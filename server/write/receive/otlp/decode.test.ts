@@ -1,0 +1,268 @@
+import type { TelemetrySignal } from "@plimsoll/protocol";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { BodyBudget } from "../../../bodies/body-budget.ts";
+import { PlimsollError } from "../../../errors.ts";
+import { encodeSpans, type OtlpValue } from "../../../testing/otlp-protobuf.ts";
+import { decodeJson as decodeJsonWithin } from "./decode-json.ts";
+import { decodeProtobuf as decodeProtobufWithin } from "./decode-protobuf.ts";
+
+const budget = () => new BodyBudget({ take() {}, give() {} });
+const decodeJson = (bytes: Buffer, signal: TelemetrySignal) => decodeJsonWithin(bytes, signal, budget());
+const decodeProtobuf = (bytes: Buffer, signal: TelemetrySignal) =>
+  decodeProtobufWithin(bytes, signal, budget());
+
+interface Sample {
+  resource: Record<string, OtlpValue>;
+  scope: string;
+  spans: {
+    name: string;
+    spanId: string;
+    parentSpanId?: string;
+    endNs: bigint;
+    status: number;
+    attributes: Record<string, OtlpValue>;
+    events: string[];
+  }[];
+}
+
+const value = fc.oneof(
+  fc.string({ unit: "grapheme" }),
+  fc.integer({ min: -700_000_000, max: 700_000_000 }),
+  fc.boolean(),
+  fc.constant(0.25),
+);
+const attributes = fc.dictionary(fc.string({ minLength: 1, maxLength: 20 }), value, {
+  maxKeys: 5,
+  noNullPrototype: true,
+});
+const samples: fc.Arbitrary<Sample> = fc.record({
+  resource: attributes,
+  scope: fc.string(),
+  spans: fc.array(
+    fc.record({
+      name: fc.string({ unit: "grapheme" }),
+      spanId: fc.stringMatching(/^[0-9a-f]{16}$/),
+      parentSpanId: fc.stringMatching(/^[0-9a-f]{16}$/),
+      endNs: fc.bigInt({ min: 0n, max: 2n ** 63n }),
+      status: fc.nat(3),
+      attributes,
+      events: fc.array(fc.string(), { maxLength: 3 }),
+    }),
+    { maxLength: 4 },
+  ),
+});
+
+describe("OTLP", () => {
+  it("is read alike from protobuf and from JSON", () => {
+    fc.assert(
+      fc.property(samples, fc.boolean(), (sample, scopesFirst) => {
+        const fromProtobuf = all(decodeProtobuf(toProtobuf(sample), "traces"));
+        const fromJson = all(decodeJson(toJson(sample, scopesFirst), "traces"));
+        expect(fromProtobuf).toEqual(fromJson);
+        expect(fromProtobuf).toHaveLength(sample.spans.length);
+        for (const [index, span] of sample.spans.entries()) {
+          expect(fromProtobuf[index]).toMatchObject({
+            name: span.name,
+            spanId: span.spanId,
+            parentSpanId: span.parentSpanId,
+            scope: sample.scope,
+            endAt: Number(span.endNs / 1_000_000n),
+            failed: span.status === 2,
+            attributes: new Map(Object.entries(span.attributes)),
+            resource: new Map(Object.entries(sample.resource)),
+          });
+        }
+      }),
+    );
+  });
+
+  it.each(["traces", "logs", "metrics"] as const)(
+    "never throws anything but an answer to the sender, whatever the bytes of %s",
+    (signal) => {
+      const bytes = fc.oneof(
+        fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),
+        fc.tuple(samples, fc.nat()).map(([sample, cut]) => {
+          const whole = toProtobuf(sample);
+          return whole.subarray(0, cut % (whole.length + 1));
+        }),
+        fc.tuple(samples, fc.nat(), fc.nat(255)).map(([sample, place, byte]) => {
+          const whole = toJson(sample, false);
+          whole[place % whole.length] = byte;
+          return whole;
+        }),
+      );
+      fc.assert(
+        fc.property(bytes, (body) => {
+          for (const decode of [decodeProtobuf, decodeJson])
+            expect(refusalOf(decode, body, signal)).toBe(true);
+        }),
+        { numRuns: 200 },
+      );
+    },
+  );
+
+  it("rejects a field that is longer than its message, although the body has more bytes", () => {
+    const span = { name: "chat", spanId: "00", endNs: 0n, status: 0, attributes: {}, events: [] };
+    const whole = toProtobuf({ resource: { "service.name": "bot" }, scope: "", spans: [span] });
+    const length = whole.indexOf("chat") - 1;
+    expect(whole[length]).toBe(4);
+    expect(refusalOf(decodeProtobuf, whole, "traces")).toBe(true);
+    whole[length] = 40;
+    expect(() => all(decodeProtobuf(whole, "traces"))).toThrow(PlimsollError);
+  });
+
+  it("accepts an empty request", () => {
+    expect(all(decodeProtobuf(Buffer.alloc(0), "logs"))).toEqual([]);
+    expect(all(decodeJson(Buffer.from("{}"), "logs"))).toEqual([]);
+    expect(
+      all(decodeJson(Buffer.from('{"resourceLogs":[{"scopeLogs":[{"logRecords":[ ]}]}]}'), "logs")),
+    ).toEqual([]);
+  });
+
+  it("reads numbers and times as texts, ids in upper case, and names of events wherever they are", () => {
+    const body = {
+      resourceLogs: [
+        {
+          scopeLogs: [
+            {
+              logRecords: [
+                {
+                  timeUnixNano: "1795000000123000000",
+                  traceId: "ABCDEF",
+                  body: { stringValue: "claude_code.api_request" },
+                  attributes: [
+                    { key: "n", value: { intValue: "12" } },
+                    { key: "list", value: { arrayValue: {} } },
+                  ],
+                },
+                {
+                  observedTimeUnixNano: 1_795_000_000_123_000_000,
+                  eventName: "a",
+                  body: { stringValue: "no name" },
+                },
+                { attributes: [{ key: "event.name", value: { stringValue: "b" } }] },
+                { body: { stringValue: "a text of somebody" } },
+                7,
+              ],
+              scope: { name: "late" },
+            },
+          ],
+        },
+      ],
+    };
+    const [first, ...others] = all(decodeJson(Buffer.from(JSON.stringify(body)), "logs"));
+    expect(first).toMatchObject({
+      name: "claude_code.api_request",
+      at: 1_795_000_000_123,
+      traceId: "abcdef",
+    });
+    expect(first).toMatchObject({
+      scope: "late",
+      attributes: new Map([
+        ["n", 12],
+        ["list", null],
+      ]),
+    });
+    expect(others).toMatchObject([{ name: "a", at: 1_795_000_000_123 }, { name: "b" }, { name: "" }, {}]);
+    expect(others[3]).toHaveProperty("unreadable");
+  });
+
+  it("drops texts that are prompts, not names", () => {
+    const sample = {
+      resource: {},
+      scope: "",
+      spans: [
+        {
+          name: "",
+          spanId: "00",
+          endNs: 0n,
+          status: 0,
+          attributes: { prompt: "p".repeat(5_000) },
+          events: [],
+        },
+      ],
+    };
+    for (const [record] of [
+      all(decodeProtobuf(toProtobuf(sample), "traces")),
+      all(decodeJson(toJson(sample, true), "traces")),
+    ])
+      expect(record).toMatchObject({ attributes: new Map([["prompt", null]]) });
+  });
+
+  it("counts the points of a metric of any kind", () => {
+    const point = { attributes: [{ key: "type", value: { stringValue: "input" } }] };
+    const metrics = [
+      { name: "a", sum: { dataPoints: [point, {}] } },
+      { name: "b", exponentialHistogram: { dataPoints: [point] } },
+    ];
+    const body = Buffer.from(JSON.stringify({ resourceMetrics: [{ scopeMetrics: [{ metrics }] }] }));
+    expect(all(decodeJson(body, "metrics"))).toMatchObject([
+      { name: "a", points: 2, attributes: new Map([["type", "input"]]) },
+      { name: "b", points: 1, attributes: new Map([["type", "input"]]) },
+    ]);
+  });
+
+  it("refuses a body for another path, which would be read as an empty one", () => {
+    const decode = (body: string) => () => all(decodeJson(Buffer.from(body), "logs"));
+    expect(decode('{"resourceSpans":[]}')).toThrow(/Send it to \/otlp\/v1\/traces/);
+    expect(decode("[]")).toThrow(/not an OTLP export request/);
+  });
+
+  it("refuses a flood of empty records", () => {
+    const flood = `{"resourceSpans":[{"scopeSpans":[{"spans":[${"{},".repeat(100_000)}{}]}]}]}`;
+    expect(() => all(decodeJson(Buffer.from(flood), "traces"))).toThrow(/More than 100000 records/);
+  });
+});
+
+const all = <T>(found: Iterable<T | undefined>): T[] => [...found].filter((one) => one !== undefined);
+
+function refusalOf(
+  decode: (body: Buffer, signal: TelemetrySignal) => Iterable<unknown>,
+  body: Buffer,
+  signal: TelemetrySignal,
+): boolean {
+  try {
+    all(decode(body, signal));
+    return true;
+  } catch (error) {
+    return error instanceof PlimsollError && error.status < 500;
+  }
+}
+
+function toProtobuf({ resource, scope, spans }: Sample): Buffer {
+  return encodeSpans(
+    resource,
+    scope,
+    spans.map((span) => ({ ...span, hasUnknownField: true })),
+  );
+}
+
+function toJson({ resource, scope, spans }: Sample, scopesFirst: boolean): Buffer {
+  const pairs = (all: Record<string, OtlpValue>) =>
+    Object.entries(all).map(([key, one]) => ({
+      key,
+      value:
+        typeof one === "string"
+          ? { stringValue: one }
+          : typeof one === "boolean"
+            ? { boolValue: one }
+            : Number.isInteger(one)
+              ? { intValue: String(one) }
+              : { doubleValue: one },
+    }));
+  const list = spans.map((span) => ({
+    spanId: span.spanId.toUpperCase(),
+    parentSpanId: span.parentSpanId?.toUpperCase(),
+    name: span.name,
+    endTimeUnixNano: String(span.endNs),
+    status: { code: span.status === 2 && scopesFirst ? "STATUS_CODE_ERROR" : span.status },
+    attributes: pairs(span.attributes),
+    events: span.events.map((name) => ({ name })),
+    unknownField: [{ deep: [1] }],
+  }));
+  const named = { scope: { name: scope } };
+  const group = scopesFirst ? { ...named, spans: list } : { spans: list, ...named };
+  const entry = { scopeSpans: [group], resource: { attributes: pairs(resource) } };
+  return Buffer.from(JSON.stringify({ resourceSpans: [entry] }, undefined, scopesFirst ? 1 : 0));
+}
