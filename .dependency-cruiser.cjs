@@ -1,7 +1,7 @@
 // Which part may import which, as docs/decisions and CONTRIBUTING.md describe it:
 //   protocol <- guard <- runtime <- examples
 //   protocol, guard <- cli
-//   protocol, guard <- server <- app
+//   protocol, guard <- server <- app; ROOMS orders the folders of the server
 //   components import protocol, and of the server only the router's types
 
 /** The top of each part that stands on the others. */
@@ -18,6 +18,32 @@ const EXAMPLES = "^examples/";
 const OUTSIDE = "^(e2e|bench|scripts)/";
 
 const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|^(e2e|bench|fuzz)/";
+
+/**
+ * The folders of the server, and which of the folders before it each one may import. docs/architecture.md has the same table, and
+ * scripts/arrows.test.ts compares them.
+ */
+const ROOMS = [
+  ["bodies"],
+  ["db"],
+  ["live", "db"],
+  ["lines", "db"],
+  ["write/plan", "db"],
+  ["write/memory", "db", "lines", "write/plan"],
+  ["write/journal", "db", "write/plan"],
+  ["write/project", "db", "lines", "write/plan", "write/memory", "write/journal"],
+  ["write/receive", "bodies", "db", "write/plan", "write/journal", "write/project"],
+  ["read", "db", "lines"],
+  ["tenants", "db", "live", "write"],
+  ["annotations", "db", "read", "tenants"],
+  ["mappings", "db", "live", "read", "tenants"],
+  ["policies", "db", "live", "lines", "read", "tenants"],
+  ["alerts", "db", "live", "lines", "read", "tenants", "policies"],
+  ["upkeep", "bodies", "db", "lines", "write", "read", "tenants", "alerts"],
+  ["demo", "db", "tenants"],
+];
+ROOMS.push(["trpc", ...ROOMS.map(([room]) => room)]);
+ROOMS.push(["http", ...ROOMS.map(([room]) => room)]);
 
 const never = (name, comment, from, to) => ({
   name,
@@ -129,40 +155,18 @@ module.exports = {
       OUTSIDE,
     ]),
     never(
-      "no-transport-below",
-      "Server subjects do not depend on a transport: only http and trpc import http or trpc.",
-      { path: "^server/[^/]+/", pathNot: `^server/(http|trpc)/|${TEST}` },
-      ["^server/(http|trpc)/"],
+      "server-root",
+      "Files in server/ serve every folder of it, so they import none.",
+      { path: "^server/[^/]+$", pathNot: `^server/main[.]ts$|${TEST}` },
+      ["^server/[^/]+/"],
     ),
-    never(
-      "store-below-history",
-      "The store knows tables, not histories or how they are written and read.",
-      { path: "^server/store/", pathNot: TEST },
-      ["^server/(doctor|history|ingest|telemetry)/"],
-    ),
-    never(
-      "history-below-ingest",
-      "Planning a history is pure: ingest writes the plan and the doctor compares with it.",
-      { path: "^server/history/", pathNot: TEST },
-      ["^server/(doctor|ingest|telemetry)/"],
-    ),
-    never(
-      "telemetry-beside-ingest",
-      "Reads and writes share the store and the history, never each other's code.",
-      { path: "^server/(doctor|telemetry)/", pathNot: TEST },
-      ["^server/ingest/"],
-    ),
-    never(
-      "ingest-beside-telemetry",
-      "Reads and writes share the store and the history, never each other's code.",
-      { path: "^server/ingest/", pathNot: TEST },
-      ["^server/(doctor|telemetry)/"],
-    ),
-    never(
-      "trpc-without-http",
-      "Procedures run without an HTTP server.",
-      { path: "^server/trpc/", pathNot: TEST },
-      ["^server/http/"],
+    ...ROOMS.map(([room, ...below]) =>
+      never(
+        `server/${room}`,
+        below.join(", ") || "nothing",
+        { path: `^server/${room}/`, pathNot: TEST },
+        { path: "^server/[^/]+/", pathNot: `^server/(${[room, ...below].join("|")})/|${TEST}` },
+      ),
     ),
     never(
       "main-is-the-root",

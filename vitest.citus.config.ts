@@ -13,9 +13,9 @@ const FILES = [
   "server/db/lease.test.ts",
   "server/upkeep/doctor/examine.test.ts",
   "server/http/health.test.ts",
-  "server/ingest/{apply-retention,commands,deleted-project,remove-sessions,statements}.test.ts",
-  "server/projects/{delete-step,projects}.test.ts",
-  "server/telemetry/{gauges,series}.test.ts",
+  "server/write/project/{apply-retention,commands,deleted-project,remove-sessions,statements}.test.ts",
+  "server/tenants/projects/{delete-step,projects}.test.ts",
+  "server/read/{gauges,series}.test.ts",
 ];
 
 /** Runs tests on a Citus cluster: `npm test -- --only citus`. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "pg";
-import { makeKey } from "../server/tenants/access/key-format.ts";
+import { makeKey } from "../server/key-format.ts";
 import { createClient } from "../server/testing/client.ts";
 import type { BenchServer } from "./server.ts";
 

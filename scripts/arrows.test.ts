@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,41 +15,36 @@ const CASES: [path: string, text: string, rules: string[]][] = [
   ["packages/protocol/src/up.ts", 'import "../../guard/src/index.ts";', ["protocol-stands-alone"]],
   [
     "packages/protocol/src/type.ts",
-    'import type { S } from "../../../server/ingest/ingest.ts";',
+    'import type { S } from "../../../server/write/receive/ingest.ts";',
     ["protocol-stands-alone"],
   ],
-  ["packages/guard/src/up.ts", 'import "../../../server/ingest/ingest.ts";', ["guard-on-protocol-only"]],
+  [
+    "packages/guard/src/up.ts",
+    'import "../../../server/write/receive/ingest.ts";',
+    ["guard-on-protocol-only"],
+  ],
   ["packages/guard/src/down.ts", 'import "@plimsoll/protocol";', []],
   ["packages/runtime/src/up.ts", 'import "../../cli/src/index.ts";', ["runtime-on-guard"]],
   ["packages/runtime/src/in.ts", 'import "../../guard/src/fit.ts";', ["runtime-through-exports"]],
   ["packages/runtime/src/down.ts", 'import "../../guard/src/index.ts";', []],
   ["packages/guard/src/runtime.ts", 'import "../../runtime/src/down.ts";', ["guard-on-protocol-only"]],
-  ["packages/cli/src/up.ts", 'import "../../../server/ingest/ingest.ts";', ["cli-alone"]],
+  ["packages/cli/src/up.ts", 'import "../../../server/write/receive/ingest.ts";', ["cli-alone"]],
   ["packages/cli/src/down.ts", 'import "../../guard/src/index.ts";', []],
-  ["examples/loop/up.ts", 'import "../../server/ingest/ingest.ts";', ["examples-from-outside"]],
-  ["server/ingest/page.ts", 'import "../../app/page.tsx";', ["server-below-pages"]],
-  ["server/ingest/transport.ts", 'import "../http/app.ts";', ["no-transport-below"]],
-  ["server/ingest/down.ts", 'import "@plimsoll/protocol";', []],
-  ["server/store/history.ts", 'import "../history/fold.ts";', ["store-below-history"]],
-  ["server/store/ingest.ts", 'import "../ingest/ingest.ts";', ["store-below-history"]],
-  ["server/store/telemetry.ts", 'import "../telemetry/fleet.ts";', ["store-below-history"]],
-  ["server/history/ingest.ts", 'import "../ingest/ingest.ts";', ["history-below-ingest"]],
-  ["server/history/telemetry.ts", 'import "../telemetry/fleet.ts";', ["history-below-ingest"]],
-  ["server/history/below.ts", 'import "../store/turns.ts";', []],
-  [
-    "server/telemetry/ingest.ts",
-    'import type { S } from "../ingest/ingest.ts";',
-    ["telemetry-beside-ingest"],
-  ],
-  ["server/telemetry/below.ts", 'import "../history/fold.ts"; import "../store/turns.ts";', []],
-  ["server/telemetry/tested.test.ts", 'import "../ingest/ingest.ts";', []],
-  ["server/ingest/telemetry.ts", 'import "../telemetry/fleet.ts";', ["ingest-beside-telemetry"]],
-  ["server/doctor/ingest.ts", 'import "../ingest/ingest.ts";', ["telemetry-beside-ingest"]],
-  ["server/doctor/below.ts", 'import "../telemetry/fleet.ts"; import "../history/fold.ts";', []],
-  ["server/ingest/doctor.ts", 'import "../doctor/examine.ts";', ["ingest-beside-telemetry"]],
-  ["server/history/doctor.ts", 'import "../doctor/examine.ts";', ["history-below-ingest"]],
-  ["server/ingest/below.ts", 'import "../history/fold.ts"; import "../store/turns.ts";', []],
-  ["server/trpc/http.ts", 'import "../http/app.ts";', ["trpc-without-http"]],
+  ["examples/loop/up.ts", 'import "../../server/write/receive/ingest.ts";', ["examples-from-outside"]],
+  ["server/write/page.ts", 'import "../../app/page.tsx";', ["server-below-pages"]],
+  ["server/write/receive/transport.ts", 'import "../../http/app.ts";', ["server/write/receive"]],
+  ["server/write/receive/down.ts", 'import "@plimsoll/protocol"; import "../plan/extend-agent.ts";', []],
+  ["server/write/plan/receive.ts", 'import "../receive/ingest.ts";', ["server/write/plan"]],
+  ["server/write/plan/read.ts", 'import "../../read/fleet.ts";', ["server/write/plan"]],
+  ["server/db/tables/plan.ts", 'import "../../write/plan/extend-agent.ts";', ["server/db"]],
+  ["server/db/tables/down.ts", 'import "../sql.ts"; import "../../times.ts";', []],
+  ["server/read/write.ts", 'import type { S } from "../write/receive/ingest.ts";', ["server/read"]],
+  ["server/read/down.ts", 'import "../db/tables/turns.ts";', []],
+  ["server/read/tested.test.ts", 'import "../write/receive/ingest.ts";', []],
+  ["server/upkeep/down.ts", 'import "../read/fleet.ts"; import "../write/plan/extend-agent.ts";', []],
+  ["server/write/project/upkeep.ts", 'import "../../upkeep/doctor/examine.ts";', ["server/write/project"]],
+  ["server/times.ts", 'import "./db/sql.ts";', ["server-root"]],
+  ["server/trpc/http.ts", 'import "../http/app.ts";', ["server/trpc"]],
   ["server/http/root.ts", 'import "../main.ts";', ["main-is-the-root"]],
   ["server/http/tested.ts", 'import "../testing/database.ts";', ["no-test-code-in-product"]],
   ["server/http/fuzzed.ts", 'import "../../fuzz/corpus.ts";', ["no-test-code-in-product"]],
@@ -73,8 +69,8 @@ const CASES: [path: string, text: string, rules: string[]][] = [
   ["components/fleet/down.tsx", 'import "../shell/down.tsx"; import "../live/down.tsx";', []],
   ["app/cli.tsx", 'import "../packages/cli/src/index.ts";', ["pages-on-server-and-components"]],
   ["app/fine.tsx", 'import "../components/type.tsx"; import "../server/write/receive/ingest.ts";', []],
-  ["server/telemetry/a.ts", 'import { b } from "./b.ts"; export const a = () => b;', ["no-circular"]],
-  ["server/telemetry/b.ts", 'import { a } from "./a.ts"; export const b = () => a;', []],
+  ["server/read/a.ts", 'import { b } from "./b.ts"; export const a = () => b;', ["no-circular"]],
+  ["server/read/b.ts", 'import { a } from "./a.ts"; export const b = () => a;', []],
 ];
 
 const TARGETS = [
@@ -83,7 +79,8 @@ const TARGETS = [
   "packages/guard/src/fit.ts",
   "packages/cli/src/index.ts",
   "server/write/receive/ingest.ts",
-  "server/history/fold.ts",
+  "server/write/plan/extend-agent.ts",
+  "server/db/sql.ts",
   "server/db/tables/turns.ts",
   "server/read/fleet.ts",
   "server/upkeep/doctor/examine.ts",
@@ -130,4 +127,13 @@ test("each rule rejects its forbidden import and no other import", () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("docs/architecture.md says what each folder of the server may import", () => {
+  const { forbidden } = createRequire(import.meta.url)("../.dependency-cruiser.cjs");
+  const rules = forbidden.filter(({ name }: { name: string }) => name.startsWith("server/"));
+  const text = readFileSync(join(root, "docs/architecture.md"), "utf8");
+  const rows = [...text.matchAll(/^\| `(server\/[^`]+)` \|.*\| ([^|]*) \|$/gm)];
+  const said = rows.map(([, name, below]) => ({ name, below }));
+  expect(said).toEqual(rules.map(({ name, comment }: Record<string, string>) => ({ name, below: comment })));
 });

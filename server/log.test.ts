@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { makeKey, makeLocalToken } from "./key-format.ts";
 import { createLogger, logConsole, printable } from "./log.ts";
-import { makeKey, makeLocalToken } from "./tenants/access/key-format.ts";
 
 function logged(write: (log: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = [];

@@ -1,6 +1,6 @@
 import { format } from "node:util";
 import pino, { type DestinationStream, type Logger } from "pino";
-import { KEY_PATTERN } from "./tenants/access/key-format.ts";
+import { KEY_PATTERN } from "./key-format.ts";
 
 /** Names of fields whose value is a secret, at the top of a log line and one or two levels down. */
 const SECRET_FIELDS = ["authorization", "cookie", "token", "secret", "password", "key"];

@@ -1,5 +1,5 @@
+import type { Transaction } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
-import type { Transaction } from "../policies/policy-steps.ts";
 
 /**
  * Tells the evaluator of a project that a person changed something. Locks the project's rules until the transaction ends.

@@ -1,5 +1,7 @@
 import type { AlertTimeline } from "@plimsoll/protocol";
-import { iso, queriesOf, type Reader } from "../read/reader.ts";
+import { queriesOf } from "../db/sql.ts";
+import type { Reader } from "../lines/reader.ts";
+import { iso } from "../times.ts";
 
 const STEP_MS = 30 * 60_000;
 const STEPS = 48;

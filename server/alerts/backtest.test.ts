@@ -1,7 +1,7 @@
 import type { AlertBacktest, AlertRuleInput } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { queriesOf } from "../db/sql.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
-import { queriesOf } from "../read/reader.ts";
 import { type TestAlerts, testAlerts } from "../testing/alerts.ts";
 import { AlertBacktests } from "./backtests.ts";
 

@@ -17,7 +17,7 @@ import { levelOf, type TurnRow } from "../db/tables/turns.ts";
 import { PlimsollError } from "../errors.ts";
 import { readAcknowledgements } from "../lines/acknowledgements.ts";
 import type { PolicyBook } from "../lines/policy-book.ts";
-import { iso, type Span } from "../read/reader.ts";
+import { iso, type Span } from "../times.ts";
 import { readsBoundaries } from "./judge-agents.ts";
 import { loadRule, selects } from "./rule-book.ts";
 import { AgentSimulation, type RecordedItem, type SimulatedFiring } from "./simulate-agent.ts";

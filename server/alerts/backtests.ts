@@ -1,7 +1,8 @@
 import type { AlertBacktest } from "@plimsoll/protocol";
 import { atOneMoment } from "../db/one-moment.ts";
 import { PlimsollError } from "../errors.ts";
-import type { Reader, Span } from "../read/reader.ts";
+import type { Reader } from "../lines/reader.ts";
+import type { Span } from "../times.ts";
 import { backtest } from "./backtest.ts";
 import { validRule } from "./valid-rule.ts";
 

@@ -9,7 +9,7 @@ import {
   NEW_GROUP,
   silenceOf,
 } from "@plimsoll/protocol";
-import { iso } from "../read/reader.ts";
+import { iso } from "../times.ts";
 import type { AlertGroupRow, GroupReceivers, OpenAlert } from "./alert-rows.ts";
 import type { LoadedRule, RuleBook } from "./rule-book.ts";
 

@@ -11,7 +11,7 @@ import {
   type SeenBoundary,
   utilizationOf,
 } from "@plimsoll/protocol";
-import { iso } from "../read/reader.ts";
+import { iso } from "../times.ts";
 
 export const counted = (count: number, word: string) => `${exact(count)} ${word}${count === 1 ? "" : "s"}`;
 

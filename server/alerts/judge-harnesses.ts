@@ -1,5 +1,5 @@
 import { slotOf } from "../db/tables/buckets.ts";
-import { LIVE_FOR } from "../read/reader.ts";
+import { LIVE_FOR } from "../read/liveness.ts";
 import { durationText } from "./describe-alert.ts";
 import { longerThan, silenceSighting } from "./judge-sessions.ts";
 import type { LookInput } from "./look.ts";

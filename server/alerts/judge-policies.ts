@@ -7,7 +7,7 @@ import {
   latestSaid,
 } from "@plimsoll/protocol";
 import { readAcknowledgements, type Said, saidIn } from "../lines/acknowledgements.ts";
-import { LIVE_FOR } from "../read/reader.ts";
+import { LIVE_FOR } from "../read/liveness.ts";
 import type { LookInput } from "./look.ts";
 import { alertKey, type JudgedSubject } from "./plan-look.ts";
 import { type LoadedRule, selects } from "./rule-book.ts";

@@ -1,6 +1,6 @@
 import { type AlertCondition, type AlertSighting, durationMs } from "@plimsoll/protocol";
 import { slotOf } from "../db/tables/buckets.ts";
-import { LIVE_FOR } from "../read/reader.ts";
+import { LIVE_FOR } from "../read/liveness.ts";
 import { counted, durationText } from "./describe-alert.ts";
 import type { LookInput } from "./look.ts";
 import { alertKey, type JudgedSubject } from "./plan-look.ts";

@@ -1,7 +1,7 @@
 import { type AlertSighting, durationMs, isNews } from "@plimsoll/protocol";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
 import { slotOf } from "../db/tables/buckets.ts";
-import { LIVE_FOR } from "../read/reader.ts";
+import { LIVE_FOR } from "../read/liveness.ts";
 import type { OpenAlert } from "./alert-rows.ts";
 import { durationText } from "./describe-alert.ts";
 import type { LookInput } from "./look.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { queriesOf } from "../db/sql.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
-import { queriesOf } from "../read/reader.ts";
 import { type TestAlerts, testAlerts } from "../testing/alerts.ts";
 
 let alerts: TestAlerts;

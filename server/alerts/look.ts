@@ -3,7 +3,7 @@ import { v7 as uuid } from "uuid";
 import type { Sql } from "../db/sql.ts";
 import { slotOf } from "../db/tables/buckets.ts";
 import type { PolicyBook } from "../lines/policy-book.ts";
-import { LIVE_FOR } from "../read/reader.ts";
+import { LIVE_FOR } from "../read/liveness.ts";
 import type { OpenAlert } from "./alert-rows.ts";
 import { decideGroups, type GroupsPlan } from "./decide-groups.ts";
 import {

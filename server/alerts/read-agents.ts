@@ -16,7 +16,8 @@ import { readTurnsBetween } from "../db/tables/read-turns.ts";
 import { isLevel } from "../db/tables/turns.ts";
 import { readAcknowledgements } from "../lines/acknowledgements.ts";
 import type { PolicyBook } from "../lines/policy-book.ts";
-import { LIVE_FOR } from "../read/reader.ts";
+import { LIVE_FOR } from "../read/liveness.ts";
+import { HOUR_MS } from "../times.ts";
 
 /** An agent as the rules see it. Times in epoch ms. */
 export interface SeenAgent {
@@ -69,7 +70,7 @@ const LIVE_AGENTS = `${FIELDS} AND s.project_id = $1 AND s.open_slot >= $2::int4
 ORDER BY a.last_received_at DESC LIMIT $3`;
 
 /** Milliseconds in which boundaries are looked for. */
-const BOUNDARIES_FOR = 2 * 3_600_000;
+const BOUNDARIES_FOR = 2 * HOUR_MS;
 
 const RECENT_BOUNDARIES = `
 SELECT w.id AS agent, b.id, b.type, ${ms("b.at")} AS at, ${ms("b.received_at")} AS "receivedAt",
@@ -240,4 +241,3 @@ export async function addTurnTimes(
 }
 
 /** Turns may be dated a few minutes ahead. */
-const HOUR_MS = 3_600_000;

@@ -7,8 +7,9 @@ import {
   isInhibited,
   silenceOf,
 } from "@plimsoll/protocol";
+import { queriesOf } from "../db/sql.ts";
 import { PlimsollError } from "../errors.ts";
-import { queriesOf, type Reader } from "../read/reader.ts";
+import type { Reader } from "../lines/reader.ts";
 import { type OpenAlert, readEndedAlerts, readOpenAlerts } from "./alert-rows.ts";
 import { alertFacts, levelAlert } from "./decide-groups.ts";
 import { RuleBook } from "./rule-book.ts";

@@ -1,7 +1,7 @@
+import { HOUR_MS } from "../times.ts";
 /** How many events had been rejected at a time (epoch ms). */
 export type RejectedSample = readonly [at: number, count: number];
 
-const HOUR_MS = 3_600_000;
 const SAMPLE_EVERY_MS = 60_000;
 
 /** Adds a sample once a minute, and drops those that the last hour does not need. */

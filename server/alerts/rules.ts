@@ -6,12 +6,12 @@ import {
   durationMs,
 } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
-import type { PrismaClient } from "../db/client.ts";
+import type { PrismaClient, Transaction } from "../db/client.ts";
+import { databaseTime } from "../db/database-clock.ts";
 import type { AlertRule as RuleRow } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { databaseTime, type Transaction } from "../policies/policy-steps.ts";
-import { iso } from "../read/reader.ts";
 import { type Actor, addEntries, addEntry } from "../tenants/audit/entry.ts";
+import { iso } from "../times.ts";
 import { raiseAlertRevision } from "./alert-revision.ts";
 import { readRules, writeRules } from "./rules-yaml.ts";
 import { invalidRule, validRule } from "./valid-rule.ts";

@@ -1,11 +1,11 @@
 import type { AcknowledgedAlerts, AlertMatcher, AlertSilenceView } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
-import type { PrismaClient } from "../db/client.ts";
+import type { PrismaClient, Transaction } from "../db/client.ts";
+import { databaseTime } from "../db/database-clock.ts";
 import type { AlertSilence } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { databaseTime, type Transaction } from "../policies/policy-steps.ts";
-import { iso } from "../read/reader.ts";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
+import { iso } from "../times.ts";
 import { raiseAlertRevision } from "./alert-revision.ts";
 
 export interface AlertSilencesOptions {

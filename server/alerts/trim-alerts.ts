@@ -1,7 +1,8 @@
 import type { Sql } from "../db/sql.ts";
+import { DAY_MS } from "../times.ts";
 
 /** Days for which ended alerts and silences are kept. */
-const KEPT_MS = 90 * 86_400_000;
+const KEPT_MS = 90 * DAY_MS;
 /** Rows of one step. */
 const TRIMMED = 1_000;
 

@@ -1,4 +1,4 @@
-import type { SessionChangeOptions } from "./change-project.ts";
+import type { SessionChangeOptions } from "../tenants/projects/change-project.ts";
 import { SessionNotes } from "./session-notes.ts";
 import { SessionTags } from "./session-tags.ts";
 import { SessionViews } from "./session-views.ts";

@@ -1,9 +1,8 @@
 import type { SaveNoteCall, SessionNoteText } from "@plimsoll/protocol";
-import type { SessionNote } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { iso } from "../read/reader.ts";
+import { noteText } from "../read/session.ts";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
-import { changeAlone, type SessionChangeOptions } from "./change-project.ts";
+import { changeAlone, type SessionChangeOptions } from "../tenants/projects/change-project.ts";
 
 /** Notes that people write on sessions, one for each session. */
 export class SessionNotes {
@@ -58,14 +57,4 @@ export class SessionNotes {
     changed(projectId, [sessionId]);
     return noteText(saved);
   }
-}
-
-export function noteText(row: SessionNote | null): SessionNoteText {
-  if (row === null) return { note: "", revision: 0, updated_at: null, updated_by: null };
-  return {
-    note: row.note,
-    revision: row.revision,
-    updated_at: iso(row.updatedAt),
-    updated_by: row.actor === "local" ? "the command line" : (row.actorName ?? row.actor),
-  };
 }

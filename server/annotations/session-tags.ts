@@ -1,6 +1,6 @@
 import { MOST_TAGS, type TaggedSessions, type TagSessionsCall } from "@plimsoll/protocol";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
-import { changeAlone, type SessionChangeOptions } from "./change-project.ts";
+import { changeAlone, type SessionChangeOptions } from "../tenants/projects/change-project.ts";
 
 /** Tags that people put on sessions. */
 export class SessionTags {

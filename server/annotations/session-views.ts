@@ -1,9 +1,9 @@
 import { MOST_SAVED_VIEWS, type SavedSessionView, type SaveSessionViewCall } from "@plimsoll/protocol";
 import type { SessionView } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { iso } from "../read/reader.ts";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
-import { changeAlone, type SessionChangeOptions } from "./change-project.ts";
+import { changeAlone, type SessionChangeOptions } from "../tenants/projects/change-project.ts";
+import { iso } from "../times.ts";
 
 /** Saved views of the session list. */
 export class SessionViews {

@@ -7,6 +7,9 @@ import { statementNames } from "./prepared-statements.ts";
 export type { PrismaClient } from "./generated/client.ts";
 export { Prisma } from "./generated/client.ts";
 
+/** What Prisma gives an interactive transaction. */
+export type Transaction = Parameters<Parameters<PrismaClient["$transaction"]>[0]>[0];
+
 /** Statements that each connection keeps prepared. Lists of varying length would otherwise add more without end. */
 const PREPARED_LIMIT = 500;
 

@@ -1,6 +1,7 @@
 import { Socket } from "node:net";
 import pg from "pg";
 import type { Logger } from "pino";
+import type { PrismaClient } from "./client.ts";
 import { type ConnectionLimits, connectionOptions } from "./connections.ts";
 import { isStaleStatement, statementNames } from "./prepared-statements.ts";
 import { type UnavailableReason, unavailableReason } from "./unavailable.ts";
@@ -11,6 +12,11 @@ export interface Sql {
   query<Row>(text: string, ...values: unknown[]): Promise<Row[]>;
   /** @returns the number of rows it changed */
   execute(text: string, ...values: unknown[]): Promise<number>;
+}
+
+/** Runs statements on the typed client. */
+export function queriesOf({ prisma }: { prisma: PrismaClient }): Pick<Sql, "query"> {
+  return { query: (text, ...values) => prisma.$queryRawUnsafe(text, ...values) };
 }
 
 /** The statements of one transaction of a writer. */

@@ -1,9 +1,14 @@
 import type { Acknowledgement, PolicyAckEvent } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
-import { type BoundaryRow, boundaries, markOfRow, type ReportedMark } from "../db/tables/boundaries.ts";
+import {
+  type BoundaryRow,
+  boundaries,
+  markOfRow,
+  preferredMark,
+  type ReportedMark,
+} from "../db/tables/boundaries.ts";
 import { harnessId } from "../db/tables/identity.ts";
-import { preferredMark } from "../write/plan/group-events.ts";
 
 /** What a harness instance said of policies. It is kept with the harness' other marks. */
 export interface HarnessAcks {

@@ -10,8 +10,8 @@ import {
 } from "@plimsoll/protocol";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
-import { hashOf } from "../policies/hash.ts";
 import type { HarnessAcks } from "./acknowledgements.ts";
+import { hashOf } from "./hash.ts";
 
 /** A step of the project's policy, as `RolloutStep` with its number. */
 interface StepRow {

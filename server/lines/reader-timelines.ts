@@ -1,6 +1,7 @@
 import type { ThresholdTimeline } from "@plimsoll/protocol";
-import { queriesOf, type Reader } from "../read/reader.ts";
+import { queriesOf } from "../db/sql.ts";
 import { readAcknowledgements } from "./acknowledgements.ts";
+import type { Reader } from "./reader.ts";
 
 /** How the agents of some harness instances are judged, by instance. */
 export async function readTimelines(

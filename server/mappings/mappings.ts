@@ -7,13 +7,13 @@ import {
   type SavedMapping,
 } from "@plimsoll/protocol";
 import type { Logger } from "pino";
-import { changeAlone } from "../annotations/change-project.ts";
 import type { PrismaClient } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
 import type { LiveHub } from "../live/hub.ts";
-import { iso } from "../read/reader.ts";
+import { storedMappings } from "../read/unmapped.ts";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
-import { storedMappings } from "./stored-mappings.ts";
+import { changeAlone } from "../tenants/projects/change-project.ts";
+import { iso } from "../times.ts";
 
 export interface MappingsOptions {
   prisma: PrismaClient;

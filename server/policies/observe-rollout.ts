@@ -7,16 +7,16 @@ import {
 } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
 import type { PolicyRollout } from "../db/generated/client.ts";
+import { queriesOf } from "../db/sql.ts";
 import { readAcknowledgements, type Said, saidIn } from "../lines/acknowledgements.ts";
 import type { PolicyBook } from "../lines/policy-book.ts";
-import { queriesOf } from "../read/reader.ts";
+import { HOUR_MS } from "../times.ts";
 import { knownModels } from "./read-harnesses.ts";
 import { liveInstances } from "./rollout-rows.ts";
 
-const HOUR = 3_600_000;
 /** Milliseconds before the version that are compared with the time since: as long as it, within these bounds. */
-const SHORTEST_BEFORE = HOUR;
-const LONGEST_BEFORE = 24 * HOUR;
+const SHORTEST_BEFORE = HOUR_MS;
+const LONGEST_BEFORE = 24 * HOUR_MS;
 /** Harnesses whose turns are compared. */
 const MOST_COMPARED = 2_000;
 

@@ -2,14 +2,15 @@ import type { PolicyBody, PolicyMistake, RolloutPlan } from "@plimsoll/protocol"
 import { readPolicy } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import type { PrismaClient } from "../db/client.ts";
+import { databaseTime } from "../db/database-clock.ts";
 import { PlimsollError } from "../errors.ts";
+import { hashOf } from "../lines/hash.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
 import type { LiveHub } from "../live/hub.ts";
 import { mistakesText } from "../mistakes.ts";
 import type { Actor } from "../tenants/audit/entry.ts";
 import { addEntry } from "../tenants/audit/entry.ts";
-import { hashOf } from "./hash.ts";
-import { ALL_HARNESSES, addStep, databaseTime, nextRevision } from "./policy-steps.ts";
+import { ALL_HARNESSES, addStep, nextRevision } from "./policy-steps.ts";
 import { beginRollout, supersedeRollouts } from "./rollout-rows.ts";
 
 export interface PoliciesOptions {

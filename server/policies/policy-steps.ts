@@ -1,8 +1,6 @@
 import type { RolloutStep } from "@plimsoll/protocol";
-import type { PrismaClient } from "../db/client.ts";
+import type { Transaction } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
-
-export type Transaction = Parameters<Parameters<PrismaClient["$transaction"]>[0]>[0];
 
 /** To whom a step offers a version. */
 export type Offer = Omit<RolloutStep, "at">;
@@ -19,12 +17,6 @@ export async function nextRevision(tx: Pick<Transaction, "$queryRaw">, projectId
     RETURNING policy_revision AS revision`;
   if (project === undefined) throw new PlimsollError("not_found", `There is no project ${projectId}.`);
   return project.revision;
-}
-
-/** The database's clock, as every server sees it. */
-export async function databaseTime(client: Pick<Transaction, "$queryRaw">): Promise<Date> {
-  const [row] = await client.$queryRaw<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
-  return row!.now;
 }
 
 export interface NewStep extends Offer {

@@ -2,9 +2,12 @@ import type { ObservedHarnessLine, PolicyHarnessList, PolicyHarnessView } from "
 import { convergenceOf, isDifferent, latestSaid } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
 import type { Harness } from "../db/generated/client.ts";
+import { queriesOf } from "../db/sql.ts";
 import { type HarnessAcks, readAcknowledgements, saidIn } from "../lines/acknowledgements.ts";
+import type { FreshReader, Reader } from "../lines/reader.ts";
 import { readHarnessLines } from "../read/harness-lines.ts";
-import { type FreshReader, iso, LIVE_FOR, queriesOf, type Reader } from "../read/reader.ts";
+import { LIVE_FOR } from "../read/liveness.ts";
+import { iso } from "../times.ts";
 
 /** Instances in one answer. */
 const MOST_HARNESSES = 500;

@@ -1,6 +1,8 @@
 import { type ConvergenceState, convergenceOf } from "@plimsoll/protocol";
+import { queriesOf } from "../db/sql.ts";
 import { readAcknowledgements, saidIn } from "../lines/acknowledgements.ts";
-import { LIVE_FOR, queriesOf, type Reader } from "../read/reader.ts";
+import type { Reader } from "../lines/reader.ts";
+import { LIVE_FOR } from "../read/liveness.ts";
 import { knownModels } from "./read-harnesses.ts";
 
 /** How far a harness instance is with the policy that it is offered. */

@@ -7,7 +7,8 @@ import type {
 } from "@plimsoll/protocol";
 import type { PolicyVersion } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { iso, type Reader } from "../read/reader.ts";
+import type { Reader } from "../lines/reader.ts";
+import { iso } from "../times.ts";
 
 type Place = Pick<Reader, "prisma" | "projectId">;
 

@@ -1,7 +1,8 @@
 import { firstInLine, isOffered, type StagedPlan, stagesOf } from "@plimsoll/protocol";
+import type { Transaction } from "../db/client.ts";
 import type { PolicyRollout } from "../db/generated/client.ts";
-import { LIVE_FOR } from "../read/reader.ts";
-import type { Offer, Transaction } from "./policy-steps.ts";
+import { LIVE_FOR } from "../read/liveness.ts";
+import type { Offer } from "./policy-steps.ts";
 
 /**
  * Begins a rollout in stages.

@@ -7,14 +7,15 @@ import {
   stagesOf,
 } from "@plimsoll/protocol";
 import type { Logger } from "pino";
-import type { PrismaClient } from "../db/client.ts";
+import type { PrismaClient, Transaction } from "../db/client.ts";
+import { databaseTime } from "../db/database-clock.ts";
 import type { PolicyRollout, Prisma } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { iso } from "../read/reader.ts";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
+import { iso } from "../times.ts";
 import { type ObservedRollout, observeRollout } from "./observe-rollout.ts";
 import type { Policies } from "./policies.ts";
-import { addStep, databaseTime, nextRevision, type Transaction } from "./policy-steps.ts";
+import { addStep, nextRevision } from "./policy-steps.ts";
 import { offerOf, planOf } from "./rollout-rows.ts";
 
 export interface RolloutsOptions {

@@ -1,6 +1,7 @@
 import { Prisma } from "../db/client.ts";
 import { slotOf } from "../db/tables/buckets.ts";
-import type { Reader, Span } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
+import type { Span } from "../times.ts";
 
 /**
  * How many sessions were active in a span, and how many of them crossed their warning in it. Those that lie in it as a

@@ -1,11 +1,12 @@
 import type { AutomaticFall, WindowSource } from "@plimsoll/protocol";
 import { distinctFalls } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
+import { queriesOf } from "../db/sql.ts";
 import { binaryArray } from "../db/tables/binary-arrays.ts";
 import { sourceOf, unpackFacets } from "../db/tables/codes.ts";
 import { turnBlocks, unpackBlock } from "../db/tables/turn-blocks.ts";
 import { countedTurns, levelOf, type TurnRow } from "../db/tables/turns.ts";
-import { queriesOf, type Reader } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
 
 /** A compaction that a harness began by itself, and what its agent was at. Times in epoch ms. */
 export interface FallOfAgent extends AutomaticFall {

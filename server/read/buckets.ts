@@ -1,6 +1,6 @@
 import { Prisma } from "../db/client.ts";
 import { GRAINS, type Grain } from "../db/tables/buckets.ts";
-import type { Span } from "./reader.ts";
+import type { Span } from "../times.ts";
 
 const MINUTE = 60_000;
 

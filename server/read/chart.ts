@@ -1,10 +1,12 @@
 import type { ChartPoint, SessionChart } from "@plimsoll/protocol";
+import { queriesOf } from "../db/sql.ts";
 import { REPORTED_CROSSINGS, unpackFacets } from "../db/tables/codes.ts";
 import { readHistoryInRuns } from "../db/tables/read-turns.ts";
 import { isLevel } from "../db/tables/turns.ts";
+import type { Reader } from "../lines/reader.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
+import { iso } from "../times.ts";
 import { type LineSource, LineSteps } from "./line-steps.ts";
-import { iso, queriesOf, type Reader } from "./reader.ts";
 import { findSession } from "./session.ts";
 import { SpentSum } from "./spent.ts";
 import { type NumberedTurn, numberTurns } from "./turn-order.ts";

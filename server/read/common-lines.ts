@@ -6,8 +6,9 @@ import type {
   ThresholdValue,
 } from "@plimsoll/protocol";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol";
+import type { Reader } from "../lines/reader.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
-import { iso, type Reader } from "./reader.ts";
+import { iso } from "../times.ts";
 
 /** Sessions, heard from last, whose harnesses are compared. */
 const SESSIONS = 200;

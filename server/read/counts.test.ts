@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NAMES_PER_DAY, OTHER } from "../db/tables/rollup-names.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
+import type { FreshReader } from "../lines/reader.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { readCounts } from "./counts.ts";
-import type { FreshReader } from "./reader.ts";
 
 let database: TestDatabase;
 

@@ -1,10 +1,10 @@
 import type { IngestCounts } from "@plimsoll/protocol";
 import { readContestedLeases } from "../db/lease.ts";
+import { queriesOf } from "../db/sql.ts";
 import { GRAINS } from "../db/tables/buckets.ts";
 import { dayOf, NAMES_PER_DAY, OTHER } from "../db/tables/rollup-names.ts";
-import { type FreshReader, queriesOf, spanOf } from "./reader.ts";
-
-const DAY_MS = 86_400_000;
+import type { FreshReader } from "../lines/reader.ts";
+import { DAY_MS, spanOf } from "../times.ts";
 
 /** What ingestion did with events, by outcome, over the days a range touches. */
 export async function readCounts(

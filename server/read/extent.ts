@@ -1,6 +1,7 @@
 import type { Extent } from "@plimsoll/protocol";
 import { ALL, GRAINS } from "../db/tables/buckets.ts";
-import { iso, type Reader } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
+import { iso } from "../times.ts";
 
 const LONGEST = GRAINS.at(-1)!;
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PolicyBook } from "../lines/policy-book.ts";
+import type { FreshReader } from "../lines/reader.ts";
 import { emptyTables } from "../testing/dump.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { readFleet } from "./fleet.ts";
-import type { FreshReader } from "./reader.ts";
 import { readRestarts } from "./restarts.ts";
 import { readStatus } from "./status.ts";
 

@@ -11,9 +11,10 @@ import { BOUNDARY_TYPES } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { TALLY_OF } from "../db/tables/agents.ts";
 import { slotOf } from "../db/tables/buckets.ts";
+import type { FreshReader, Reader } from "../lines/reader.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
-import { activeAt, activeAtSql, heardTimes, SILENT_AFTER } from "./liveness.ts";
-import { type FreshReader, iso, LIVE_FOR, type Reader } from "./reader.ts";
+import { iso } from "../times.ts";
+import { activeAt, activeAtSql, heardTimes, LIVE_FOR, SILENT_AFTER } from "./liveness.ts";
 import { type FallAt, type LevelAt, readRecentLevels, recentLevels } from "./recent-levels.ts";
 import { type AgentFacts, agentView, judgedAt } from "./views.ts";
 

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { countOpenAlerts } from "../alerts/alert-health.ts";
+import { queriesOf } from "../db/sql.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
+import type { FreshReader } from "../lines/reader.ts";
 import { readPolicyStates } from "../policies/read-policy-states.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { readGauges } from "./gauges.ts";
-import { type FreshReader, queriesOf } from "./reader.ts";
 
 let path: TestIngest;
 let server: TestPipeline;

@@ -1,11 +1,14 @@
 import { BOUNDARY_TYPES, type BoundaryType, type ContestedWork, isBoundary } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { readContestedLeases } from "../db/lease.ts";
+import { queriesOf } from "../db/sql.ts";
 import { TALLY_OF, type Tally } from "../db/tables/agents.ts";
 import { ALL, GRAINS, slotOf } from "../db/tables/buckets.ts";
-import { OUTCOMES } from "../write/plan/outcomes.ts";
+import { OUTCOMES } from "../db/tables/ingest-counts.ts";
+import type { FreshReader } from "../lines/reader.ts";
+import { HOUR_MS } from "../times.ts";
 import { liveAgents } from "./fleet.ts";
-import { type FreshReader, LIVE_FOR, queriesOf } from "./reader.ts";
+import { LIVE_FOR } from "./liveness.ts";
 
 /** What a scraper of `/metrics` gets of a project: the live agents nearest to their lines, and totals. */
 export interface FleetGauges {
@@ -55,7 +58,7 @@ export const AGENTS_SHOWN = 500;
 export const LOAD_STEPS = [0.5, 0.7, 0.8, 0.9, 1] as const;
 const HARNESSES_SHOWN = 500;
 /** Milliseconds after which a silent harness has no gauge any more. */
-const HARNESS_SHOWN_FOR = 6 * 3_600_000;
+const HARNESS_SHOWN_FOR = 6 * HOUR_MS;
 
 type AgentRow = Omit<AgentGauges, "boundaries"> & Omit<Tally, "reclaimed" | "warnings">;
 

@@ -1,10 +1,10 @@
 import type { ObservedHarnessLine } from "@plimsoll/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PolicyBook } from "../lines/policy-book.ts";
+import type { FreshReader } from "../lines/reader.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { readFleet } from "./fleet.ts";
 import { readHarnessLines } from "./harness-lines.ts";
-import type { FreshReader } from "./reader.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;

@@ -7,11 +7,11 @@ import type {
   ThresholdTimeline,
 } from "@plimsoll/protocol";
 import { harnessLine, judgeLine, lineCauses, observedLine } from "@plimsoll/protocol";
+import type { FreshReader } from "../lines/reader.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
+import { DAY_MS, iso } from "../times.ts";
 import { type FallOfAgent, readAutomaticFalls } from "./automatic-falls.ts";
-import { type FreshReader, iso } from "./reader.ts";
 
-const DAY = 86_400_000;
 /** Whole UTC days. Harnesses and their settings change, so older compactions say little. */
 const DAYS = 30;
 const MOST_LINES = 500;
@@ -21,7 +21,7 @@ export async function readHarnessLines(
   reader: FreshReader,
   { harness }: HarnessLinesQuery,
 ): Promise<ObservedHarnessLines> {
-  const since = (Math.floor(reader.now / DAY) - DAYS) * DAY;
+  const since = (Math.floor(reader.now / DAY_MS) - DAYS) * DAY_MS;
   const falls = await readAutomaticFalls(reader, since, harness);
   const timelineOf = await readTimelines(
     reader,

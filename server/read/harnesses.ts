@@ -1,5 +1,6 @@
 import type { HarnessList, HarnessView } from "@plimsoll/protocol";
-import { type FreshReader, iso } from "./reader.ts";
+import type { FreshReader } from "../lines/reader.ts";
+import { iso } from "../times.ts";
 
 /** Instances in one answer, and the characters of all their names and capabilities. */
 const MOST_HARNESSES = 500;

@@ -5,7 +5,7 @@ import {
   rememberLine,
   type ThresholdTimeline,
 } from "@plimsoll/protocol";
-import { iso } from "./reader.ts";
+import { iso } from "../times.ts";
 import type { NumberedTurn } from "./turn-order.ts";
 import { appliedThresholds } from "./views.ts";
 

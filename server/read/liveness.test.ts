@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Prisma } from "../db/client.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
-import { activeAt, activeAtSql, type HeardTimes } from "./liveness.ts";
-import { LIVE_FOR } from "./reader.ts";
+import { activeAt, activeAtSql, type HeardTimes, LIVE_FOR } from "./liveness.ts";
 
 const NOW = Date.UTC(2026, 10, 24, 9);
 const SECOND = 1_000;

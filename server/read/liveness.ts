@@ -1,6 +1,5 @@
 import { Prisma } from "../db/client.ts";
 import type { Session } from "../db/generated/client.ts";
-import { LIVE_FOR } from "./reader.ts";
 
 /** When an agent or a session was heard from. Times in epoch ms. */
 export interface HeardTimes {
@@ -23,6 +22,9 @@ export function heardTimes({ firstAt, lastAt, firstReceivedAt, lastReceivedAt }:
     lastReceivedAt: lastReceivedAt.getTime(),
   };
 }
+
+/** An agent that was active within this many milliseconds, and whose session has not ended, is live. */
+export const LIVE_FOR = 30 * 60_000;
 
 /** A live agent without activity for this many milliseconds is silent. */
 export const SILENT_AFTER = 10 * 60_000;

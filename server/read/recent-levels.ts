@@ -1,9 +1,10 @@
 import type { BoundaryType, RecentLevels } from "@plimsoll/protocol";
 import { RECENT_LEVELS } from "@plimsoll/protocol";
+import { queriesOf } from "../db/sql.ts";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
 import { turnBlocks, unpackBlock } from "../db/tables/turn-blocks.ts";
 import { countedTurns, levelOf, type TurnRow } from "../db/tables/turns.ts";
-import { queriesOf, type Reader } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
 import { numberTurns } from "./turn-order.ts";
 
 /** A counted turn. `at` in epoch ms. */

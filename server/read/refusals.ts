@@ -1,6 +1,6 @@
 import type { IngestRefusals } from "@plimsoll/protocol";
 import { KEPT_REFUSALS } from "../db/tables/ingest-refusals.ts";
-import type { Reader } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
 
 /** What is wrong with refused events, the most recent fault first. */
 export async function readRefusals({ prisma, projectId }: Reader): Promise<IngestRefusals> {

@@ -1,7 +1,8 @@
 import type { RestartList, StatusQuery } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { slotOf } from "../db/tables/buckets.ts";
-import { type FreshReader, iso, spanOf } from "./reader.ts";
+import type { FreshReader } from "../lines/reader.ts";
+import { iso, spanOf } from "../times.ts";
 
 const MOST_ROWS = 8;
 

@@ -4,9 +4,10 @@ import { Prisma } from "../db/client.ts";
 import { ALL } from "../db/tables/buckets.ts";
 import { OTHER } from "../db/tables/rollup-names.ts";
 import { PlimsollError } from "../errors.ts";
+import type { Reader } from "../lines/reader.ts";
+import type { Span } from "../times.ts";
 import { grainFor } from "./buckets.ts";
 import { PEAK_WITHIN } from "./peak-within.ts";
-import type { Reader, Span } from "./reader.ts";
 
 /** Where the values of a metric come from. */
 export interface SeriesSource {

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ALL, GRAINS } from "../db/tables/buckets.ts";
 import { OTHER } from "../db/tables/rollup-names.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
+import type { FreshReader } from "../lines/reader.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
-import type { FreshReader } from "./reader.ts";
 import { readSeries } from "./series.ts";
 
 const START = Date.UTC(2026, 10, 20);

@@ -1,6 +1,7 @@
 import type { Series, SeriesMetric, SeriesQuery } from "@plimsoll/protocol";
+import type { FreshReader } from "../lines/reader.ts";
+import { iso, type Span, spanOf } from "../times.ts";
 import { stepFor } from "./buckets.ts";
-import { type FreshReader, iso, type Span, spanOf } from "./reader.ts";
 import { type Ranking, rankNames, readPoints, sourceOf } from "./series-rows.ts";
 
 const UNITS: Record<SeriesMetric, Series["unit"]> = {

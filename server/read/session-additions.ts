@@ -1,5 +1,5 @@
 import { NOTE_EXCERPT, type SessionSummary } from "@plimsoll/protocol";
-import type { Reader } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
 
 /** What people added to a session, as a list shows it. */
 export type SessionAdditions = Pick<SessionSummary, "tags" | "note_excerpt">;

@@ -1,5 +1,5 @@
 import type { SessionFilterValues } from "@plimsoll/protocol";
-import type { Reader } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
 
 /** Values in one list. */
 const MOST = 200;

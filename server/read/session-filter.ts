@@ -1,8 +1,8 @@
 import type { FallReason, SessionFilter } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { slotOf } from "../db/tables/buckets.ts";
-import { activeAtSql } from "./liveness.ts";
-import { LIVE_FOR, type Span, spanOf } from "./reader.ts";
+import { DAY_MS, type Span, spanOf } from "../times.ts";
+import { activeAtSql, LIVE_FOR } from "./liveness.ts";
 
 /** The column of a session that counts its falls for a reason. */
 const FALL_COLUMNS: Readonly<Record<FallReason, Prisma.Sql>> = {
@@ -17,7 +17,7 @@ const FALL_COLUMNS: Readonly<Record<FallReason, Prisma.Sql>> = {
 export const ALL_FALLS = Prisma.join(Object.values(FALL_COLUMNS), " + ");
 
 /** Above this, in ms, a range is taken to hold most sessions, so that an index of times saves nothing. */
-const LONG_RANGE_MS = 90 * 86_400_000;
+const LONG_RANGE_MS = 90 * DAY_MS;
 
 interface ConditionOptions {
   /** Epoch ms. */

@@ -5,17 +5,18 @@ import type {
   MovedSession,
   ReportedLine,
   SessionDetail,
+  SessionNoteText,
   WindowSummary,
   WindowView,
 } from "@plimsoll/protocol";
 import { DEFAULT_AGENT, isBoundary, REPEATED, rememberLine } from "@plimsoll/protocol";
-import { noteText } from "../annotations/session-notes.ts";
-import type { Agent, Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
+import type { Agent, Boundary, Crossing, Session, SessionNote, Window } from "../db/generated/client.ts";
 import { BOUNDARY_ORIGIN, crossingOriginOf } from "../db/tables/codes.ts";
 import { unpackStored } from "../db/tables/packed-state.ts";
 import { PlimsollError } from "../errors.ts";
+import type { FreshReader, Reader } from "../lines/reader.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
-import { type FreshReader, iso, type Reader } from "./reader.ts";
+import { iso } from "../times.ts";
 import { readAdditions } from "./session-additions.ts";
 import { agentView, judgedAt, sessionRow, sessionStatus } from "./views.ts";
 
@@ -207,5 +208,15 @@ function openWindowView(agentId: string, window: WindowSummary): WindowView {
     peak_tokens: window.peakTokens ?? null,
     peak_utilization: window.peakUtilization ?? null,
     window_tokens: window.windowTokens ?? null,
+  };
+}
+
+export function noteText(row: SessionNote | null): SessionNoteText {
+  if (row === null) return { note: "", revision: 0, updated_at: null, updated_by: null };
+  return {
+    note: row.note,
+    revision: row.revision,
+    updated_at: iso(row.updatedAt),
+    updated_by: row.actor === "local" ? "the command line" : (row.actorName ?? row.actor),
   };
 }

@@ -8,8 +8,9 @@ import type {
 import { Prisma } from "../db/client.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
+import type { FreshReader, Reader } from "../lines/reader.ts";
+import { spanOf } from "../times.ts";
 import { countActiveSessions } from "./active-sessions.ts";
-import { type FreshReader, type Reader, spanOf } from "./reader.ts";
 import { readAdditions } from "./session-additions.ts";
 import { ALL_FALLS, sessionCondition } from "./session-filter.ts";
 import { sessionRow } from "./views.ts";

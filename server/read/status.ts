@@ -3,14 +3,15 @@ import { percentile, utilizationOf } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { ALL, slotOf } from "../db/tables/buckets.ts";
 import { sourceOf } from "../db/tables/codes.ts";
+import type { FreshReader, Reader } from "../lines/reader.ts";
+import { iso, type Span, spanOf } from "../times.ts";
 import { activeSessions } from "./active-sessions.ts";
 import { sumBins } from "./bins.ts";
 import { coveringBuckets } from "./buckets.ts";
 import { readCommonLines } from "./common-lines.ts";
 import { liveAgents } from "./fleet.ts";
-import { activeAtSql } from "./liveness.ts";
+import { activeAtSql, LIVE_FOR } from "./liveness.ts";
 import { BINS_WITHIN, PEAK_BY_BIN, PEAK_EXACTLY, PEAK_WITHIN, peakWithin } from "./peak-within.ts";
-import { type FreshReader, iso, LIVE_FOR, type Reader, type Span, spanOf } from "./reader.ts";
 
 /** The fleet's totals over a range, beside the period of equal length before it. */
 export async function readStatus(reader: FreshReader, query: StatusQuery): Promise<FleetStatus> {

@@ -9,7 +9,8 @@ import {
 import { unpackFacets } from "../db/tables/codes.ts";
 import type { TurnRow } from "../db/tables/turns.ts";
 import { PlimsollError } from "../errors.ts";
-import { iso, type Reader } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
+import { iso } from "../times.ts";
 import { findSession } from "./session.ts";
 import { findTurn, type ListedTurn, type Position, readNewestTurns } from "./session-turns.ts";
 import { decodeCursor, encodeCursor, foreignCursor } from "./sessions.ts";

@@ -1,13 +1,14 @@
 import {
+  MOST_MAPPINGS,
   matchesTelemetry,
   type RecordMapping,
   readMapping,
   UnmappedTelemetry,
   type UnmappedTelemetryList,
 } from "@plimsoll/protocol";
+import type { PrismaClient } from "../db/client.ts";
 import { KEPT_UNMAPPED } from "../db/tables/unmapped-telemetry.ts";
-import { storedMappings } from "../mappings/stored-mappings.ts";
-import type { Reader } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
 
 const TOKENS = /token/i;
 
@@ -65,3 +66,7 @@ function reads({ match, ...mapping }: RecordMapping, { attributes, ...source }: 
     { ...source, attribute: (attribute) => (names.has(attribute) ? true : undefined) },
   );
 }
+
+/** The rows of a project's mappings, by name. */
+export const storedMappings = (prisma: Pick<PrismaClient, "recordMapping">, projectId: number) =>
+  prisma.recordMapping.findMany({ where: { projectId }, orderBy: { name: "asc" }, take: MOST_MAPPINGS });

@@ -26,9 +26,9 @@ import {
 import type { Agent, Session } from "../db/generated/client.ts";
 import { sourceOf } from "../db/tables/codes.ts";
 import { unpackStored } from "../db/tables/packed-state.ts";
+import { iso } from "../times.ts";
 import { lineView } from "./harness-lines.ts";
-import { activeAt, type HeardDates, heardTimes } from "./liveness.ts";
-import { iso, LIVE_FOR } from "./reader.ts";
+import { activeAt, type HeardDates, heardTimes, LIVE_FOR } from "./liveness.ts";
 import type { SessionAdditions } from "./session-additions.ts";
 
 type SessionKind = SessionSummary["kind"];

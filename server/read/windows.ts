@@ -1,5 +1,6 @@
 import type { ModelWindowList, ModelWindowView } from "@plimsoll/protocol";
-import { iso, type Reader } from "./reader.ts";
+import type { Reader } from "../lines/reader.ts";
+import { iso } from "../times.ts";
 
 /** Sizes in one answer. */
 const MOST_WINDOWS = 500;

@@ -4,7 +4,7 @@ import type { OpenApiMeta } from "trpc-to-openapi";
 import { ZodError, type ZodType } from "zod";
 import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, toErrorBody } from "../errors.ts";
-import { freshReader, type Reader } from "../read/reader.ts";
+import { freshReader, type Reader } from "../lines/reader.ts";
 import { requireScope } from "../tenants/access/principal.ts";
 import type { Context } from "./context.ts";
 

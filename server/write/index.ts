@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { ConnectionLimits } from "../db/connections.ts";
+import { DatabaseClock } from "../db/database-clock.ts";
 import { openWriters, type Writers } from "../db/sql.ts";
 import { NAMES_PER_DAY } from "../db/tables/rollup-names.ts";
 import { JournalWriter } from "./journal/journal-writer.ts";
@@ -7,7 +8,6 @@ import { REFOLD_EVENTS, SEGMENT_TURNS } from "./plan/agent-changes.ts";
 import { Freshness } from "./project/freshness.ts";
 import type { Projected } from "./project/projector.ts";
 import { type JournalSignals, Projectors } from "./project/projectors.ts";
-import { DatabaseClock } from "./receive/database-clock.ts";
 import { Ingest } from "./receive/ingest.ts";
 import { createRefusalBook } from "./receive/refusal-book.ts";
 import { createUnmappedBook, type UnmappedBook } from "./receive/unmapped-book.ts";

@@ -3,7 +3,7 @@ import type { AlertAttempt, AlertNotification } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import type { Writers } from "../../db/sql.ts";
 import { isUnavailable } from "../../db/unavailable.ts";
-import { iso } from "../../read/reader.ts";
+import { iso } from "../../times.ts";
 import { attempt } from "./attempt.ts";
 import {
   addClaimedDelivery,

@@ -11,11 +11,11 @@ import {
   type NotificationKind,
 } from "@plimsoll/protocol";
 import type { PrismaClient } from "../../db/client.ts";
+import { databaseTime } from "../../db/database-clock.ts";
 import type { AlertDelivery, AlertAttempt as AttemptRow } from "../../db/generated/client.ts";
 import { PlimsollError } from "../../errors.ts";
-import { databaseTime } from "../../policies/policy-steps.ts";
-import { iso } from "../../read/reader.ts";
 import { type Actor, addEntry } from "../../tenants/audit/entry.ts";
+import { iso } from "../../times.ts";
 import type { Deliverer } from "./deliverer.ts";
 
 export interface AlertDeliveriesOptions {

@@ -1,5 +1,6 @@
 import type { AlertNotification, AttemptOutcome } from "@plimsoll/protocol";
 import type { WriterSql, Writers } from "../../db/sql.ts";
+import { DAY_MS } from "../../times.ts";
 import type { DeliveryStep, EndpointHealth } from "./retry-schedule.ts";
 import type { AttemptResult } from "./send-request.ts";
 
@@ -183,7 +184,7 @@ export async function addClaimedDelivery(
 
 /** Finished deliveries that are kept: of each endpoint so many, for so long. */
 const MOST_FINISHED = 1_000;
-const KEPT_MS = 30 * 86_400_000;
+const KEPT_MS = 30 * DAY_MS;
 /** Rows of one statement. */
 const TRIMMED = 500;
 

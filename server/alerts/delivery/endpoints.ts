@@ -9,12 +9,12 @@ import {
   shownAddress,
 } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
-import type { PrismaClient } from "../../db/client.ts";
+import type { PrismaClient, Transaction } from "../../db/client.ts";
+import { databaseTime } from "../../db/database-clock.ts";
 import type { AlertEndpoint } from "../../db/generated/client.ts";
 import { PlimsollError } from "../../errors.ts";
-import { databaseTime, type Transaction } from "../../policies/policy-steps.ts";
-import { iso } from "../../read/reader.ts";
 import { type Actor, addEntry } from "../../tenants/audit/entry.ts";
+import { iso } from "../../times.ts";
 import { raiseAlertRevision } from "../alert-revision.ts";
 import type { Deliverer } from "./deliverer.ts";
 import { testNotification } from "./formats/test-notification.ts";

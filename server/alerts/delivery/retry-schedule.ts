@@ -1,6 +1,6 @@
 import type { AttemptOutcome, PauseReason } from "@plimsoll/protocol";
+import { HOUR_MS } from "../../times.ts";
 
-const HOUR_MS = 3_600_000;
 /** Milliseconds after which a delivery is given up, and an endpoint that has only failed is paused. */
 export const GIVE_UP_MS = 24 * HOUR_MS;
 const FIRST_DELAY_MS = 5_000;

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { AlertEndpointTarget } from "@plimsoll/protocol";
 import { z } from "zod";
+import { DAY_MS } from "../../times.ts";
 import type { SecretBox } from "./secret-box.ts";
 
 /** Milliseconds for which the secret before the current one signs as well. */
-export const OLD_SECRET_MS = 24 * 3_600_000;
+export const OLD_SECRET_MS = DAY_MS;
 
 /** What is encrypted of an endpoint. */
 const StoredSecrets = z.object({

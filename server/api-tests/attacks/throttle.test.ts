@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from "vitest";
-import { makeKey, makeToken } from "../../tenants/access/key-format.ts";
+import { makeKey, makeToken } from "../../key-format.ts";
 import { startTestServer, type TestServer } from "../../testing/server.ts";
 import { makeKey as createKey, turn, unique } from "../support.ts";
 

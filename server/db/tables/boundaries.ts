@@ -116,3 +116,28 @@ export function markOfRow(row: BoundaryRow): ReportedMark {
     },
   };
 }
+
+/** Of two different marks with one id: the earlier, then the smaller text. The order of arrival does not matter. */
+export function preferredMark<Mark extends ReportedMark>(known: Mark, other: Mark): Mark {
+  if (known.facts.at !== other.facts.at) return known.facts.at < other.facts.at ? known : other;
+  return textOf(known) <= textOf(other) ? known : other;
+}
+
+/** Whether two marks say the same. */
+export function sameMark(a: ReportedMark, b: ReportedMark): boolean {
+  return a.facts.at === b.facts.at && textOf(a) === textOf(b);
+}
+
+function textOf({ facts, detail }: ReportedMark): string {
+  return JSON.stringify([facts.type, facts.sentWindow, sorted(detail)]);
+}
+
+/** PostgreSQL does not keep the order of keys. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => [name, sorted(member)]);
+}

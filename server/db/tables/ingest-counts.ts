@@ -9,3 +9,10 @@ export const ingestCounts = defineTable("ingest_counts", ["day", "outcome"], {
 });
 
 export const ADD_COUNT = { count: "t.count + EXCLUDED.count" } as const;
+
+/**
+ * What became of an accepted event. `turn_merged` is a repeat of a turn that added something, `turn_repeated` a turn whose call
+ * another source reports under another id, which may be found later.
+ */
+export const OUTCOMES = ["turn", "turn_merged", "turn_repeated", "mark", "duplicate"] as const;
+export type Outcome = (typeof OUTCOMES)[number];

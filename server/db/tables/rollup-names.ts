@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../times.ts";
 import { ALL } from "./buckets.ts";
 import { defineTable, type RowOf } from "./table.ts";
 
@@ -28,8 +29,6 @@ export const rollupNames = defineTable("rollup_names", ["day", "harness", "model
 });
 
 export type RollupNameRow = RowOf<typeof rollupNames>;
-
-const DAY_MS = 86_400_000;
 
 /** The start of the UTC day of an instant. Epoch ms. */
 export function dayOf(at: number): number {

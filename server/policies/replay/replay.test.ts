@@ -1,8 +1,8 @@
 import type { PolicyBody, ReplayResult } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { queriesOf } from "../../db/sql.ts";
 import { sessionId } from "../../db/tables/identity.ts";
 import { PolicyBook } from "../../lines/policy-book.ts";
-import { queriesOf } from "../../read/reader.ts";
 import { EVENTS_START } from "../../testing/events.ts";
 import { type TestIngest, testIngest } from "../../testing/ingest.ts";
 import { MeasuredEffects } from "./effects.ts";

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { makeToken } from "../../key-format.ts";
 import { LOCAL } from "../../testing/actor.ts";
 import { type TestDatabase, testDatabase } from "../../testing/database.ts";
 import {
@@ -10,7 +11,6 @@ import {
   sessionCookie,
   sessionOf,
 } from "./browser.ts";
-import { makeToken } from "./key-format.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
 const START = Date.parse("2026-11-20T12:00:00Z");

@@ -5,19 +5,20 @@ import { LRUCache } from "lru-cache";
 import type { BrowserSession } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
+import { hashSecret, makeToken } from "../../key-format.ts";
+import { DAY_MS, HOUR_MS } from "../../times.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
 import { browserName } from "./browser-name.ts";
-import { hashSecret, makeToken } from "./key-format.ts";
 import type { Throttle } from "./throttle.ts";
 
 export const LOGIN_TOKEN_MS = 15 * 60_000;
 /** Login links waiting to be used; making one more ends the oldest. */
 const LOGIN_TOKENS = 20;
-const SESSION_MS = 30 * 86_400_000;
+const SESSION_MS = 30 * DAY_MS;
 /** A session in use is prolonged, but its row is not written more often than this. */
-const PROLONG_EVERY_MS = 86_400_000;
+const PROLONG_EVERY_MS = DAY_MS;
 /** The time a session was last seen is not written more often than this. */
-const SEEN_EVERY_MS = 3_600_000;
+const SEEN_EVERY_MS = HOUR_MS;
 const TRUST_MS = 30_000;
 
 export interface BrowserOptions {

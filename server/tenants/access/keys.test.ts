@@ -1,9 +1,9 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PlimsollError } from "../../errors.ts";
+import { makeKey } from "../../key-format.ts";
 import { LOCAL } from "../../testing/actor.ts";
 import { type TestDatabase, testDatabase } from "../../testing/database.ts";
-import { makeKey } from "./key-format.ts";
 import { createKeys, type Keys } from "./keys.ts";
 
 const log = pino({ level: "silent" });

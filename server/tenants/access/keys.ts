@@ -14,9 +14,9 @@ import type { Logger } from "pino";
 import type { ApiKey } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
+import { hashSecret, makeKey } from "../../key-format.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
 import { checkedExpiry, nextExpiry, utcDay } from "./expiry.ts";
-import { hashSecret, makeKey } from "./key-format.ts";
 
 /** How long a process trusts what it knows of a key, in ms. Revocation is told at once; this is the net below. */
 const TRUST_MS = 30_000;

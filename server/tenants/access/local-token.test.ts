@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LOCAL_TOKEN_FILE } from "../../db/postgres/layout.ts";
+import { makeLocalToken, shapeOf } from "../../key-format.ts";
 import { makeFifo } from "../../testing/fifo.ts";
-import { makeLocalToken, shapeOf } from "./key-format.ts";
 import { openLocalToken } from "./local-token.ts";
 
 const log = pino({ level: "silent" });

@@ -8,8 +8,8 @@ import type { Logger } from "pino";
 import { LOCAL_TOKEN_FILE } from "../../db/postgres/layout.ts";
 import { PlimsollError } from "../../errors.ts";
 import { makeFolder, trustedPath } from "../../folder.ts";
+import { hashSecret, makeLocalToken, makeToken, shapeOf } from "../../key-format.ts";
 import { withRegularFile } from "../../regular-file.ts";
-import { hashSecret, makeLocalToken, makeToken, shapeOf } from "./key-format.ts";
 
 /** How long another process may take between making the file and filling it, in ms. */
 const FILLING_MS = 1_000;

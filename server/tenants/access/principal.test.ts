@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
+import { makeKey, makeLocalToken, makeToken } from "../../key-format.ts";
 import { parseNetworks } from "../../networks.ts";
 import type { Project } from "../projects/directory.ts";
-import { makeKey, makeLocalToken, makeToken } from "./key-format.ts";
 import type { VerifiedKey } from "./keys.ts";
 import { createAccess, type RequestFacts, requireScope } from "./principal.ts";
 import { createThrottle } from "./throttle.ts";

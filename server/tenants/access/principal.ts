@@ -8,13 +8,13 @@ import {
 } from "@plimsoll/protocol";
 import { databaseUnavailable } from "../../db/unavailable.ts";
 import { PlimsollError } from "../../errors.ts";
+import { shapeOf } from "../../key-format.ts";
 import type { Actor } from "../audit/entry.ts";
 import type { Project, ProjectDirectory } from "../projects/directory.ts";
 import { noProject, requireOpen } from "../projects/projects.ts";
 import { type Browsers, type BrowserVisit, sessionOf } from "./browser.ts";
 import { clientAddress, type TrustedProxies, wentThroughProxy } from "./client-address.ts";
 import { utcDay } from "./expiry.ts";
-import { shapeOf } from "./key-format.ts";
 import type { ExpiredKey, Keys, VerifiedKey } from "./keys.ts";
 import type { LocalToken } from "./local-token.ts";
 import { checkOrigin, checkReader, isLoopbackAddress } from "./origin.ts";

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Logger } from "pino";
 import { v7 as uuid } from "uuid";
 import type { PrismaClient } from "../../db/client.ts";
+import { HOUR_MS } from "../../times.ts";
 import { storableAddress } from "./entry.ts";
 
 export interface FailedLoginsOptions {
@@ -16,7 +17,6 @@ export interface FailedLoginsOptions {
 /** Clients of one hour that get a row of their own in one process. All others share a row without an address. */
 export const MOST_CLIENTS = 200;
 const EVERY_MS = 10_000;
-const HOUR_MS = 3_600_000;
 
 interface Counted {
   id: string;

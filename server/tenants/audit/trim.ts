@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PrismaClient } from "../../db/client.ts";
+import { DAY_MS } from "../../times.ts";
 
-const DAY_MS = 86_400_000;
 /** For how long entries are kept. */
 export const KEPT_DAYS = 400;
 /** Entries kept at most. */

@@ -2,7 +2,8 @@ import type { RetentionDays, RetentionPreview, RetentionView } from "@plimsoll/p
 import type { PrismaClient } from "../../db/client.ts";
 import { ALL, SLOT_MS } from "../../db/tables/buckets.ts";
 import { PlimsollError } from "../../errors.ts";
-import { DAY_MS, rollupCut, sessionCut } from "../../write/project/retention-cut.ts";
+import { DAY_MS } from "../../times.ts";
+import { rollupCut, sessionCut } from "../../write/project/retention-cut.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
 
 export interface RetentionOptions {

@@ -26,8 +26,8 @@ import {
 import { z } from "zod";
 import { readAlertTimeline } from "../../alerts/alert-timeline.ts";
 import { readAlerts } from "../../alerts/read-alerts.ts";
-import { spanOf } from "../../read/reader.ts";
 import { actorOf } from "../../tenants/access/principal.ts";
+import { spanOf } from "../../times.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
 import { alertDeliveries, alertEndpoints } from "./alert-endpoints.ts";
 

@@ -7,7 +7,7 @@ import {
   readPolicy,
 } from "@plimsoll/protocol";
 import { invalidPolicy } from "../../policies/policies.ts";
-import { spanOf } from "../../read/reader.ts";
+import { spanOf } from "../../times.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
 
 const tags = ["policies"];

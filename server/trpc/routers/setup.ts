@@ -18,12 +18,13 @@ import {
 } from "@plimsoll/protocol";
 import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
+import { freshReader } from "../../lines/reader.ts";
 import { readCounts } from "../../read/counts.ts";
-import { freshReader, iso } from "../../read/reader.ts";
 import { readRefusals } from "../../read/refusals.ts";
 import { readUnmapped } from "../../read/unmapped.ts";
 import { findModelWindow, readModelWindows } from "../../read/windows.ts";
 import { actorOf } from "../../tenants/access/principal.ts";
+import { iso } from "../../times.ts";
 import { BUDGET_MS, examine } from "../../upkeep/doctor/examine.ts";
 import { freshProcedure, procedure, router } from "../init.ts";
 

@@ -1,6 +1,6 @@
 import type { DoctorCheck, DoctorReport } from "@plimsoll/protocol";
 import { PlimsollError } from "../../errors.ts";
-import type { Reader } from "../../read/reader.ts";
+import type { Reader } from "../../lines/reader.ts";
 import { marksCheck } from "./acknowledged-marks.ts";
 import { agentNumbersCheck } from "./agent-numbers.ts";
 import { agentsCheck } from "./agents.ts";

@@ -11,6 +11,7 @@ import {
 } from "../../db/tables/read-turns.ts";
 import { dayOf } from "../../db/tables/rollup-names.ts";
 import { levelOf, type TurnRow } from "../../db/tables/turns.ts";
+import { HOUR_MS } from "../../times.ts";
 import type { Check } from "./check.ts";
 import {
   type BoundarySums,
@@ -25,7 +26,6 @@ import {
 } from "./rollup-rows.ts";
 import { nextBucket } from "./walk.ts";
 
-const HOUR_MS = 3_600_000;
 /** Sessions whose agents one statement looks up. A step that ran out of time is tried again with fewer. */
 const SESSIONS_AT_ONCE = { least: 20, most: 500 };
 

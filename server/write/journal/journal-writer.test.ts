@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { DatabaseClock } from "../../db/database-clock.ts";
 import type { Writers } from "../../db/sql.ts";
 import { parsedEvent } from "../../testing/events.ts";
 import { until } from "../../testing/until.ts";
-import { DatabaseClock } from "../receive/database-clock.ts";
 import type { JournaledEntry } from "./entry-queue.ts";
 import { type JournalEntry, unpackEntry } from "./journal-entry.ts";
 import { type JournalRequest, JournalWriter } from "./journal-writer.ts";

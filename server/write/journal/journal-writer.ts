@@ -1,10 +1,10 @@
 import type { PlimsollEvent } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
+import type { DatabaseClock } from "../../db/database-clock.ts";
 import type { Writers } from "../../db/sql.ts";
 import { journal } from "../../db/tables/journal.ts";
 import { databaseUnavailable, isUnavailable } from "../../db/unavailable.ts";
 import { PlimsollError } from "../../errors.ts";
-import type { DatabaseClock } from "../receive/database-clock.ts";
 import type { JournaledEntry, JournaledRequest } from "./entry-queue.ts";
 import { type Command, type JournalEntry, packEntry } from "./journal-entry.ts";
 

@@ -8,7 +8,7 @@ import { EVENTS_START, parsedEvent } from "../../testing/events.ts";
 import { type TestIngest, testIngest } from "../../testing/ingest.ts";
 import { recordWriters } from "../../testing/record-statements.ts";
 import { groupEvents } from "../plan/group-events.ts";
-import { type ChunkPlan, planChunk } from "../plan/plan-chunk.ts";
+import { type ChunkPlan, planChunk } from "../project/plan-chunk.ts";
 import { encodeChunk, remember, sendChunk } from "../project/write-chunk.ts";
 import type { Lookup } from "./look-up.ts";
 import { ProjectMemory } from "./memory.ts";

@@ -2,9 +2,10 @@ import type { PlimsollEvent } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ReportedMark } from "../../db/tables/boundaries.ts";
+import { preferredMark, sameMark } from "../../db/tables/boundaries.ts";
 import { sessionId } from "../../db/tables/identity.ts";
 import { EVENTS_START, parsedEvent } from "../../testing/events.ts";
-import { groupEvents, preferredMark, readsTheSame, sameMark, sameTurn } from "./group-events.ts";
+import { groupEvents, readsTheSame, sameTurn } from "./group-events.ts";
 
 const turn = (id: string, more: Record<string, unknown> = {}) =>
   parsedEvent({ id, type: "turn", model: "m", usage: { input_tokens: 100, output_tokens: 5 }, ...more });

@@ -7,7 +7,7 @@ import type {
   TurnFacts,
 } from "@plimsoll/protocol";
 import { finish, markFacts, mergeTurns, STEP_EVENTS, turnFacts } from "@plimsoll/protocol";
-import { detailOf, type ReportedMark } from "../../db/tables/boundaries.ts";
+import { detailOf, preferredMark, type ReportedMark } from "../../db/tables/boundaries.ts";
 import { eventKey, harnessId } from "../../db/tables/identity.ts";
 import {
   type AgentAddress,
@@ -265,31 +265,6 @@ function addMark({ marks }: ArrivedAgent, event: MarkEvent, request: number, rec
   const { arrivals } = known;
   arrivals.push(request);
   if (preferredMark(known, mark) === mark) marks.set(event.id, { ...mark, arrivals });
-}
-
-/** Of two different marks with one id: the earlier, then the smaller text. The order of arrival does not matter. */
-export function preferredMark<Mark extends ReportedMark>(known: Mark, other: Mark): Mark {
-  if (known.facts.at !== other.facts.at) return known.facts.at < other.facts.at ? known : other;
-  return textOf(known) <= textOf(other) ? known : other;
-}
-
-/** Whether two marks say the same. */
-export function sameMark(a: ReportedMark, b: ReportedMark): boolean {
-  return a.facts.at === b.facts.at && textOf(a) === textOf(b);
-}
-
-function textOf({ facts, detail }: ReportedMark): string {
-  return JSON.stringify([facts.type, facts.sentWindow, sorted(detail)]);
-}
-
-/** PostgreSQL does not keep the order of keys. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => [name, sorted(member)]);
 }
 
 /** Whether two reports of a turn say the same. */

@@ -1,9 +1,4 @@
-/**
- * What became of an accepted event. `turn_merged` is a repeat of a turn that added something, `turn_repeated` a turn whose call
- * another source reports under another id, which may be found later.
- */
-export const OUTCOMES = ["turn", "turn_merged", "turn_repeated", "mark", "duplicate"] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+import type { Outcome } from "../../db/tables/ingest-counts.ts";
 
 /** What became of the events of one request. */
 export interface RequestOutcome {

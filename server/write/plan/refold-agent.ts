@@ -4,7 +4,6 @@ import { EMPTY_TALLY, type Tally } from "../../db/tables/agents.ts";
 import { readingOfRow } from "../../db/tables/boundaries.ts";
 import { packState, packSummary, unpackState, unpackSummary } from "../../db/tables/packed-state.ts";
 import type { WindowRow } from "../../db/tables/windows.ts";
-import { type Comparison, compareHistory } from "../../upkeep/doctor/compare-history.ts";
 import {
   type AgentChanges,
   type AgentIdentity,
@@ -17,6 +16,7 @@ import {
   windowRow,
 } from "./agent-changes.ts";
 import type { AgentNews } from "./agent-news.ts";
+import { type Comparison, compareHistory } from "./compare-history.ts";
 import { inSlices } from "./in-slices.ts";
 import { NewsByTime, type StretchEvents } from "./news-by-time.ts";
 import type { History, StoredStretch } from "./read-history.ts";

@@ -13,7 +13,6 @@ import {
 import { packState, packSummary, type StoredState } from "../../db/tables/packed-state.ts";
 import type { SegmentRow } from "../../db/tables/segments.ts";
 import type { BlockStretch } from "../../db/tables/turn-blocks.ts";
-import { compareHistory } from "../../upkeep/doctor/compare-history.ts";
 import {
   type AgentChanges,
   type AgentIdentity,
@@ -27,6 +26,7 @@ import {
   windowRow,
 } from "./agent-changes.ts";
 import type { AgentNews, StoredEvents, StoredTurn } from "./agent-news.ts";
+import { compareHistory } from "./compare-history.ts";
 import { firstAtOf, joinTotals } from "./extend-agent.ts";
 import { NewsByTime } from "./news-by-time.ts";
 import type { StoredStretch } from "./read-history.ts";

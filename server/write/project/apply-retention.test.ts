@@ -10,8 +10,9 @@ import { emptyTables } from "../../testing/dump.ts";
 import { setTestWindows, type TestIngest, testIngest } from "../../testing/ingest.ts";
 import { until } from "../../testing/until.ts";
 import { upkeepDone } from "../../testing/upkeep.ts";
+import { DAY_MS } from "../../times.ts";
 import { examine } from "../../upkeep/doctor/examine.ts";
-import { DAY_MS, eventCut, rollupCut, sessionCut } from "./retention-cut.ts";
+import { eventCut, rollupCut, sessionCut } from "./retention-cut.ts";
 
 const ACTOR = { kind: "local" } as const;
 const HARNESS = "h@one";

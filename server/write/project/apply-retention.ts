@@ -1,9 +1,10 @@
 import type { Sql } from "../../db/sql.ts";
 import { ALL, SLOT_MS } from "../../db/tables/buckets.ts";
 import { addRemovedCounts } from "../../db/tables/removed-counts.ts";
+import { DAY_MS } from "../../times.ts";
 import type { HeldProject } from "./held-project.ts";
 import { removeExpiredSessions } from "./remove-sessions.ts";
-import { DAY_MS, rollupCut, sessionCut } from "./retention-cut.ts";
+import { rollupCut, sessionCut } from "./retention-cut.ts";
 
 const SETTINGS = `
 SELECT p.session_days AS "sessionDays", p.rollup_days AS "rollupDays" FROM projects p WHERE p.id = $1`;

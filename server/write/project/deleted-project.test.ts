@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { DatabaseClock } from "../../db/database-clock.ts";
 import { LeaseLost, LeaseSeeker } from "../../db/lease.ts";
 import { openWriters, type Writers } from "../../db/sql.ts";
 import { deleteProjectStep, PROJECT_TABLES } from "../../tenants/projects/delete-step.ts";
 import { offer, type TestIngest, type TestPipeline, testIngest } from "../../testing/ingest.ts";
 import { sqlOfClient } from "../../testing/sql.ts";
-import { DatabaseClock } from "../receive/database-clock.ts";
 import { HeldProject } from "./held-project.ts";
 
 let test: TestIngest;

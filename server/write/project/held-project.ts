@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { DatabaseClock } from "../../db/database-clock.ts";
 import { type Lease, LeaseLost } from "../../db/lease.ts";
 import type { Sql, WriterSql, Writers } from "../../db/sql.ts";
 import { journal } from "../../db/tables/journal.ts";
@@ -6,8 +7,7 @@ import { isUnavailable } from "../../db/unavailable.ts";
 import { PolicyBook } from "../../lines/policy-book.ts";
 import type { Chunk } from "../journal/entry-queue.ts";
 import { ProjectMemory } from "../memory/memory.ts";
-import type { ProjectSettings } from "../plan/plan-chunk.ts";
-import type { DatabaseClock } from "../receive/database-clock.ts";
+import type { ProjectSettings } from "./plan-chunk.ts";
 import { rejudge } from "./rejudge.ts";
 
 export interface HeldProjectOptions {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { parsedEvent } from "../../testing/events.ts";
 import type { Received } from "../plan/group-events.ts";
-import type { PartOutcome } from "../plan/plan-chunk.ts";
+import type { PartOutcome } from "./plan-chunk.ts";
 import { projectByHalves } from "./project-by-halves.ts";
 
 const NOTHING: PartOutcome = { counts: new Map(), requests: new Map(), sessions: [], harnesses: false };

@@ -1,6 +1,6 @@
 import type { Received } from "../plan/group-events.ts";
 import type { RequestOutcome } from "../plan/outcomes.ts";
-import type { PartOutcome } from "../plan/plan-chunk.ts";
+import type { PartOutcome } from "./plan-chunk.ts";
 
 /** An event that fails even alone. */
 export interface FailedEvent {

@@ -6,8 +6,8 @@ import { EMPTY_ENTRY } from "../journal/journal-entry.ts";
 import { ProjectMemory } from "../memory/memory.ts";
 import { groupEvents, type Received } from "../plan/group-events.ts";
 import { inSlices } from "../plan/in-slices.ts";
-import { outcomeOf, type PartOutcome, planChunk } from "../plan/plan-chunk.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
+import { outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
 import { type FailedEvent, projectByHalves } from "./project-by-halves.ts";
 import { encodeChunk, MemoryOutdated, sendChunk, writeCounts } from "./write-chunk.ts";
 

@@ -15,7 +15,6 @@ import { countJournal, readJournal } from "../journal/read-journal.ts";
 import { groupInSteps } from "../plan/group-events.ts";
 import { inSlices } from "../plan/in-slices.ts";
 import type { RequestOutcome } from "../plan/outcomes.ts";
-import { newestAcknowledged, outcomeOf, type PartOutcome, planChunk } from "../plan/plan-chunk.ts";
 import { runCommand } from "./commands.ts";
 import { HeldProject, type HeldProjectOptions, hasExternalCause } from "./held-project.ts";
 import {
@@ -27,6 +26,7 @@ import {
   type Sizes,
   sizesFor,
 } from "./pace.ts";
+import { newestAcknowledged, outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
 import { projectCarefully } from "./project-carefully.ts";
 import { upkeepStep } from "./upkeep.ts";
 import { type ChunkStatement, encodeChunk, remember, sendChunk, writeCounts } from "./write-chunk.ts";

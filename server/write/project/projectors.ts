@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import type { DatabaseClock } from "../../db/database-clock.ts";
 import type { Writers } from "../../db/sql.ts";
 import type { JournaledEntry } from "../journal/entry-queue.ts";
 import type { RequestOutcome } from "../plan/outcomes.ts";
-import type { ProjectSettings } from "../plan/plan-chunk.ts";
-import type { DatabaseClock } from "../receive/database-clock.ts";
 import { SHARED } from "./pace.ts";
+import type { ProjectSettings } from "./plan-chunk.ts";
 import { type Projected, Projector } from "./projector.ts";
 import { REMOVE_AFTER_MS } from "./undo-time.ts";
 

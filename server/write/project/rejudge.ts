@@ -1,6 +1,6 @@
 import { binaryArray } from "../../db/tables/binary-arrays.ts";
 import type { Statement } from "../../db/tables/table.ts";
-import type { DeferredRefold } from "../plan/plan-chunk.ts";
+import type { DeferredRefold } from "./plan-chunk.ts";
 
 /**
  * Queues a new fold of every agent with events at or after a time, because its thresholds changed then. Retries agents that could

@@ -1,8 +1,8 @@
 import { SLOT_MS } from "../../db/tables/buckets.ts";
+import { DAY_MS, HOUR_MS } from "../../times.ts";
 
-export const DAY_MS = 86_400_000;
 /** Milliseconds that sessions are kept longer, so that no event that is still in the journal is older than the cut. */
-const GRACE_MS = 3_600_000;
+const GRACE_MS = HOUR_MS;
 
 /** Sessions whose last event is before this time are removed; a multiple of `SLOT_MS`. Epoch ms. */
 export function sessionCut(now: number, days: number): number {

@@ -1,16 +1,10 @@
 import type { Sql } from "../../db/sql.ts";
 import { leaveSignal } from "../../db/tables/alert-signals.ts";
+import { DAY_MS } from "../../times.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
 import type { AgentNews } from "../plan/agent-news.ts";
 import { inSlices } from "../plan/in-slices.ts";
 import { Ledger } from "../plan/outcomes.ts";
-import {
-  addToRollups,
-  agentOptions,
-  type ChunkPlan,
-  outcomeOf,
-  type ProjectSettings,
-} from "../plan/plan-chunk.ts";
 import { planSession } from "../plan/plan-session.ts";
 import { openHistory } from "../plan/read-history.ts";
 import { refoldAgent } from "../plan/refold-agent.ts";
@@ -18,6 +12,7 @@ import { RollupChanges } from "../plan/rollup-changes.ts";
 import { tailAfterRefold } from "../plan/tail.ts";
 import { applyRetention } from "./apply-retention.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
+import { addToRollups, agentOptions, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
 import { removeDeletedHarnesses } from "./remove-harnesses.ts";
 import { removeDeletedSessions } from "./remove-sessions.ts";
 import { refreshStalePeaks } from "./stale-peaks.ts";
@@ -156,7 +151,7 @@ async function planRefold(
 }
 
 /** Milliseconds after which an agent that is not heard from keeps no state. */
-const IDLE_MS = 24 * 3_600_000;
+const IDLE_MS = DAY_MS;
 /** Agents in one step. */
 const IDLE_AGENTS = 500;
 

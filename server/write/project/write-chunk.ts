@@ -15,11 +15,12 @@ import { sessions } from "../../db/tables/sessions.ts";
 import type { Statement } from "../../db/tables/table.ts";
 import { joinBlocks, packBlock, type TurnBlockRow, turnBlocks } from "../../db/tables/turn-blocks.ts";
 import { windows } from "../../db/tables/windows.ts";
+import { DAY_MS } from "../../times.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
 import { type AgentChanges, rowWithState } from "../plan/agent-changes.ts";
-import type { ChunkPlan } from "../plan/plan-chunk.ts";
 import { DESCRIBE_HARNESSES, DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.ts";
 import { moveStatements } from "./move-agents.ts";
+import type { ChunkPlan } from "./plan-chunk.ts";
 import { deferRefolds, rejudge } from "./rejudge.ts";
 
 /** Thrown if a row is not the one the projector remembers: somebody restored or deleted data. */
@@ -175,8 +176,6 @@ export function writeCounts(
   const { text, values } = ingestCounts.upsert(projectId, rows, ADD_COUNT);
   sql.send(text, ...values);
 }
-
-const DAY_MS = 86_400_000;
 
 /** Puts what a committed chunk wrote into the memory. */
 export function remember(memory: ProjectMemory, plan: ChunkPlan): void {

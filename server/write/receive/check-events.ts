@@ -1,6 +1,7 @@
 import type { IngestAnswer, PlimsollEvent } from "@plimsoll/protocol";
 import { parseEvent } from "@plimsoll/protocol";
-import { DAY_MS, eventCut } from "../project/retention-cut.ts";
+import { DAY_MS } from "../../times.ts";
+import { eventCut } from "../project/retention-cut.ts";
 import type { RawEvent } from "./decode.ts";
 import { redactEvent } from "./redact-event.ts";
 import { type RefusedEvents, refusalKey } from "./refusal-book.ts";

@@ -1,5 +1,6 @@
 import type { IngestAnswer } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
+import type { DatabaseClock } from "../../db/database-clock.ts";
 import { PlimsollError } from "../../errors.ts";
 import type { Command } from "../journal/journal-entry.ts";
 import type { JournalRequest, JournalWriter } from "../journal/journal-writer.ts";
@@ -8,7 +9,6 @@ import type { Freshness } from "../project/freshness.ts";
 import type { Projectors } from "../project/projectors.ts";
 import { Admission, type QueueState } from "./admission.ts";
 import { EventCheck, type EventRules } from "./check-events.ts";
-import type { DatabaseClock } from "./database-clock.ts";
 import type { RefusalBook } from "./refusal-book.ts";
 
 export interface IngestOptions {

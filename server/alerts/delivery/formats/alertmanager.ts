@@ -1,4 +1,5 @@
 import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol";
+import { DAY_MS } from "../../../times.ts";
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { below, jsonRequest } from "./json-request.ts";
@@ -6,7 +7,7 @@ import { partsText, plain } from "./text.ts";
 import { factsOf, linkOf, messageOf } from "./words.ts";
 
 /** Milliseconds after which Alertmanager ends an alert by itself: one whose end was lost, and a test. */
-const LONGEST_MS = 30 * 86_400_000;
+const LONGEST_MS = 30 * DAY_MS;
 const TEST_MS = 5 * 60_000;
 
 /** API v2. Alertmanager groups, repeats and silences by itself, so each alert goes there by itself. */

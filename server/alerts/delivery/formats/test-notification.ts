@@ -1,5 +1,5 @@
 import type { AlertNotification } from "@plimsoll/protocol";
-import { iso } from "../../../read/reader.ts";
+import { iso } from "../../../times.ts";
 
 /**
  * A notification that looks like a real one and says that it is a test.

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { parsedEvent } from "../../testing/events.ts";
 import type { Lookup } from "../memory/look-up.ts";
 import { ProjectMemory } from "../memory/memory.ts";
-import { remember } from "../project/write-chunk.ts";
-import { groupEvents } from "./group-events.ts";
+import { groupEvents } from "../plan/group-events.ts";
 import { type ChunkPlan, planChunk } from "./plan-chunk.ts";
+import { remember } from "./write-chunk.ts";
 
 const SETTINGS = { thresholds: DEFAULT_THRESHOLDS, segmentTurns: 256, refoldEvents: 4_096, namesPerDay: 500 };
 

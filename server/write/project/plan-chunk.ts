@@ -4,15 +4,15 @@ import { type BoundaryRow, reportedRow } from "../../db/tables/boundaries.ts";
 import type { RollupNameRow } from "../../db/tables/rollup-names.ts";
 import { type Lookup, lookUp, recall } from "../memory/look-up.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
-import type { AgentMove } from "../project/move-agents.ts";
-import type { AgentChanges, AgentOptions, KnownAgent } from "./agent-changes.ts";
-import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "./agent-news.ts";
-import type { Arrivals, ArrivedAgent, ArrivedHarness } from "./group-events.ts";
-import { inSlices, slicer } from "./in-slices.ts";
-import { Ledger, type RequestOutcome } from "./outcomes.ts";
+import type { AgentChanges, AgentOptions, KnownAgent } from "../plan/agent-changes.ts";
+import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../plan/agent-news.ts";
+import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../plan/group-events.ts";
+import { inSlices, slicer } from "../plan/in-slices.ts";
+import { Ledger, type RequestOutcome } from "../plan/outcomes.ts";
+import { type AgentChange, planSession, type SessionPlan } from "../plan/plan-session.ts";
+import { RollupChanges } from "../plan/rollup-changes.ts";
+import type { AgentMove } from "./move-agents.ts";
 import { type AgentOfSession, atItsAddress, changesFromMemory, foldAgain } from "./plan-agent.ts";
-import { type AgentChange, planSession, type SessionPlan } from "./plan-session.ts";
-import { RollupChanges } from "./rollup-changes.ts";
 
 /** What a chunk of events changes. */
 export interface ChunkPlan {

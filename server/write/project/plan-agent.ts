@@ -8,13 +8,13 @@ import {
 } from "@plimsoll/protocol";
 import type { Sql } from "../../db/sql.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
-import { preferredAddress } from "./agent-address.ts";
-import { type AgentChanges, type AgentOptions, joinChanges, type KnownAgent } from "./agent-changes.ts";
-import { type AgentNews, hasEvents, splitNews } from "./agent-news.ts";
-import { extendKnownAgent } from "./extend-agent.ts";
-import type { ArrivedAgent } from "./group-events.ts";
-import { openHistory } from "./read-history.ts";
-import { type Refolded, refoldAgent } from "./refold-agent.ts";
+import { preferredAddress } from "../plan/agent-address.ts";
+import { type AgentChanges, type AgentOptions, joinChanges, type KnownAgent } from "../plan/agent-changes.ts";
+import { type AgentNews, hasEvents, splitNews } from "../plan/agent-news.ts";
+import { extendKnownAgent } from "../plan/extend-agent.ts";
+import type { ArrivedAgent } from "../plan/group-events.ts";
+import { openHistory } from "../plan/read-history.ts";
+import { type Refolded, refoldAgent } from "../plan/refold-agent.ts";
 import {
   appendToTail,
   cutTail,
@@ -24,7 +24,7 @@ import {
   MARGIN,
   type Tail,
   tailAfterRefold,
-} from "./tail.ts";
+} from "../plan/tail.ts";
 
 type ContinuedTail = Pick<Refolded, "changes" | "tail">;
 

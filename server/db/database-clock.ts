@@ -1,4 +1,5 @@
-import type { Sql } from "../../db/sql.ts";
+import type { Transaction } from "./client.ts";
+import type { Sql } from "./sql.ts";
 
 const ASK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now";
 
@@ -41,4 +42,10 @@ export class DatabaseClock {
     const [told] = await sql.query<{ now: number }>(ASK);
     answered(told!.now);
   }
+}
+
+/** The database's clock, as every server sees it. */
+export async function databaseTime(client: Pick<Transaction, "$queryRaw">): Promise<Date> {
+  const [row] = await client.$queryRaw<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
+  return row!.now;
 }

@@ -1,6 +1,5 @@
-import type { PrismaClient } from "../db/client.ts";
-import { PlimsollError } from "../errors.ts";
-import type { Transaction } from "../policies/policy-steps.ts";
+import type { PrismaClient, Transaction } from "../../db/client.ts";
+import { PlimsollError } from "../../errors.ts";
 
 export interface SessionChangeOptions {
   prisma: PrismaClient;

@@ -14,15 +14,16 @@ import {
   markOfRow,
   readingOfRow,
   reportedRow,
+  sameMark,
 } from "../../db/tables/boundaries.ts";
 import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import { crossingOfRow, crossingRow } from "../../db/tables/crossings.ts";
 import { blocksOf } from "../../db/tables/turn-blocks.ts";
 import { sameReading, turnRow } from "../../db/tables/turns.ts";
-import { type AgentChanges, countBoundary } from "../../write/plan/agent-changes.ts";
-import { sameMark, sameTurn } from "../../write/plan/group-events.ts";
-import type { StretchEvents, StretchMark } from "../../write/plan/news-by-time.ts";
-import type { StoredStretch } from "../../write/plan/read-history.ts";
+import { type AgentChanges, countBoundary } from "./agent-changes.ts";
+import { sameTurn } from "./group-events.ts";
+import type { StretchEvents, StretchMark } from "./news-by-time.ts";
+import type { StoredStretch } from "./read-history.ts";
 
 /** Where the rows of an agent belong. */
 export interface AgentPlace {
