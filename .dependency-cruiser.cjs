@@ -1,11 +1,12 @@
 // Which part may import which, as docs/decisions and CONTRIBUTING.md describe it:
-//   protocol <- guard <- runtime <- examples
-//   protocol, guard <- cli
-//   protocol, guard <- server <- app; ROOMS orders the folders of the server
-//   components import protocol, and of the server only the router's types
+//   protocol <- fold <- guard <- runtime <- examples
+//   fold, guard <- cli
+//   fold, guard <- server <- app; ROOMS orders the folders of the server
+//   components import protocol and fold, and of the server only the router's types
 
 /** The top of each part that stands on the others. */
 const PROTOCOL = "^packages/protocol/";
+const FOLD = "^packages/fold/";
 const GUARD = "^packages/guard/";
 const RUNTIME = "^packages/runtime/";
 const CLI = "^packages/cli/";
@@ -59,11 +60,23 @@ module.exports = {
       "protocol-stands-alone",
       "The protocol imports no other part: everyone else stands on it.",
       PROTOCOL,
+      [FOLD, GUARD, RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
+    ),
+    never(
+      "fold-on-protocol-only",
+      "The fold is pure, and everyone who judges a history stands on it.",
+      FOLD,
       [GUARD, RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
     ),
     never(
+      "fold-without-schemas",
+      "Pages and harnesses carry the fold, and the schemas are larger than it.",
+      { path: `${FOLD}src/`, pathNot: TEST },
+      { path: `${PROTOCOL}src/(?!pure)[a-z]+[.]ts$`, dependencyTypesNot: ["type-only"] },
+    ),
+    never(
       "guard-on-protocol-only",
-      "A harness embeds the guard: it may bring nothing but the protocol.",
+      "A harness embeds the guard: it may bring nothing but the protocol and the fold.",
       GUARD,
       [RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
     ),
@@ -119,7 +132,7 @@ module.exports = {
       "components-without-schemas",
       "The schemas are larger than a page. What a page needs at once is in @plimsoll/protocol/pure; dialogs that check a form load them when they open.",
       { path: "^(components|app)/", pathNot: `^components/alerts/(rule|endpoint)-dialog[.]tsx$|${TEST}` },
-      { path: "^packages/protocol/src/index[.]ts$", dependencyTypesNot: ["type-only"] },
+      { path: `${PROTOCOL}src/(?!pure|connect|policy)[a-z]+[.]ts$`, dependencyTypesNot: ["type-only"] },
     ),
     never("components-below-pages", "Routes import components, never the other way round.", COMPONENTS, [
       GUARD,

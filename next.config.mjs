@@ -1,7 +1,7 @@
 /** @type {import("next").NextConfig} */
 const config = {
   // Compiled from source, so that pages and server share one definition of the protocol.
-  transpilePackages: ["@plimsoll/protocol"],
+  transpilePackages: ["@plimsoll/fold", "@plimsoll/protocol"],
   // `npm run types` checks the whole repository. Next rewrites the tsconfig it is given, so it gets its own.
   typescript: { ignoreBuildErrors: true, tsconfigPath: "app/tsconfig.json" },
   // Stops `next dev` from writing agent instruction files into the repository.

@@ -6,10 +6,8 @@ const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 export default defineConfig({
   resolve: {
     alias: [
-      { find: /^@plimsoll\/protocol$/, replacement: at("packages/protocol/src/index.ts") },
-      { find: /^@plimsoll\/protocol\/connect$/, replacement: at("packages/protocol/src/connect.ts") },
-      { find: /^@plimsoll\/protocol\/policy$/, replacement: at("packages/protocol/src/policy.ts") },
-      { find: /^@plimsoll\/protocol\/pure$/, replacement: at("packages/protocol/src/pure.ts") },
+      { find: /^@plimsoll\/protocol\/(.+)$/, replacement: at("packages/protocol/src/$1.ts") },
+      { find: /^@plimsoll\/fold$/, replacement: at("packages/fold/src/index.ts") },
       { find: /^@plimsoll\/guard$/, replacement: at("packages/guard/src/index.ts") },
       { find: /^@plimsoll\/guard\/(.+)$/, replacement: at("packages/guard/src/$1/index.ts") },
       { find: /^@plimsoll\/runtime$/, replacement: at("packages/runtime/src/index.ts") },

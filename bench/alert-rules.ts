@@ -1,4 +1,5 @@
-import { AlertRuleImport, type AlertRuleInput } from "@plimsoll/protocol";
+import type { AlertRuleInput } from "@plimsoll/protocol/alerts";
+import { AlertRuleImport } from "@plimsoll/protocol/api";
 import { FLEET_HARNESS } from "./fleet.ts";
 import type { BenchServer } from "./server.ts";
 

@@ -1,10 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  ALERT_PRESETS,
-  type AlertEndpointWithSecret,
-  type AlertNotification,
-  type AlertRuleInput,
-} from "@plimsoll/protocol";
+import { ALERT_PRESETS, type AlertNotification, type AlertRuleInput } from "@plimsoll/protocol/alerts";
+import type { AlertEndpointWithSecret } from "@plimsoll/protocol/api";
 import { type Receiver, startReceiver } from "../server/testing/receiver.ts";
 import { createAlertRules } from "./alert-rules.ts";
 import { LoadConnection, requestBytes } from "./connection.ts";

@@ -5,8 +5,7 @@ import { defineTable } from "../server/db/tables/table.ts";
 import type { TurnRow } from "../server/db/tables/turns.ts";
 import { randomFrom } from "./fleet.ts";
 import { busyFleet } from "./ingest.ts";
-import type { BenchGroup, Measurement } from "./measurement.ts";
-import { rounded } from "./measurement.ts";
+import { type BenchGroup, type Measurement, rounded } from "./measurement.ts";
 import { sendLoad, startEcho } from "./processes.ts";
 import { withServer } from "./with-server.ts";
 

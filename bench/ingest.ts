@@ -11,8 +11,7 @@ import {
 } from "./database.ts";
 import type { FleetShape } from "./fleet.ts";
 import type { Job, LoadPhase, LoadReport, LoadTarget } from "./load-process.ts";
-import type { BenchContext, BenchGroup, Measurement } from "./measurement.ts";
-import { rounded } from "./measurement.ts";
+import { type BenchContext, type BenchGroup, type Measurement, rounded } from "./measurement.ts";
 import { residentBytes, sendLoad } from "./processes.ts";
 import { describeProfile } from "./profile.ts";
 import { type BenchServer, type Home, makeHome, startServer } from "./server.ts";

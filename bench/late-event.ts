@@ -1,8 +1,7 @@
 import { LoadConnection, requestBytes } from "./connection.ts";
 import { settle } from "./database.ts";
 import { Fleet } from "./fleet.ts";
-import type { BenchGroup, Measurement } from "./measurement.ts";
-import { percentileOf, rounded } from "./measurement.ts";
+import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
 import { withServer } from "./with-server.ts";
 
 const EVENTS = 100_000;

@@ -1,7 +1,7 @@
 // Sends load from a process of its own, so that the measured event loop does not do this work.
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { IngestAnswer } from "@plimsoll/protocol";
+import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { type Answer, LoadConnection, requestBytes } from "./connection.ts";
 import type { FleetShape } from "./fleet.ts";
 import { percentileOf } from "./measurement.ts";

@@ -1,9 +1,8 @@
-import type { SessionChart, SessionPage, TurnPage } from "@plimsoll/protocol";
+import type { SessionChart, SessionPage, TurnPage } from "@plimsoll/protocol/api";
 import { LoadConnection, requestBytes } from "./connection.ts";
 import { settle } from "./database.ts";
 import { Fleet } from "./fleet.ts";
-import type { BenchGroup, Measurement } from "./measurement.ts";
-import { percentileOf, rounded } from "./measurement.ts";
+import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
 import type { BenchServer } from "./server.ts";
 import { withServer } from "./with-server.ts";
 

@@ -1,5 +1,6 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { contextTokens, parseEvent } from "@plimsoll/protocol";
+import { contextTokens } from "@plimsoll/fold";
+import { parseEvent } from "@plimsoll/protocol/events";
 import { expect, it } from "vitest";
 import { BODY_LIMITS, BodyBudget } from "../server/bodies/body-budget.ts";
 import { decodeProtobuf } from "../server/write/receive/otlp/decode-protobuf.ts";

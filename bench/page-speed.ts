@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Browser, type BrowserContext, chromium, type Page } from "@playwright/test";
-import type { SessionPage } from "@plimsoll/protocol";
+import type { SessionPage } from "@plimsoll/protocol/api";
 import { type LargeFleet, largeFleet } from "../examples/large-fleet/history.ts";
 import { letThemWork, sendAll, targetOf } from "../examples/large-fleet/send-fleet.ts";
 import { findChromium } from "../scripts/chromium.ts";
-import type { BenchContext, BenchGroup, Measurement } from "./measurement.ts";
-import { percentileOf, rounded } from "./measurement.ts";
+import {
+  type BenchContext,
+  type BenchGroup,
+  type Measurement,
+  percentileOf,
+  rounded,
+} from "./measurement.ts";
 import { measureLatency } from "./pages.ts";
 import { owned } from "./processes.ts";
 import { type BenchServer, makeHome, startServer } from "./server.ts";

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { chromium, type Page } from "@playwright/test";
-import type { FleetAgent, FleetView } from "@plimsoll/protocol";
+import type { FleetAgent, FleetView } from "@plimsoll/protocol/api";
 import { findChromium } from "../scripts/chromium.ts";
 import { busyFleet } from "./ingest.ts";
-import type { BenchGroup, Measurement } from "./measurement.ts";
-import { percentileOf, rounded } from "./measurement.ts";
+import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
 import { owned, residentBytes, sendLoad } from "./processes.ts";
 import { type BenchServer, makeHome, startServer } from "./server.ts";
 

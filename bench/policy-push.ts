@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
-import type { PolicyAnswer } from "@plimsoll/protocol";
-import type { BenchGroup, Measurement } from "./measurement.ts";
-import { percentileOf, rounded } from "./measurement.ts";
+import type { PolicyAnswer } from "@plimsoll/protocol/api";
+import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
 import type { BenchServer } from "./server.ts";
 import { withServer } from "./with-server.ts";
 

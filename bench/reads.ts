@@ -1,8 +1,13 @@
-import type { SessionPage } from "@plimsoll/protocol";
+import type { SessionPage } from "@plimsoll/protocol/api";
 import { readStorage, settle } from "./database.ts";
 import { busyFleet } from "./ingest.ts";
-import type { BenchContext, BenchGroup, Measurement } from "./measurement.ts";
-import { percentileOf, rounded } from "./measurement.ts";
+import {
+  type BenchContext,
+  type BenchGroup,
+  type Measurement,
+  percentileOf,
+  rounded,
+} from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
 import { type BenchServer, type Home, makeHome, startServer } from "./server.ts";
 

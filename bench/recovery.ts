@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FleetStatus, PlimsollEvent } from "@plimsoll/protocol";
-import { parseEvent } from "@plimsoll/protocol";
+import type { FleetStatus } from "@plimsoll/protocol/api";
+import { type PlimsollEvent, parseEvent } from "@plimsoll/protocol/events";
 import type { Client } from "pg";
 import { v7 as uuid } from "uuid";
 import { journal } from "../server/db/tables/journal.ts";
@@ -8,8 +8,7 @@ import { packEntry } from "../server/write/journal/journal-entry.ts";
 import { LoadConnection, requestBytes } from "./connection.ts";
 import { readProgress, settle } from "./database.ts";
 import { busyFleet } from "./ingest.ts";
-import type { BenchGroup, Measurement } from "./measurement.ts";
-import { percentileOf, rounded } from "./measurement.ts";
+import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
 import { type BenchServer, type Home, startServer } from "./server.ts";
 import { eventsOf, type NextEvent } from "./traffic.ts";
 import { withServer } from "./with-server.ts";

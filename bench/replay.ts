@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ReplayRunView, ReplayView } from "@plimsoll/protocol";
+import type { ReplayRunView, ReplayView } from "@plimsoll/protocol/api";
 import { settle } from "./database.ts";
-import type { BenchGroup, Measurement } from "./measurement.ts";
-import { percentileOf, rounded } from "./measurement.ts";
+import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
 import { KNOWN_AGENTS, TRANSFERS } from "./replay-agents.ts";
 import type { BenchServer, Home } from "./server.ts";

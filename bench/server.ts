@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Scope } from "@plimsoll/protocol";
+import type { Scope } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { pino } from "pino";
 import { startEmbedded } from "../server/db/postgres/embedded.ts";

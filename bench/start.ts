@@ -1,5 +1,4 @@
-import type { BenchGroup } from "./measurement.ts";
-import { percentileOf, rounded } from "./measurement.ts";
+import { type BenchGroup, percentileOf, rounded } from "./measurement.ts";
 import { type Home, makeHome, startServer } from "./server.ts";
 
 const STARTS = 5;

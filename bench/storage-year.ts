@@ -1,6 +1,5 @@
 import { readStorage, type Storage, settle } from "./database.ts";
-import type { BenchContext, BenchGroup, Measurement } from "./measurement.ts";
-import { rounded } from "./measurement.ts";
+import { type BenchContext, type BenchGroup, type Measurement, rounded } from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
 import type { BenchServer, Home } from "./server.ts";
 import { withServer } from "./with-server.ts";

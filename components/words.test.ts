@@ -1,4 +1,4 @@
-import type { AgentView, BoundaryView } from "@plimsoll/protocol";
+import type { AgentView, BoundaryView } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import {
   boundaryLabel,

@@ -7,8 +7,8 @@ import type {
   RecentLevels,
   SessionSummary,
   ThresholdOrigin,
-  WindowSource,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import type { WindowSource } from "@plimsoll/protocol/events";
 import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
 
 /** Turns data into text. Rows, tooltips and text alternatives share it, so they always agree. */

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { AlertEndpointWithSecret, AlertNotification } from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
+import type { AlertEndpointWithSecret } from "@plimsoll/protocol/api";
 import { Webhook } from "standardwebhooks";
 import { type Receiver, startReceiver } from "../server/testing/receiver.ts";
 import { expect, test } from "./fixtures.ts";

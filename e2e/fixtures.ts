@@ -1,5 +1,5 @@
 import { type Browser, type BrowserContext, test as base, expect, type Page } from "@playwright/test";
-import type { IngestAnswer } from "@plimsoll/protocol";
+import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { PlimsollServer } from "./support/server.ts";
 
 interface Servers {

@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import type { CreatedKey } from "@plimsoll/protocol";
+import type { CreatedKey } from "@plimsoll/protocol/api";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 

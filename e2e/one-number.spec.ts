@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { SessionDetail, SessionPage } from "@plimsoll/protocol";
+import type { SessionDetail, SessionPage } from "@plimsoll/protocol/api";
 import { signed } from "../components/format.ts";
 import { boundaryText } from "../components/words.ts";
 import { expect, test } from "./fixtures.ts";

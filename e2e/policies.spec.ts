@@ -1,5 +1,6 @@
 import type { Page } from "@playwright/test";
-import type { PolicyAnswer, PolicySettings, WholePolicy } from "@plimsoll/protocol";
+import type { PolicyAnswer, WholePolicy } from "@plimsoll/protocol/api";
+import type { PolicySettings } from "@plimsoll/protocol/policy";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";

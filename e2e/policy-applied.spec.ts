@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import type { SessionDetail, SessionPage, WholePolicy } from "@plimsoll/protocol";
+import type { SessionDetail, SessionPage, WholePolicy } from "@plimsoll/protocol/api";
 import { expect, test } from "./fixtures.ts";
 import { withPhantom } from "./support/phantom.ts";
 import type { PlimsollServer } from "./support/server.ts";

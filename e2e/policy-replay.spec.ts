@@ -1,4 +1,4 @@
-import type { SessionPage } from "@plimsoll/protocol";
+import type { SessionPage } from "@plimsoll/protocol/api";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";

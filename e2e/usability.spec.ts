@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
-import type { PolicyAnswer, WholePolicy } from "@plimsoll/protocol";
+import type { PolicyAnswer, WholePolicy } from "@plimsoll/protocol/api";
 import { expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import type { PlimsollServer } from "./support/server.ts";

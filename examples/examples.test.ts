@@ -4,15 +4,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { constantTimeline, foldAgent, markFacts, turnFacts } from "@plimsoll/fold";
 import { createReporter } from "@plimsoll/guard/report";
-import {
-  constantTimeline,
-  foldAgent,
-  markFacts,
-  type PlimsollEvent,
-  parseEvent,
-  turnFacts,
-} from "@plimsoll/protocol";
+import { type PlimsollEvent, parseEvent } from "@plimsoll/protocol/events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { autopilot } from "./autopilot/main.ts";
 import { ISSUES, makeApplication, runCheck } from "./autopilot/project.ts";

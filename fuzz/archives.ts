@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
-import { BACKUP_MAGIC, type BackupFrame, frameHead } from "@plimsoll/protocol";
+import { BACKUP_MAGIC, type BackupFrame, frameHead } from "@plimsoll/protocol/backup";
 import { jsonText } from "./json-text.ts";
 import { mutateBytes } from "./mutate-bytes.ts";
 import { mutateJson } from "./mutate-json.ts";

@@ -1,13 +1,13 @@
+import { AlertRule } from "@plimsoll/protocol/alerts";
 import {
-  AlertRule,
   LOCAL_PROOF_PATH,
   LocalProofQuery,
-  PlimsollEvent,
-  PolicyBody,
   PolicyQuery,
   SavePolicyInput,
   SelectedSessions,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import { PlimsollEvent } from "@plimsoll/protocol/events";
+import { PolicyBody } from "@plimsoll/protocol/policy";
 import { z } from "zod";
 import { appRouter } from "../server/trpc/router.ts";
 import type { JsonSchema } from "./schema-values.ts";

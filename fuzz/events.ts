@@ -1,4 +1,4 @@
-import { PlimsollEvent } from "@plimsoll/protocol";
+import { PlimsollEvent } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { z } from "zod";
 import { anyEvent } from "../server/testing/any-events.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, BlockList, createServer, type Server } from "node:net";
-import { BackupError, BackupReader } from "@plimsoll/protocol";
+import { BackupError, BackupReader } from "@plimsoll/protocol/backup";
 import { lineScanner } from "../packages/cli/src/acp/line-scanner.ts";
 import { levelTurn } from "../packages/cli/src/acp/run-acp.ts";
 import { NO_SESSIONS, readMessage, TELLING } from "../packages/cli/src/acp/session-usage.ts";

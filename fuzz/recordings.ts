@@ -1,4 +1,4 @@
-import { parseEvent } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol/events";
 import type { z } from "zod";
 import { Lines } from "../packages/cli/src/import/lines.ts";
 import { importedEnds } from "../packages/cli/src/import/session-ends.ts";

@@ -1,4 +1,4 @@
-import type { DoctorReport, FleetStatus, IngestCounts, SessionPage } from "@plimsoll/protocol";
+import type { DoctorReport, FleetStatus, IngestCounts, SessionPage } from "@plimsoll/protocol/api";
 import { type LaunchedServer, launchServer, makeHome, removeHome } from "../server/testing/launch.ts";
 import type { Credentials } from "./http-input.ts";
 

@@ -1,5 +1,5 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol";
+import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol/api";
 import { encodeSpans } from "../server/testing/otlp-protobuf.ts";
 import { encoded } from "./bodies.ts";
 import { HOSTILE_NAMES } from "./hostile.ts";

@@ -23,7 +23,15 @@ const CASES: [path: string, text: string, rules: string[]][] = [
     'import "../../../server/write/receive/ingest.ts";',
     ["guard-on-protocol-only"],
   ],
-  ["packages/guard/src/down.ts", 'import "@plimsoll/protocol";', []],
+  ["packages/guard/src/down.ts", 'import "@plimsoll/protocol/events"; import "../../fold/src/index.ts";', []],
+  ["packages/protocol/src/fold.ts", 'import "../../fold/src/index.ts";', ["protocol-stands-alone"]],
+  ["packages/fold/src/up.ts", 'import "../../guard/src/index.ts";', ["fold-on-protocol-only"]],
+  ["packages/fold/src/schemas.ts", 'import "@plimsoll/protocol/events";', ["fold-without-schemas"]],
+  [
+    "packages/fold/src/down.ts",
+    'import "@plimsoll/protocol/pure"; import type { S } from "@plimsoll/protocol/events";',
+    [],
+  ],
   ["packages/runtime/src/up.ts", 'import "../../cli/src/index.ts";', ["runtime-on-guard"]],
   ["packages/runtime/src/in.ts", 'import "../../guard/src/fit.ts";', ["runtime-through-exports"]],
   ["packages/runtime/src/down.ts", 'import "../../guard/src/index.ts";', []],
@@ -33,7 +41,11 @@ const CASES: [path: string, text: string, rules: string[]][] = [
   ["examples/loop/up.ts", 'import "../../server/write/receive/ingest.ts";', ["examples-from-outside"]],
   ["server/write/page.ts", 'import "../../app/page.tsx";', ["server-below-pages"]],
   ["server/write/receive/transport.ts", 'import "../../http/app.ts";', ["server/write/receive"]],
-  ["server/write/receive/down.ts", 'import "@plimsoll/protocol"; import "../plan/extend-agent.ts";', []],
+  [
+    "server/write/receive/down.ts",
+    'import "@plimsoll/protocol/events"; import "../plan/extend-agent.ts";',
+    [],
+  ],
   ["server/write/plan/receive.ts", 'import "../receive/ingest.ts";', ["server/write/plan"]],
   ["server/write/plan/read.ts", 'import "../../read/fleet.ts";', ["server/write/plan"]],
   ["server/db/tables/plan.ts", 'import "../../write/plan/extend-agent.ts";', ["server/db"]],
@@ -74,7 +86,9 @@ const CASES: [path: string, text: string, rules: string[]][] = [
 ];
 
 const TARGETS = [
-  "packages/protocol/src/index.ts",
+  "packages/protocol/src/events.ts",
+  "packages/protocol/src/pure.ts",
+  "packages/fold/src/index.ts",
   "packages/guard/src/index.ts",
   "packages/guard/src/fit.ts",
   "packages/cli/src/index.ts",
@@ -104,7 +118,7 @@ test("each rule rejects its forbidden import and no other import", () => {
     writeFileSync(join(folder, path), text);
   };
   try {
-    const paths = { "@plimsoll/protocol": ["./packages/protocol/src/index.ts"] };
+    const paths = { "@plimsoll/protocol/*": ["./packages/protocol/src/*.ts"] };
     write(
       "tsconfig.json",
       JSON.stringify({ compilerOptions: { allowImportingTsExtensions: true, noEmit: true, paths } }),

@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
-import { canonicalJson, GENERATION_HEADER, type PolicyAckEvent, parseEvent } from "@plimsoll/protocol";
+import { GENERATION_HEADER } from "@plimsoll/protocol/api";
+import { type PolicyAckEvent, parseEvent } from "@plimsoll/protocol/events";
+import { canonicalJson } from "@plimsoll/protocol/policy";
 
 /** One answer of a case: a policy, or anything else. */
 export interface ConformanceAnswer {

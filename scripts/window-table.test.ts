@@ -1,6 +1,6 @@
+import { catalogWindow, modelNames, WINDOW_OVERRIDES } from "@plimsoll/fold";
 import { expect, it } from "vitest";
-import { catalogWindow, modelNames, WINDOW_OVERRIDES } from "../packages/protocol/src/history/models.ts";
-import { WINDOW_TABLE } from "../packages/protocol/src/history/window-table.ts";
+import { WINDOW_TABLE } from "../packages/fold/src/history/window-table.ts";
 import { libraryWindow, listedNames, windowTable } from "./window-table.ts";
 
 /** Another name, of the same model or of another one. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { isRevision } from "@plimsoll/fold";
 import { calcPrice, findProvider, type MatchLogic } from "@pydantic/genai-prices";
-import { isRevision } from "../packages/protocol/src/history/models.ts";
 
 /** Providers of `@pydantic/genai-prices`, which gives no list of them. */
 const PROVIDERS =
@@ -82,7 +82,7 @@ export function windowTableSource(): string {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(
-    new URL("../packages/protocol/src/history/window-table.ts", import.meta.url),
+    new URL("../packages/fold/src/history/window-table.ts", import.meta.url),
     windowTableSource(),
   );
 }

@@ -1,4 +1,4 @@
-import type { ErrorBody } from "@plimsoll/protocol";
+import type { ErrorBody } from "@plimsoll/protocol/api";
 
 /** The HTTP status of every error code that the server answers, or prints when it cannot start. */
 export const STATUS_OF_CODE = {

@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { AlertView } from "@plimsoll/protocol";
+import type { AlertView } from "@plimsoll/protocol/api";
 import { Bell } from "lucide-react";
 import { cn } from "../ui/cn.ts";
 

@@ -1,4 +1,5 @@
-import type { AlertSeverity, AlertView } from "@plimsoll/protocol";
+import type { AlertSeverity } from "@plimsoll/protocol/alerts";
+import type { AlertView } from "@plimsoll/protocol/api";
 import type { AlertSpan } from "../charts/saw/place-alert-spans.ts";
 import { endText, SEVERITY_TEXT } from "./alert-text.ts";
 

@@ -1,4 +1,4 @@
-import { ALERT_END_REASONS, AlertCondition, readAlertRule } from "@plimsoll/protocol";
+import { ALERT_END_REASONS, AlertCondition, readAlertRule } from "@plimsoll/protocol/alerts";
 import { describe, expect, it } from "vitest";
 import { conditionText, durationText, endText, firedText, importedText, subjectText } from "./alert-text.ts";
 import { CONDITION_FIELDS, NEW_CONDITION } from "./condition-fields.ts";

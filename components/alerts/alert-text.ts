@@ -1,16 +1,18 @@
 import type {
-  AlertBacktest,
   AlertCondition,
   AlertConditionType,
-  AlertDeliveryView,
   AlertEndpointKind,
+  AlertSeverity,
+  DeliveryState,
+} from "@plimsoll/protocol/alerts";
+import type {
+  AlertBacktest,
+  AlertDeliveryView,
   AlertEndpointView,
   AlertRuleImport,
-  AlertSeverity,
   AlertView,
   AttemptOutcome,
-  DeliveryState,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { ALERT_END_TEXT } from "@plimsoll/protocol/pure";
 import { duration, plural } from "../format.ts";
 

@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { AlertAttempt } from "@plimsoll/protocol";
+import type { AlertAttempt } from "@plimsoll/protocol/api";
 import { duration } from "../format.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { outcomeText } from "./alert-text.ts";

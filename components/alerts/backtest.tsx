@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertBacktest, AlertRule } from "@plimsoll/protocol";
+import type { AlertRule } from "@plimsoll/protocol/alerts";
+import type { AlertBacktest } from "@plimsoll/protocol/api";
 import { useMutation } from "@tanstack/react-query";
 import { ChartArea } from "lucide-react";
 import dynamic from "next/dynamic";

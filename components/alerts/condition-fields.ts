@@ -1,4 +1,4 @@
-import type { AlertCondition, AlertConditionType } from "@plimsoll/protocol";
+import type { AlertCondition, AlertConditionType } from "@plimsoll/protocol/alerts";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 
 /** One input of the form of a condition. */

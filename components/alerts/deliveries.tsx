@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertDeliveryView, DeliveryState } from "@plimsoll/protocol";
+import type { DeliveryState } from "@plimsoll/protocol/alerts";
+import type { AlertDeliveryView } from "@plimsoll/protocol/api";
 import { DELIVERY_STATES } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { RotateCw } from "lucide-react";

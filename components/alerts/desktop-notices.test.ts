@@ -1,4 +1,4 @@
-import type { AlertView } from "@plimsoll/protocol";
+import type { AlertView } from "@plimsoll/protocol/api";
 import { expect, it } from "vitest";
 import { desktopNotices } from "./desktop-notices.ts";
 

@@ -1,4 +1,4 @@
-import type { AlertView } from "@plimsoll/protocol";
+import type { AlertView } from "@plimsoll/protocol/api";
 import { plural } from "../format.ts";
 import { subjectText } from "./alert-text.ts";
 

@@ -1,12 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import {
-  ALERT_ENDPOINT_KINDS,
-  type AlertEndpointKind,
-  AlertEndpointTarget,
-  type AlertEndpointView,
-} from "@plimsoll/protocol";
+import { ALERT_ENDPOINT_KINDS, type AlertEndpointKind, AlertEndpointTarget } from "@plimsoll/protocol/alerts";
+import type { AlertEndpointView } from "@plimsoll/protocol/api";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useTRPC } from "../trpc.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertAttempt, AlertEndpointView } from "@plimsoll/protocol";
+import type { AlertAttempt, AlertEndpointView } from "@plimsoll/protocol/api";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Ellipsis, Plus, Send, TriangleAlert } from "lucide-react";
 import { useState } from "react";

@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertBacktest, AlertSeverity } from "@plimsoll/protocol";
+import type { AlertSeverity } from "@plimsoll/protocol/alerts";
+import type { AlertBacktest } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { useRouter } from "next/navigation";
 import { useMemo, useState } from "react";

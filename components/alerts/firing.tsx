@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertView } from "@plimsoll/protocol";
+import type { AlertView } from "@plimsoll/protocol/api";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { BellOff, Check } from "lucide-react";
 import { useState } from "react";

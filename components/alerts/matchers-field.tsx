@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { AlertMatcher } from "@plimsoll/protocol";
+import type { AlertMatcher } from "@plimsoll/protocol/alerts";
 import { matcherText, readMatcher } from "@plimsoll/protocol/pure";
 
 /** Matchers as text: one on each line. */

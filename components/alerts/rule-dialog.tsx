@@ -6,10 +6,10 @@ import {
   type AlertConditionType,
   type AlertRuleInput,
   type AlertRuleMistake,
-  type AlertRuleView,
   readAlertRule,
-  SESSION_KINDS,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/alerts";
+import type { AlertRuleView } from "@plimsoll/protocol/api";
+import { SESSION_KINDS } from "@plimsoll/protocol/events";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useTRPC } from "../trpc.ts";

@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { AlertTimeline } from "@plimsoll/protocol";
+import type { AlertTimeline } from "@plimsoll/protocol/api";
 import { useZone } from "../clock.tsx";
 import { clockMinute, plural } from "../format.ts";
 import { cn } from "../ui/cn.ts";

@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertPreset, AlertRuleView, AlertTimeline } from "@plimsoll/protocol";
+import type { AlertPreset } from "@plimsoll/protocol/alerts";
+import type { AlertRuleView, AlertTimeline } from "@plimsoll/protocol/api";
 import { ALERT_PRESET_NAMES, ALERT_PRESETS } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, Plus } from "lucide-react";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertView } from "@plimsoll/protocol";
+import type { AlertView } from "@plimsoll/protocol/api";
 import { Ago, LocalTime } from "../clock.tsx";
 import { exact, fullTime } from "../format.ts";
 import { Link } from "../projects/link.tsx";

@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { AlertSeverity } from "@plimsoll/protocol";
+import type { AlertSeverity } from "@plimsoll/protocol/alerts";
 import { Bell, Info, TriangleAlert } from "lucide-react";
 import { cn } from "../ui/cn.ts";
 import { SEVERITY_TEXT } from "./alert-text.ts";

@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertMatcher, AlertSilenceView } from "@plimsoll/protocol";
+import type { AlertMatcher } from "@plimsoll/protocol/alerts";
+import type { AlertSilenceView } from "@plimsoll/protocol/api";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { BellOff } from "lucide-react";
 import { useState } from "react";

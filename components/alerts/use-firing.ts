@@ -1,6 +1,6 @@
 "use client";
 
-import type { AlertView } from "@plimsoll/protocol";
+import type { AlertView } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import { useProjects } from "../projects/use-projects.ts";

@@ -1,4 +1,4 @@
-import type { AlertView } from "@plimsoll/protocol";
+import type { AlertView } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { sessionAlertsInput } from "../session/session-queries.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { isBoundary } from "@plimsoll/protocol/pure";
+import { isBoundary } from "@plimsoll/fold";
 import { useRef } from "react";
 import {
   Bar,

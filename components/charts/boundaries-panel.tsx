@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { Series } from "@plimsoll/protocol";
+import type { Series } from "@plimsoll/protocol/api";
 import dynamic from "next/dynamic";
 import { memo, useId, useMemo } from "react";
 import { compact, exact, fullTime } from "../format.ts";

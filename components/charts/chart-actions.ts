@@ -1,4 +1,4 @@
-import type { BoundaryType } from "@plimsoll/protocol";
+import type { BoundaryType } from "@plimsoll/protocol/events";
 import type { Brushed } from "./brush.ts";
 
 /** What the charts of a page share, and what a pointer on one of them does. */

@@ -1,4 +1,4 @@
-import type { ChartPoint } from "@plimsoll/protocol";
+import type { ChartPoint } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { compositionRows } from "./composition-parts.ts";
 

@@ -1,4 +1,4 @@
-import type { ChartPoint } from "@plimsoll/protocol";
+import type { ChartPoint } from "@plimsoll/protocol/api";
 
 type PartName = keyof NonNullable<ChartPoint["composition"]>;
 

@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { AgentView } from "@plimsoll/protocol";
+import type { AgentView } from "@plimsoll/protocol/api";
 import { ChevronRight, ChevronsRight } from "lucide-react";
 import { exact, loadPercent, percent } from "../format.ts";
 import { cn } from "../ui/cn.ts";

@@ -1,4 +1,4 @@
-import type { AgentView, AppliedThreshold } from "@plimsoll/protocol";
+import type { AgentView, AppliedThreshold } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Levelled, levelBarLayout, levelState } from "./level.ts";

@@ -1,4 +1,4 @@
-import type { AgentView, AppliedThreshold } from "@plimsoll/protocol";
+import type { AgentView, AppliedThreshold } from "@plimsoll/protocol/api";
 import { thresholdLabel } from "./threshold-label.ts";
 import { textWidth, visibleLabels } from "./visible-labels.ts";
 

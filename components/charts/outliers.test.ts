@@ -1,4 +1,4 @@
-import type { Series } from "@plimsoll/protocol";
+import type { Series } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { axisTop, labelledOutliers, withinWindow } from "./outliers.ts";

@@ -1,4 +1,4 @@
-import type { Series } from "@plimsoll/protocol";
+import type { Series } from "@plimsoll/protocol/api";
 
 /** A value that the axis leaves out. `at` in epoch ms. */
 export interface Outlier {

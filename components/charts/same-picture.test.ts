@@ -1,4 +1,4 @@
-import type { Series } from "@plimsoll/protocol";
+import type { Series } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isSameData, isSameSeries } from "./same-picture.ts";

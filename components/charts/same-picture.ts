@@ -1,4 +1,4 @@
-import type { Series } from "@plimsoll/protocol";
+import type { Series } from "@plimsoll/protocol/api";
 
 /** A range that moves by less than this share of itself moves the picture by about a pixel. */
 const VISIBLE_SHARE = 1 / 1_000;

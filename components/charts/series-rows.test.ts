@@ -1,4 +1,4 @@
-import type { Series } from "@plimsoll/protocol";
+import type { Series } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import {
   barDomain,

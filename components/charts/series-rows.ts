@@ -1,4 +1,4 @@
-import type { OtherNames, Series } from "@plimsoll/protocol";
+import type { OtherNames, Series } from "@plimsoll/protocol/api";
 import type { ThresholdValue } from "@plimsoll/protocol/pure";
 import { exact } from "../format.ts";
 

@@ -1,4 +1,4 @@
-import type { AppliedThreshold } from "@plimsoll/protocol";
+import type { AppliedThreshold } from "@plimsoll/protocol/api";
 import { compact } from "../format.ts";
 
 /** A threshold as it is drawn: `20%`, `150k`, `15%, ≥ 40k`, or `33k free` for tokens that must stay free. */

@@ -1,4 +1,5 @@
-import type { FleetStatus, ThresholdName } from "@plimsoll/protocol";
+import type { FleetStatus } from "@plimsoll/protocol/api";
+import type { ThresholdName } from "@plimsoll/protocol/policy";
 import { THRESHOLD_NAMES, thresholdText } from "@plimsoll/protocol/pure";
 import { shareOf } from "./series-rows.ts";
 

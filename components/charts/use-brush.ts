@@ -1,4 +1,4 @@
-import type { BoundaryType } from "@plimsoll/protocol";
+import type { BoundaryType } from "@plimsoll/protocol/events";
 import { useState } from "react";
 import { type Brushed, brushed, type TimeRange } from "./brush.ts";
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { Series } from "@plimsoll/protocol";
+import type { Series } from "@plimsoll/protocol/api";
 import dynamic from "next/dynamic";
 import { memo, useMemo } from "react";
 import { Zone } from "../clock.tsx";

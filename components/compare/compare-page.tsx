@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SessionChart, SessionDetail } from "@plimsoll/protocol";
+import type { SessionChart, SessionDetail } from "@plimsoll/protocol/api";
 import { useQueries } from "@tanstack/react-query";
 import { ArrowLeftRight } from "lucide-react";
 import dynamic from "next/dynamic";

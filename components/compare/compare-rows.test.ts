@@ -1,4 +1,4 @@
-import type { SessionSummary } from "@plimsoll/protocol";
+import type { SessionSummary } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { compareRows } from "./compare-rows.ts";
 

@@ -1,4 +1,4 @@
-import type { SessionSummary } from "@plimsoll/protocol";
+import type { SessionSummary } from "@plimsoll/protocol/api";
 import { compact, duration, exact, loadPercent, NONE, percent, signed } from "../format.ts";
 import { BOUNDARY_COUNTS, boundaryName } from "../words.ts";
 

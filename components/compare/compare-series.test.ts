@@ -1,4 +1,4 @@
-import type { BoundaryView, SessionChart } from "@plimsoll/protocol";
+import type { BoundaryView, SessionChart } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { compareLine } from "./compare-series.ts";
 

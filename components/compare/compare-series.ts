@@ -1,4 +1,4 @@
-import type { BoundaryView, SessionChart, SessionDetail } from "@plimsoll/protocol";
+import type { BoundaryView, SessionChart, SessionDetail } from "@plimsoll/protocol/api";
 
 export type CompareAxis = "turns" | "time";
 export type CompareUnit = "tokens" | "share";

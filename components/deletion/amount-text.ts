@@ -1,4 +1,4 @@
-import type { DeletionView } from "@plimsoll/protocol";
+import type { DeletionView } from "@plimsoll/protocol/api";
 import { plural } from "../format.ts";
 
 /** Such as `1 harness with 3 sessions and 120 turns`. Turns are left out where they are unknown. */

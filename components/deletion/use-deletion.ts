@@ -1,6 +1,6 @@
 "use client";
 
-import type { DeletionView, UndeletionView } from "@plimsoll/protocol";
+import type { DeletionView, UndeletionView } from "@plimsoll/protocol/api";
 import { DEMO_HARNESSES } from "@plimsoll/protocol/pure";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useTRPC } from "../trpc.ts";

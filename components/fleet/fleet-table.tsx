@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertView, FleetAgent, FleetView, ObservedHarnessLine } from "@plimsoll/protocol";
+import type { AlertView, FleetAgent, FleetView, ObservedHarnessLine } from "@plimsoll/protocol/api";
 import { ChevronDown, ChevronUp } from "lucide-react";
 import { type FocusEvent, memo, useEffect, useMemo, useRef, useState } from "react";
 import { AlertBell } from "../alerts/alert-bell.tsx";

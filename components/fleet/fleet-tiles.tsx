@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { FleetStatus } from "@plimsoll/protocol";
+import type { FleetStatus } from "@plimsoll/protocol/api";
 import { compact, exact, loadPercent, NONE, percent, plural, signed } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";

@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
-import type { FleetAgent, ObservedHarnessLine } from "@plimsoll/protocol";
-import { harnessLineText, isDifferent, shortLineText, verdictText } from "@plimsoll/protocol/pure";
+
+import { harnessLineText, isDifferent, shortLineText, verdictText } from "@plimsoll/fold";
+import type { FleetAgent, ObservedHarnessLine } from "@plimsoll/protocol/api";
 import { TriangleAlert } from "lucide-react";
 import { cn } from "../ui/cn.ts";
 

@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { FleetAgent } from "@plimsoll/protocol";
+import type { FleetAgent } from "@plimsoll/protocol/api";
 import { memo } from "react";
 import { BoundaryGlyphPath } from "../charts/boundary-glyph.tsx";
 import { recentText } from "../words.ts";

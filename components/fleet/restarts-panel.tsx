@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { RestartList } from "@plimsoll/protocol";
+import type { RestartList } from "@plimsoll/protocol/api";
 import { memo } from "react";
 import { exact, plural } from "../format.ts";
 import { Link } from "../projects/link.tsx";

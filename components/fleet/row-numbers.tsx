@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { FleetAgent } from "@plimsoll/protocol";
+import type { FleetAgent } from "@plimsoll/protocol/api";
 import { CircleHelp, OctagonAlert, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import type { LevelState } from "../charts/level.ts";

@@ -1,4 +1,4 @@
-import type { BoundaryType } from "@plimsoll/protocol";
+import type { BoundaryType } from "@plimsoll/protocol/events";
 
 /** Which sessions a list shows; the names are those of the URL of the Sessions page. */
 export interface SessionsFilter {

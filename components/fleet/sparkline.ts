@@ -1,4 +1,4 @@
-import type { RecentLevels } from "@plimsoll/protocol";
+import type { RecentLevels } from "@plimsoll/protocol/api";
 
 export interface SparklineSize {
   width: number;

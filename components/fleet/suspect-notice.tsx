@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { FleetStatus, SuspectSession } from "@plimsoll/protocol";
+import type { FleetStatus, SuspectSession } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { CircleHelp } from "lucide-react";
 import { compact, percent, plural } from "../format.ts";

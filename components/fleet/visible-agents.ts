@@ -1,4 +1,4 @@
-import type { FleetAgent } from "@plimsoll/protocol";
+import type { FleetAgent } from "@plimsoll/protocol/api";
 import { isPastLine, levelState } from "../charts/level.ts";
 
 /** Rows shown of a large fleet, so that the charts below fit on the first screen. */

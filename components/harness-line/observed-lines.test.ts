@@ -1,4 +1,4 @@
-import type { ObservedHarnessLine } from "@plimsoll/protocol";
+import type { ObservedHarnessLine } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { observedLines, observedOf } from "./observed-lines.ts";
 

@@ -1,4 +1,4 @@
-import type { AgentView, ObservedHarnessLine } from "@plimsoll/protocol";
+import type { AgentView, ObservedHarnessLine } from "@plimsoll/protocol/api";
 
 /** What was observed of the agents of each harness, model, window size and kind. */
 export type ObservedLines = ReadonlyMap<string, ObservedHarnessLine>;

@@ -1,4 +1,4 @@
-import type { ChangedMessage } from "@plimsoll/protocol";
+import type { ChangedMessage } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { refetchUrgency } from "./affected-queries.ts";
 

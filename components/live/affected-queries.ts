@@ -1,4 +1,4 @@
-import type { ChangedMessage } from "@plimsoll/protocol";
+import type { ChangedMessage } from "@plimsoll/protocol/api";
 
 /** How soon to refetch a query after a change: `fast` for live numbers, `soon` for their totals, `slow` for charts and history. */
 export type Urgency = "fast" | "soon" | "slow";

@@ -1,4 +1,4 @@
-import type { DatabaseOutageView } from "@plimsoll/protocol";
+import type { DatabaseOutageView } from "@plimsoll/protocol/api";
 import {
   isSilent,
   judgeConnection,

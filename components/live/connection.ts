@@ -1,4 +1,4 @@
-import type { DatabaseOutageView } from "@plimsoll/protocol";
+import type { DatabaseOutageView } from "@plimsoll/protocol/api";
 
 /** Milliseconds without a message after which the stream counts as cut. The server sends one every 1.5 s. */
 const SILENT_MS = 4_000;

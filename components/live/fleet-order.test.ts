@@ -1,4 +1,4 @@
-import type { FleetAgent } from "@plimsoll/protocol";
+import type { FleetAgent } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { isSilent, sortFleet } from "./fleet-order.ts";
 

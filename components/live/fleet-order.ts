@@ -1,4 +1,4 @@
-import type { FleetAgent } from "@plimsoll/protocol";
+import type { FleetAgent } from "@plimsoll/protocol/api";
 
 /** Milliseconds without activity after which a live agent is silent. The server sorts by the same time. */
 export const SILENT_AFTER = 10 * 60_000;

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { ChangedMessage, HealthNotice, LiveMessage } from "@plimsoll/protocol";
+import type { ChangedMessage, HealthNotice, LiveMessage } from "@plimsoll/protocol/api";
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from "react";
 import { projectUrl } from "../projects/current.tsx";

@@ -1,4 +1,4 @@
-import type { FleetAgent, FleetPart, FleetView } from "@plimsoll/protocol";
+import type { FleetAgent, FleetPart, FleetView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { mergeFleetPart, namedSessions } from "./merge-fleet.ts";
 

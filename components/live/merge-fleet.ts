@@ -1,4 +1,4 @@
-import type { ChangedMessage, FleetPart, FleetView } from "@plimsoll/protocol";
+import type { ChangedMessage, FleetPart, FleetView } from "@plimsoll/protocol/api";
 import { sortFleet } from "./fleet-order.ts";
 
 /** The sessions named by these messages; null if there are none, more than `most`, or a message names none. */

@@ -1,4 +1,4 @@
-import type { ChangedMessage, FleetPart, FleetPartQuery, FleetView } from "@plimsoll/protocol";
+import type { ChangedMessage, FleetPart, FleetPartQuery, FleetView } from "@plimsoll/protocol/api";
 import type { Query, QueryClient } from "@tanstack/react-query";
 import { mergeFleetPart, namedSessions } from "./merge-fleet.ts";
 

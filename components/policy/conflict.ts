@@ -1,4 +1,5 @@
-import type { PolicyBody, WholePolicy } from "@plimsoll/protocol";
+import type { WholePolicy } from "@plimsoll/protocol/api";
+import type { PolicyBody } from "@plimsoll/protocol/policy";
 
 /** What somebody else saved, and why. */
 export interface Conflict extends WholePolicy {

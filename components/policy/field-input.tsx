@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { ThresholdValue } from "@plimsoll/protocol";
+import type { ThresholdValue } from "@plimsoll/protocol/policy";
 import { useEffect, useId, useState } from "react";
 import type { Field, FieldKind } from "./fields.ts";
 import {

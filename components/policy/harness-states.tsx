@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { PolicyHarnessView } from "@plimsoll/protocol";
+import type { PolicyHarnessView } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { Ago } from "../clock.tsx";
 import { exact, plural } from "../format.ts";

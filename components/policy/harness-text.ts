@@ -1,4 +1,4 @@
-import type { ConvergenceState, PolicyHarnessView } from "@plimsoll/protocol";
+import type { ConvergenceState, PolicyHarnessView } from "@plimsoll/protocol/api";
 import { exact } from "../format.ts";
 
 const STATES: Readonly<Record<ConvergenceState, string>> = {

@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { familyDefaults, resolveForHarness } from "@plimsoll/protocol/policy";
+import { familyDefaults } from "@plimsoll/fold";
+import { resolveForHarness } from "@plimsoll/protocol/policy";
 import { THRESHOLD_NAMES, type Thresholds } from "@plimsoll/protocol/pure";
 import { useState } from "react";
 import { SelectMenu } from "../ui/select-menu.tsx";

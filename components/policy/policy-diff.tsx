@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { PolicyBody } from "@plimsoll/protocol";
+import type { PolicyBody } from "@plimsoll/protocol/policy";
 import { diffLines } from "diff";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { policyText } from "./policy-text.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { WholePolicy } from "@plimsoll/protocol";
+import type { WholePolicy } from "@plimsoll/protocol/api";
 import { POLICY_PRESETS, type PolicyPreset } from "@plimsoll/protocol/policy";
 import { useQuery } from "@tanstack/react-query";
 import dynamic from "next/dynamic";

@@ -1,5 +1,4 @@
-import type { PolicyBody, ThresholdValue } from "@plimsoll/protocol";
-import { readPolicy } from "@plimsoll/protocol/policy";
+import { type PolicyBody, readPolicy, type ThresholdValue } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FIELD_GROUPS } from "./fields.ts";

@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { RolloutAction, RolloutView, WholePolicy } from "@plimsoll/protocol";
+import type { RolloutView, WholePolicy } from "@plimsoll/protocol/api";
+import type { RolloutAction } from "@plimsoll/protocol/policy";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ago, Remaining } from "../clock.tsx";
 import { exact, plural } from "../format.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { RolloutPlan } from "@plimsoll/protocol";
+import type { RolloutPlan } from "@plimsoll/protocol/policy";
 import { Radios } from "../ui/radios.tsx";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { lengthText } from "./rollout-text.ts";

@@ -1,4 +1,4 @@
-import type { RolloutView } from "@plimsoll/protocol";
+import type { RolloutView } from "@plimsoll/protocol/api";
 import { exact, plural } from "../format.ts";
 
 const HALTED: Readonly<Record<NonNullable<RolloutView["halt_reason"]>, string>> = {

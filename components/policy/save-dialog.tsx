@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { PolicyBody, WholePolicy } from "@plimsoll/protocol";
+import type { WholePolicy } from "@plimsoll/protocol/api";
+import type { PolicyBody } from "@plimsoll/protocol/policy";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useTRPC } from "../trpc.ts";

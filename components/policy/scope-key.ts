@@ -1,4 +1,4 @@
-import type { PolicyScope } from "@plimsoll/protocol";
+import type { PolicyScope } from "@plimsoll/protocol/policy";
 
 /** What a part of a policy applies to; undefined: to all agents. */
 export type EditedScope = PolicyScope | undefined;

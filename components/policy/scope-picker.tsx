@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { PolicyScope } from "@plimsoll/protocol";
+import type { PolicyScope } from "@plimsoll/protocol/policy";
 import { Plus, Trash2 } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button.tsx";

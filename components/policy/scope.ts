@@ -1,5 +1,4 @@
-import type { PolicyBody, PolicySettings } from "@plimsoll/protocol";
-import { familyOf, type PolicyOrigin } from "@plimsoll/protocol/policy";
+import { familyOf, type PolicyBody, type PolicyOrigin, type PolicySettings } from "@plimsoll/protocol/policy";
 import { withValue } from "./policy-text.ts";
 import { type EditedScope, scopeKey, scopeText } from "./scope-key.ts";
 

@@ -1,8 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { ThresholdValue } from "@plimsoll/protocol";
-import { familyDefaults, resolveForHarness } from "@plimsoll/protocol/policy";
+import { familyDefaults } from "@plimsoll/fold";
+import { resolveForHarness, type ThresholdValue } from "@plimsoll/protocol/policy";
 import { thresholdText } from "@plimsoll/protocol/pure";
 import { cn } from "../ui/cn.ts";
 import { FieldInput } from "./field-input.tsx";

@@ -1,4 +1,4 @@
-import type { ThresholdValue } from "@plimsoll/protocol";
+import type { ThresholdValue } from "@plimsoll/protocol/policy";
 
 /** How a threshold is written. */
 export const THRESHOLD_FORMS = ["unset", "off", "percent", "tokens", "remaining", "floored"] as const;

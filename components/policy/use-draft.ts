@@ -1,6 +1,7 @@
 "use client";
 
-import type { PolicyBody, WholePolicy } from "@plimsoll/protocol";
+import type { WholePolicy } from "@plimsoll/protocol/api";
+import type { PolicyBody } from "@plimsoll/protocol/policy";
 import { useCallback, useMemo, useState } from "react";
 import { policyText, type ReadText, readText } from "./policy-text.ts";
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { PolicyVersionView, WholePolicy } from "@plimsoll/protocol";
+import type { PolicyVersionView, WholePolicy } from "@plimsoll/protocol/api";
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Ago } from "../clock.tsx";

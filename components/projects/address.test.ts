@@ -1,4 +1,4 @@
-import type { ProjectView } from "@plimsoll/protocol";
+import type { ProjectView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { currentProject, projectOf, switchHref, withProject } from "./address.ts";
 

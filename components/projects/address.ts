@@ -1,4 +1,4 @@
-import type { ProjectView } from "@plimsoll/protocol";
+import type { ProjectView } from "@plimsoll/protocol/api";
 import { DEFAULT_PROJECT_ID, PROJECT_PARAMETER } from "@plimsoll/protocol/pure";
 
 /** Pages that exist in every project. Other pages show one thing of one project. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { ProjectView } from "@plimsoll/protocol";
+import type { ProjectView } from "@plimsoll/protocol/api";
 import { ChevronsUpDown } from "lucide-react";
 import { useState } from "react";
 import { cn } from "../ui/cn.ts";

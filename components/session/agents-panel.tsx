@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AgentView } from "@plimsoll/protocol";
+import type { AgentView } from "@plimsoll/protocol/api";
 import { isPastLine, levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { compact, exact, loadPercent, plural } from "../format.ts";

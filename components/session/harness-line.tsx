@@ -1,8 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SessionAgent } from "@plimsoll/protocol";
-import { harnessLineText, isDifferent, lineCauseText, verdictText } from "@plimsoll/protocol/pure";
+import { harnessLineText, isDifferent, lineCauseText, verdictText } from "@plimsoll/fold";
+import type { SessionAgent } from "@plimsoll/protocol/api";
 import { TriangleAlert } from "lucide-react";
 import { observedOf } from "../harness-line/observed-lines.ts";
 import { useObservedLines } from "../harness-line/use-observed-lines.ts";

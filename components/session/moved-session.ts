@@ -1,6 +1,6 @@
 "use client";
 
-import type { MovedSession } from "@plimsoll/protocol";
+import type { MovedSession } from "@plimsoll/protocol/api";
 import { useRouter, useSearchParams } from "next/navigation";
 import { useEffect } from "react";
 

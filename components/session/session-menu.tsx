@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SessionSummary } from "@plimsoll/protocol";
+import type { SessionSummary } from "@plimsoll/protocol/api";
 import { EllipsisVertical, Trash2 } from "lucide-react";
 import { useRouter } from "next/navigation";
 import type { ComponentProps } from "react";

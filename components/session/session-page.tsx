@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AgentView, SessionDetail, TurnView } from "@plimsoll/protocol";
+import type { AgentView, SessionDetail, TurnView } from "@plimsoll/protocol/api";
 import { visibleText } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { Link2 } from "lucide-react";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AgentView, SessionChart, SessionDetail } from "@plimsoll/protocol";
+import type { AgentView, SessionChart, SessionDetail } from "@plimsoll/protocol/api";
 import { type ReactNode, useMemo, useState } from "react";
 import { chartAround } from "../charts/saw/chart-around.ts";
 import { type ChartChoice, SawPanel } from "../charts/saw/panel.tsx";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SessionAgent, SessionChart, SessionSummary, WindowView } from "@plimsoll/protocol";
+import type { SessionAgent, SessionChart, SessionSummary, WindowView } from "@plimsoll/protocol/api";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import {
   compact,

@@ -1,4 +1,4 @@
-import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
+import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { turnLogRows, withDayRows } from "./turn-log-rows.ts";
 

@@ -1,4 +1,4 @@
-import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
+import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol/api";
 
 /** A row of the turn log: a turn, a boundary or crossing between turns, or a day heading. */
 export type LogRow =

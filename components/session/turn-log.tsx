@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AgentView, BoundaryView, CrossingView } from "@plimsoll/protocol";
+import type { AgentView, BoundaryView, CrossingView } from "@plimsoll/protocol/api";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { Download } from "lucide-react";
 import { type ReactNode, type Ref, useCallback, useEffect, useMemo, useRef, useState } from "react";

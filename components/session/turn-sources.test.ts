@@ -1,4 +1,4 @@
-import type { TurnView } from "@plimsoll/protocol";
+import type { TurnView } from "@plimsoll/protocol/api";
 import { expect, it } from "vitest";
 import { sourcesText, windowReport } from "./turn-sources.ts";
 

@@ -1,4 +1,5 @@
-import type { AgentView, TurnView, Witness } from "@plimsoll/protocol";
+import type { AgentView, TurnView } from "@plimsoll/protocol/api";
+import type { Witness } from "@plimsoll/protocol/events";
 import { compact } from "../format.ts";
 
 /** In the order of trust. */

@@ -1,4 +1,4 @@
-import type { TurnView } from "@plimsoll/protocol";
+import type { TurnView } from "@plimsoll/protocol/api";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { codeOf } from "../query-client.ts";
 import { useTRPC } from "../trpc.ts";

@@ -1,4 +1,4 @@
-import type { FallReason, SessionSort, SessionStatus, SessionsQuery } from "@plimsoll/protocol";
+import type { FallReason, SessionSort, SessionStatus, SessionsQuery } from "@plimsoll/protocol/api";
 import { createParser, type inferParserType, parseAsString, parseAsStringLiteral } from "nuqs/server";
 import type { Period, RangeChoice } from "../range.ts";
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SessionNoteText } from "@plimsoll/protocol";
+import type { SessionNoteText } from "@plimsoll/protocol/api";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { exact } from "../format.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SessionDetail } from "@plimsoll/protocol";
+import type { SessionDetail } from "@plimsoll/protocol/api";
 import { StickyNote, X } from "lucide-react";
 import { useState } from "react";
 import { LocalTime } from "../clock.tsx";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SessionSort, SessionSummary } from "@plimsoll/protocol";
+import type { SessionSort, SessionSummary } from "@plimsoll/protocol/api";
 import { StickyNote, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";

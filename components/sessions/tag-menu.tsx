@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SessionSummary } from "@plimsoll/protocol";
+import type { SessionSummary } from "@plimsoll/protocol/api";
 import { Tag } from "lucide-react";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";

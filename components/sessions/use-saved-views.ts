@@ -1,6 +1,6 @@
 "use client";
 
-import type { SavedSessionView, SaveSessionViewCall } from "@plimsoll/protocol";
+import type { SavedSessionView, SaveSessionViewCall } from "@plimsoll/protocol/api";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useTRPC } from "../trpc.ts";
 import { toast } from "../ui/toast.ts";

@@ -1,6 +1,6 @@
 "use client";
 
-import type { TaggedSessions, TagSessionsCall } from "@plimsoll/protocol";
+import type { TaggedSessions, TagSessionsCall } from "@plimsoll/protocol/api";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SavedSessionView } from "@plimsoll/protocol";
+import type { SavedSessionView } from "@plimsoll/protocol/api";
 import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";

@@ -1,4 +1,4 @@
-import { VIEW_PARAMETERS } from "@plimsoll/protocol";
+import { VIEW_PARAMETERS } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { defaultHref, opensDefault, viewHref, viewQuery } from "./view-query.ts";
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { SavedSessionView } from "@plimsoll/protocol";
+import type { SavedSessionView } from "@plimsoll/protocol/api";
 import { Bookmark, Check, ChevronDown, Star } from "lucide-react";
 import { useRouter, useSearchParams } from "next/navigation";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-import type { AuditQuery, AuditTopic } from "@plimsoll/protocol";
+import type { AuditQuery, AuditTopic } from "@plimsoll/protocol/api";
 
 /** The query of the section, which the page prefetches. */
 export const activityQuery = (topic: AuditTopic | undefined): Omit<AuditQuery, "cursor"> => ({

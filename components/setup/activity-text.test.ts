@@ -1,4 +1,4 @@
-import { AUDIT_ACTIONS } from "@plimsoll/protocol";
+import { AUDIT_ACTIONS } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { actionText, actorText, projectText } from "./activity-text.ts";
 

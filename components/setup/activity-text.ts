@@ -1,4 +1,4 @@
-import type { AuditAction, AuditEntryView } from "@plimsoll/protocol";
+import type { AuditAction, AuditEntryView } from "@plimsoll/protocol/api";
 import { exact } from "../format.ts";
 
 const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {

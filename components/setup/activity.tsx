@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AuditEntryView, AuditTopic } from "@plimsoll/protocol";
+import type { AuditEntryView, AuditTopic } from "@plimsoll/protocol/api";
 import { hashKey, keepPreviousData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { Ago } from "../clock.tsx";

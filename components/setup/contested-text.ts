@@ -1,4 +1,4 @@
-import type { IngestCounts } from "@plimsoll/protocol";
+import type { IngestCounts } from "@plimsoll/protocol/api";
 import { plural } from "../format.ts";
 
 const WORK = { projection: "the processing of events", alerts: "the evaluation of alert rules" } as const;

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { DemoExampleState, DemoExampleView, DemoView } from "@plimsoll/protocol";
+import type { DemoExampleState, DemoExampleView, DemoView } from "@plimsoll/protocol/api";
 import { DEMO_HARNESSES } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import {

@@ -1,4 +1,4 @@
-import type { SessionSummary } from "@plimsoll/protocol";
+import type { SessionSummary } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GLOSSARY } from "../glossary.ts";

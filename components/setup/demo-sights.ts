@@ -1,4 +1,4 @@
-import type { SessionSummary } from "@plimsoll/protocol";
+import type { SessionSummary } from "@plimsoll/protocol/api";
 import { DEMO_HARNESSES } from "@plimsoll/protocol/pure";
 import { exact } from "../format.ts";
 import type { Word } from "../glossary.ts";

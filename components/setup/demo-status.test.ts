@@ -1,4 +1,4 @@
-import { DEMO_EXAMPLES, DEMO_FAILURES, type DemoView } from "@plimsoll/protocol";
+import { DEMO_EXAMPLES, DEMO_FAILURES, type DemoView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { demoAdvice, demoStatusText, saidText } from "./demo-status.ts";
 

@@ -1,4 +1,4 @@
-import type { DemoFailure, DemoView } from "@plimsoll/protocol";
+import type { DemoFailure, DemoView } from "@plimsoll/protocol/api";
 import { plural } from "../format.ts";
 
 /** The state of a demo run, in one or two sentences. */

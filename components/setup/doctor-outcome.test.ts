@@ -1,4 +1,4 @@
-import type { DoctorCheck } from "@plimsoll/protocol";
+import type { DoctorCheck } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { checkOutcome, verdictText } from "./doctor-outcome.ts";
 

@@ -1,4 +1,4 @@
-import type { DoctorCheck } from "@plimsoll/protocol";
+import type { DoctorCheck } from "@plimsoll/protocol/api";
 
 /** A sample is a check that passed as far as its time allowed. A note is neither good nor bad. */
 export type CheckOutcome = "failed" | "note" | "sample" | "passed";

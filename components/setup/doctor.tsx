@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { DoctorCheck } from "@plimsoll/protocol";
+import type { DoctorCheck } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { Check, CircleDashed, Info, type LucideIcon, Stethoscope, TriangleAlert } from "lucide-react";
 import { useTRPC } from "../trpc.ts";

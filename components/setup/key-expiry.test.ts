@@ -1,4 +1,4 @@
-import type { KeyView } from "@plimsoll/protocol";
+import type { KeyView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { chosenExpiry, DAY, expiryStep, expiryText, relationText } from "./key-expiry.ts";
 

@@ -1,4 +1,4 @@
-import type { KeyView } from "@plimsoll/protocol";
+import type { KeyView } from "@plimsoll/protocol/api";
 import { keyState } from "@plimsoll/protocol/pure";
 import { ago, plural } from "../format.ts";
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { KeyView } from "@plimsoll/protocol";
+import type { KeyView } from "@plimsoll/protocol/api";
 import { keyState } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, KeyRound, TriangleAlert } from "lucide-react";

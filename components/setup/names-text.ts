@@ -1,4 +1,4 @@
-import type { IngestCounts } from "@plimsoll/protocol";
+import type { IngestCounts } from "@plimsoll/protocol/api";
 import { exact, plural } from "../format.ts";
 
 /** Warns of days with too many names; undefined if there are none. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { ProjectView } from "@plimsoll/protocol";
+import type { ProjectView } from "@plimsoll/protocol/api";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, Plus } from "lucide-react";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-import type { IngestRefusal } from "@plimsoll/protocol";
+import type { IngestRefusal } from "@plimsoll/protocol/api";
 import { expect, it } from "vitest";
 import { EVENT_RULES, ruleOf } from "./event-rules.ts";
 import { refusalNotice, refusalTitle } from "./refusal-text.ts";

@@ -1,4 +1,4 @@
-import type { IngestRefusal } from "@plimsoll/protocol";
+import type { IngestRefusal } from "@plimsoll/protocol/api";
 import { plural } from "../format.ts";
 import { reasonText } from "./outcome-text.ts";
 

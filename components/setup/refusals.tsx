@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { IngestRefusal } from "@plimsoll/protocol";
+import type { IngestRefusal } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { Ago } from "../clock.tsx";
 import { exact } from "../format.ts";

@@ -1,4 +1,4 @@
-import type { RetentionDays, RetentionPreview } from "@plimsoll/protocol";
+import type { RetentionDays, RetentionPreview } from "@plimsoll/protocol/api";
 import { exact, plural } from "../format.ts";
 
 /** Days as a person types them; null for an empty field, undefined for anything but a whole number of days. */

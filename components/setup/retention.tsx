@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { RetentionView } from "@plimsoll/protocol";
+import type { RetentionView } from "@plimsoll/protocol/api";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { plural, shortTime } from "../format.ts";

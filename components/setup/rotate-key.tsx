@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { Grace, KeyView } from "@plimsoll/protocol";
+import type { Grace, KeyView } from "@plimsoll/protocol/api";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useMinute } from "../clock.tsx";

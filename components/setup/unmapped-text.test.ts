@@ -1,4 +1,4 @@
-import { UNMAPPED_REASONS, type UnmappedTelemetry } from "@plimsoll/protocol";
+import { UNMAPPED_REASONS, type UnmappedTelemetry } from "@plimsoll/protocol/api";
 import { describe, expect, it, test } from "vitest";
 import { recordsText, unmappedReason, unmappedTitle } from "./unmapped-text.ts";
 

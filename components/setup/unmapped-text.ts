@@ -1,4 +1,4 @@
-import type { UnmappedReason, UnmappedTelemetry } from "@plimsoll/protocol";
+import type { UnmappedReason, UnmappedTelemetry } from "@plimsoll/protocol/api";
 
 const SIGNALS: Readonly<Record<UnmappedTelemetry["signal"], readonly [one: string, many: string]>> = {
   traces: ["span", "spans"],

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { UnmappedTelemetry } from "@plimsoll/protocol";
+import type { UnmappedTelemetry } from "@plimsoll/protocol/api";
 import { mapCommand } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { Ago } from "../clock.tsx";

@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { SessionStatus } from "@plimsoll/protocol";
+import type { SessionStatus } from "@plimsoll/protocol/api";
 
 const LOOKS: Readonly<Record<SessionStatus, string>> = {
   live: "bg-ok",

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 
 type Fields = Record<string, unknown>;
 

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { query } from "@anthropic-ai/claude-agent-sdk";
-import { parseEvent } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol/events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ModelRequest, startScriptedModel } from "../../packages/guard/src/scripted-model/index.ts";
 

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseEvent } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol/events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const plugin = fileURLToPath(new URL(".", import.meta.url));

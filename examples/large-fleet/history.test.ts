@@ -1,4 +1,4 @@
-import { parseEvent } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { largeFleet } from "./history.ts";
 

@@ -1,7 +1,7 @@
 import { defineConfig } from "tsdown";
 
 export default defineConfig({
-  entry: ["src/connect.ts", "src/index.ts", "src/policy.ts", "src/pure.ts"],
+  entry: "src/*.ts",
   platform: "neutral",
   target: "es2023",
   dts: true,

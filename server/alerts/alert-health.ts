@@ -1,10 +1,5 @@
-import type {
-  AlertEndpointKind,
-  AlertPhase,
-  AlertSeverity,
-  AttemptOutcome,
-  PauseReason,
-} from "@plimsoll/protocol";
+import type { AlertEndpointKind, AlertPhase, AlertSeverity } from "@plimsoll/protocol/alerts";
+import type { AttemptOutcome, PauseReason } from "@plimsoll/protocol/api";
 import type { Sql } from "../db/sql.ts";
 
 /** Whether alerts of an endpoint leave. `unreadable`: its secrets were encrypted with another key. */

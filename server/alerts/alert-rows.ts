@@ -9,7 +9,7 @@ import type {
   AlertState,
   GroupMemory,
   GroupTiming,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/alerts";
 import type { Sql } from "../db/sql.ts";
 import { defineTable, type RowOf } from "../db/tables/table.ts";
 

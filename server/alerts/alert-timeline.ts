@@ -1,4 +1,4 @@
-import type { AlertTimeline } from "@plimsoll/protocol";
+import type { AlertTimeline } from "@plimsoll/protocol/api";
 import { queriesOf } from "../db/sql.ts";
 import type { Reader } from "../lines/reader.ts";
 import { iso } from "../times.ts";

@@ -1,4 +1,5 @@
-import type { AlertBacktest, AlertRuleInput } from "@plimsoll/protocol";
+import type { AlertRuleInput } from "@plimsoll/protocol/alerts";
+import type { AlertBacktest } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queriesOf } from "../db/sql.ts";
 import { PolicyBook } from "../lines/policy-book.ts";

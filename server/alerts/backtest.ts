@@ -1,14 +1,7 @@
-import {
-  type AgentCondition,
-  type AlertBacktest,
-  type AlertRule,
-  type BoundaryType,
-  type DropHint,
-  isThreshold,
-  orderTurns,
-  type PlacedTurn,
-  subjectKindOf,
-} from "@plimsoll/protocol";
+import { isThreshold, orderTurns, type PlacedTurn } from "@plimsoll/fold";
+import { type AlertRule, subjectKindOf } from "@plimsoll/protocol/alerts";
+import type { AlertBacktest } from "@plimsoll/protocol/api";
+import type { BoundaryType, DropHint } from "@plimsoll/protocol/events";
 import type { Sql } from "../db/sql.ts";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
 import { REPORTED_CROSSINGS } from "../db/tables/codes.ts";
@@ -18,6 +11,7 @@ import { PlimsollError } from "../errors.ts";
 import { readAcknowledgements } from "../lines/acknowledgements.ts";
 import type { PolicyBook } from "../lines/policy-book.ts";
 import { iso, type Span } from "../times.ts";
+import type { AgentCondition } from "./agent-conditions.ts";
 import { readsBoundaries } from "./judge-agents.ts";
 import { loadRule, selects } from "./rule-book.ts";
 import { AgentSimulation, type RecordedItem, type SimulatedFiring } from "./simulate-agent.ts";

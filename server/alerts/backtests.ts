@@ -1,4 +1,4 @@
-import type { AlertBacktest } from "@plimsoll/protocol";
+import type { AlertBacktest } from "@plimsoll/protocol/api";
 import { atOneMoment } from "../db/one-moment.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";

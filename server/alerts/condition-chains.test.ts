@@ -1,12 +1,7 @@
-import {
-  type AgentCondition,
-  type AgentSight,
-  findInAgent,
-  type SeenBoundary,
-  THRESHOLD_NAMES,
-} from "@plimsoll/protocol";
+import { THRESHOLD_NAMES } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { type AgentCondition, type AgentSight, findInAgent, type SeenBoundary } from "./agent-conditions.ts";
 import { chainsOf, holdingRules } from "./condition-chains.ts";
 import { loadRule } from "./rule-book.ts";
 

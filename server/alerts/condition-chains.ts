@@ -1,4 +1,4 @@
-import { type AgentCondition, type AgentSight, type Finding, findInAgent } from "@plimsoll/protocol";
+import { type AgentCondition, type AgentSight, type Finding, findInAgent } from "./agent-conditions.ts";
 import type { LoadedRule } from "./rule-book.ts";
 
 /** A condition and the rules that have it. */

@@ -8,7 +8,7 @@ import {
   type LevelAlert,
   NEW_GROUP,
   silenceOf,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/alerts";
 import { iso } from "../times.ts";
 import type { AlertGroupRow, GroupReceivers, OpenAlert } from "./alert-rows.ts";
 import type { LoadedRule, RuleBook } from "./rule-book.ts";

@@ -1,17 +1,9 @@
-import {
-  type AgentCondition,
-  type AgentSight,
-  type AlertBoundary,
-  type AlertLevel,
-  exact,
-  forecast,
-  limitOf,
-  loadOf,
-  loadPercent,
-  type SeenBoundary,
-  utilizationOf,
-} from "@plimsoll/protocol";
+import { forecast, utilizationOf } from "@plimsoll/fold";
+import type { AlertBoundary, AlertLevel } from "@plimsoll/protocol/alerts";
+import { loadOf } from "@plimsoll/protocol/policy";
+import { exact, loadPercent } from "@plimsoll/protocol/pure";
 import { iso } from "../times.ts";
+import { type AgentCondition, type AgentSight, limitOf, type SeenBoundary } from "./agent-conditions.ts";
 
 export const counted = (count: number, word: string) => `${exact(count)} ${word}${count === 1 ? "" : "s"}`;
 

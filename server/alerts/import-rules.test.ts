@@ -1,4 +1,4 @@
-import type { AlertRuleInput } from "@plimsoll/protocol";
+import type { AlertRuleInput } from "@plimsoll/protocol/alerts";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { LOCAL } from "../testing/actor.ts";
 import { type TestAlerts, testAlerts } from "../testing/alerts.ts";

@@ -1,11 +1,5 @@
-import {
-  type AgentCondition,
-  type AlertConditionType,
-  type AlertSighting,
-  findInAgent,
-  isNews,
-  leastTurnsAfterBoundary,
-} from "@plimsoll/protocol";
+import type { AlertConditionType, AlertSighting } from "@plimsoll/protocol/alerts";
+import { type AgentCondition, findInAgent, isNews, leastTurnsAfterBoundary } from "./agent-conditions.ts";
 import type { OpenAlert } from "./alert-rows.ts";
 import { holdingRules } from "./condition-chains.ts";
 import { boundariesOf, levelOf, whyOf } from "./describe-alert.ts";

@@ -1,11 +1,6 @@
-import {
-  type AlertCondition,
-  type AlertSighting,
-  type ConvergenceState,
-  convergenceOf,
-  durationMs,
-  latestSaid,
-} from "@plimsoll/protocol";
+import { type AlertCondition, type AlertSighting, durationMs } from "@plimsoll/protocol/alerts";
+import type { ConvergenceState } from "@plimsoll/protocol/api";
+import { convergenceOf, latestSaid } from "@plimsoll/protocol/policy";
 import { readAcknowledgements, type Said, saidIn } from "../lines/acknowledgements.ts";
 import { LIVE_FOR } from "../read/liveness.ts";
 import type { LookInput } from "./look.ts";

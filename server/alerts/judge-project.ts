@@ -1,4 +1,4 @@
-import { type AlertCondition, type AlertSighting, durationMs } from "@plimsoll/protocol";
+import { type AlertCondition, type AlertSighting, durationMs } from "@plimsoll/protocol/alerts";
 import { slotOf } from "../db/tables/buckets.ts";
 import { LIVE_FOR } from "../read/liveness.ts";
 import { counted, durationText } from "./describe-alert.ts";

@@ -1,7 +1,8 @@
-import { type AlertSighting, durationMs, isNews } from "@plimsoll/protocol";
+import { type AlertSighting, durationMs } from "@plimsoll/protocol/alerts";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
 import { slotOf } from "../db/tables/buckets.ts";
 import { LIVE_FOR } from "../read/liveness.ts";
+import { isNews } from "./agent-conditions.ts";
 import type { OpenAlert } from "./alert-rows.ts";
 import { durationText } from "./describe-alert.ts";
 import type { LookInput } from "./look.ts";

@@ -1,4 +1,4 @@
-import { nextStepAt } from "@plimsoll/protocol";
+import { nextStepAt } from "@plimsoll/protocol/alerts";
 import { v7 as uuid } from "uuid";
 import type { Sql } from "../db/sql.ts";
 import { slotOf } from "../db/tables/buckets.ts";

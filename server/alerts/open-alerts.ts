@@ -1,4 +1,4 @@
-import { isFiring, nextStepAt } from "@plimsoll/protocol";
+import { isFiring, nextStepAt } from "@plimsoll/protocol/alerts";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import {

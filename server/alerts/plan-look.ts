@@ -4,7 +4,7 @@ import {
   INACTIVE_ALERT,
   isFiring,
   stepAlert,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/alerts";
 import type { AlertPlace, FiringFacts, OpenAlert } from "./alert-rows.ts";
 import { type LoadedRule, labelsOf, type ScopeFacts } from "./rule-book.ts";
 

@@ -1,13 +1,6 @@
-import {
-  type AgentSight,
-  type BoundaryType,
-  type DropHint,
-  EMPTY_STATE,
-  judgedBy,
-  lineOf,
-  type SeenBoundary,
-  type ThresholdTimeline,
-} from "@plimsoll/protocol";
+import { EMPTY_STATE, judgedBy, type ThresholdTimeline } from "@plimsoll/fold";
+import type { BoundaryType, DropHint } from "@plimsoll/protocol/events";
+import { lineOf } from "@plimsoll/protocol/policy";
 import type { Sql } from "../db/sql.ts";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
 import { sourceOf } from "../db/tables/codes.ts";
@@ -18,6 +11,7 @@ import { readAcknowledgements } from "../lines/acknowledgements.ts";
 import type { PolicyBook } from "../lines/policy-book.ts";
 import { LIVE_FOR } from "../read/liveness.ts";
 import { HOUR_MS } from "../times.ts";
+import type { AgentSight, SeenBoundary } from "./agent-conditions.ts";
 
 /** An agent as the rules see it. Times in epoch ms. */
 export interface SeenAgent {

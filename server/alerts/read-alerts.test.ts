@@ -1,4 +1,4 @@
-import { AlertsQuery } from "@plimsoll/protocol";
+import { AlertsQuery } from "@plimsoll/protocol/api";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PolicyBook } from "../lines/policy-book.ts";
 import { readTurns } from "../read/turns.ts";

@@ -1,12 +1,5 @@
-import {
-  type AlertPage,
-  type AlertSeverity,
-  type AlertsQuery,
-  type AlertView,
-  isFiring,
-  isInhibited,
-  silenceOf,
-} from "@plimsoll/protocol";
+import { type AlertSeverity, isFiring, isInhibited, silenceOf } from "@plimsoll/protocol/alerts";
+import type { AlertPage, AlertsQuery, AlertView } from "@plimsoll/protocol/api";
 import { queriesOf } from "../db/sql.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";

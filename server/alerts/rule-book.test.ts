@@ -1,4 +1,4 @@
-import type { AlertRuleInput } from "@plimsoll/protocol";
+import type { AlertRuleInput } from "@plimsoll/protocol/alerts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { loadRule, RuleBook, type ScopeFacts, selects } from "./rule-book.ts";

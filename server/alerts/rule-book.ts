@@ -6,11 +6,10 @@ import {
   type AlertSubjectKind,
   type AlertTiming,
   durationMs,
-  familyOf,
   matchesAll,
-  matchesPattern,
   subjectKindOf,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/alerts";
+import { familyOf, matchesPattern } from "@plimsoll/protocol/policy";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import { type ConditionChain, chainsOf } from "./condition-chains.ts";

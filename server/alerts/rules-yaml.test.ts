@@ -1,4 +1,4 @@
-import { yamlExcess } from "@plimsoll/protocol";
+import { yamlExcess } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Lexer, parse } from "yaml";

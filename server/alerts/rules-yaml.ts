@@ -1,10 +1,6 @@
-import {
-  type AlertRule,
-  type AlertRuleView,
-  orderedRule,
-  readAlertRule,
-  yamlExcess,
-} from "@plimsoll/protocol";
+import { type AlertRule, orderedRule, readAlertRule } from "@plimsoll/protocol/alerts";
+import type { AlertRuleView } from "@plimsoll/protocol/api";
+import { yamlExcess } from "@plimsoll/protocol/policy";
 import {
   type Document,
   isScalar,

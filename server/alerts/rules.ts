@@ -1,10 +1,6 @@
-import {
-  type AlertRule,
-  type AlertRuleImport,
-  type AlertRuleView,
-  canonicalJson,
-  durationMs,
-} from "@plimsoll/protocol";
+import { type AlertRule, durationMs } from "@plimsoll/protocol/alerts";
+import type { AlertRuleImport, AlertRuleView } from "@plimsoll/protocol/api";
+import { canonicalJson } from "@plimsoll/protocol/policy";
 import { v7 as uuid } from "uuid";
 import type { PrismaClient, Transaction } from "../db/client.ts";
 import { databaseTime } from "../db/database-clock.ts";

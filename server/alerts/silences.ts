@@ -1,4 +1,5 @@
-import type { AcknowledgedAlerts, AlertMatcher, AlertSilenceView } from "@plimsoll/protocol";
+import type { AlertMatcher } from "@plimsoll/protocol/alerts";
+import type { AcknowledgedAlerts, AlertSilenceView } from "@plimsoll/protocol/api";
 import { v7 as uuid } from "uuid";
 import type { PrismaClient, Transaction } from "../db/client.ts";
 import { databaseTime } from "../db/database-clock.ts";

@@ -1,22 +1,20 @@
+import { judgedBy, type ReportedLine, rememberLine, type ThresholdTimeline } from "@plimsoll/fold";
+import {
+  type AlertState,
+  type AlertTiming,
+  INACTIVE_ALERT,
+  isFiring,
+  nextStepAt,
+  stepAlert,
+} from "@plimsoll/protocol/alerts";
+import { lineOf, type ThresholdName } from "@plimsoll/protocol/policy";
 import {
   type AgentCondition,
   type AgentSight,
-  type AlertState,
-  type AlertTiming,
   EVENT_HOLDS_MS,
   findInAgent,
-  INACTIVE_ALERT,
-  isFiring,
-  judgedBy,
-  lineOf,
-  nextStepAt,
-  type ReportedLine,
-  rememberLine,
   type SeenBoundary,
-  stepAlert,
-  type ThresholdName,
-  type ThresholdTimeline,
-} from "@plimsoll/protocol";
+} from "./agent-conditions.ts";
 import { whyOf } from "./describe-alert.ts";
 
 /** A recorded level. */

@@ -1,4 +1,4 @@
-import { type AlertRule, readAlertRule } from "@plimsoll/protocol";
+import { type AlertRule, readAlertRule } from "@plimsoll/protocol/alerts";
 import { PlimsollError } from "../errors.ts";
 import { type Mistake, mistakesText } from "../mistakes.ts";
 

@@ -1,4 +1,4 @@
-import type { SaveNoteCall, SessionNoteText } from "@plimsoll/protocol";
+import type { SaveNoteCall, SessionNoteText } from "@plimsoll/protocol/api";
 import { PlimsollError } from "../errors.ts";
 import { noteText } from "../read/session.ts";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";

@@ -1,4 +1,4 @@
-import { MOST_TAGS, type TaggedSessions, type TagSessionsCall } from "@plimsoll/protocol";
+import { MOST_TAGS, type TaggedSessions, type TagSessionsCall } from "@plimsoll/protocol/api";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
 import { changeAlone, type SessionChangeOptions } from "../tenants/projects/change-project.ts";
 

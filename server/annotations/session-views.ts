@@ -1,4 +1,4 @@
-import { MOST_SAVED_VIEWS, type SavedSessionView, type SaveSessionViewCall } from "@plimsoll/protocol";
+import { MOST_SAVED_VIEWS, type SavedSessionView, type SaveSessionViewCall } from "@plimsoll/protocol/api";
 import type { SessionView } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";

@@ -1,10 +1,5 @@
-import type {
-  AlertNotification,
-  AlertPage,
-  AlertRuleView,
-  AlertTimeline,
-  ErrorBody,
-} from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
+import type { AlertPage, AlertRuleView, AlertTimeline, ErrorBody } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ADD_TEST_ENDPOINT, TEST_ENDPOINT } from "../testing/alerts.ts";

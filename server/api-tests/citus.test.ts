@@ -13,7 +13,7 @@ import type {
   SessionDetail,
   SessionPage,
   WholePolicy,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

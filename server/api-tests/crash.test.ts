@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { IngestAnswer, TurnPage } from "@plimsoll/protocol";
+import type { TurnPage } from "@plimsoll/protocol/api";
+import type { IngestAnswer } from "@plimsoll/protocol/events";
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventKey, sessionId } from "../db/tables/identity.ts";

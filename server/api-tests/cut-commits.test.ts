@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { IngestAnswer } from "@plimsoll/protocol";
+import type { IngestAnswer } from "@plimsoll/protocol/events";
 import type pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

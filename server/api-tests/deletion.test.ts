@@ -6,7 +6,7 @@ import type {
   HarnessList,
   SessionPage,
   UndeletionView,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";

@@ -1,4 +1,4 @@
-import type { DoctorCheck, DoctorReport } from "@plimsoll/protocol";
+import type { DoctorCheck, DoctorReport } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";

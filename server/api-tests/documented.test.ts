@@ -3,7 +3,7 @@ import type {
   AlertEndpointWithSecret,
   AlertRuleView,
   SessionPage,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";

@@ -7,7 +7,7 @@ import { OpenAIInstrumentation } from "@arizeai/openinference-instrumentation-op
 import { context, type Tracer } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { type ModelReply, type ScriptedModel, startScriptedModel } from "@plimsoll/guard/scripted-model";
-import type { UnmappedTelemetryList } from "@plimsoll/protocol";
+import type { UnmappedTelemetryList } from "@plimsoll/protocol/api";
 import * as ai6 from "ai";
 import * as ai7 from "ai-7";
 import { createOpenAI as createOpenAI7 } from "ai-sdk-openai-4";

@@ -1,4 +1,4 @@
-import type { FleetStatus, SessionPage } from "@plimsoll/protocol";
+import type { FleetStatus, SessionPage } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";

@@ -1,4 +1,4 @@
-import type { LiveMessage } from "@plimsoll/protocol";
+import type { LiveMessage } from "@plimsoll/protocol/api";
 import type { TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 

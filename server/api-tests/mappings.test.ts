@@ -1,13 +1,13 @@
 import type {
   AuditPage,
   ProjectView,
-  RecordMapping,
   SavedMapping,
   SavedMappingList,
   SessionPage,
   TurnPage,
   UnmappedTelemetryList,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import type { RecordMapping } from "@plimsoll/protocol/mapping";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";

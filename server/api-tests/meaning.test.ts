@@ -2,12 +2,12 @@ import type {
   ErrorBody,
   FleetAgent,
   FleetView,
-  IngestAnswer,
   SessionChart,
   SessionDetail,
   SessionPage,
   TurnPage,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Sendable, startTestServer, type TestServer } from "../testing/server.ts";
 import {

@@ -1,4 +1,4 @@
-import type { SessionPage } from "@plimsoll/protocol";
+import type { SessionPage } from "@plimsoll/protocol/api";
 import { afterEach, expect, it } from "vitest";
 import { startTestServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
 import { until } from "../testing/until.ts";

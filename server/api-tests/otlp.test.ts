@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import type { IngestRefusals, ProjectView, UnmappedTelemetryList } from "@plimsoll/protocol";
+import type { IngestRefusals, ProjectView, UnmappedTelemetryList } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";

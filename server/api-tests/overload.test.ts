@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { gzipSync } from "node:zlib";
-import type { ErrorBody, SessionPage } from "@plimsoll/protocol";
+import type { ErrorBody, SessionPage } from "@plimsoll/protocol/api";
 import parsePrometheusTextFormat from "parse-prometheus-text-format";
 import { afterEach, describe, expect, it } from "vitest";
 import {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type {
   ErrorBody,
-  IngestAnswer,
   PolicyAnswer,
   PolicyHarnessList,
   PolicyVersionDetail,
@@ -10,8 +9,9 @@ import type {
   SessionDetail,
   SessionPage,
   WholePolicy,
-} from "@plimsoll/protocol";
-import { canonicalJson } from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import type { IngestAnswer } from "@plimsoll/protocol/events";
+import { canonicalJson } from "@plimsoll/protocol/policy";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";

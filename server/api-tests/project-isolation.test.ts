@@ -6,7 +6,7 @@ import type {
   SavedMappingList,
   SavedSessionViewList,
   SessionPage,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { TestServer } from "../testing/server.ts";
 import { appRouter } from "../trpc/router.ts";

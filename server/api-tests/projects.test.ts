@@ -1,4 +1,4 @@
-import type { ErrorBody, SessionPage } from "@plimsoll/protocol";
+import type { ErrorBody, SessionPage } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { PROJECT_TABLES } from "../tenants/projects/delete-step.ts";

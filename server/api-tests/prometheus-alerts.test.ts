@@ -2,13 +2,8 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import {
-  ALERT_PRESETS,
-  ALERT_SEVERITIES,
-  AlertCondition,
-  type PolicyAnswer,
-  type WholePolicy,
-} from "@plimsoll/protocol";
+import { ALERT_PRESETS, ALERT_SEVERITIES, AlertCondition } from "@plimsoll/protocol/alerts";
+import type { PolicyAnswer, WholePolicy } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";

@@ -1,4 +1,4 @@
-import type { IngestRefusals } from "@plimsoll/protocol";
+import type { IngestRefusals } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { KEPT_REFUSALS } from "../db/tables/ingest-refusals.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";

@@ -1,4 +1,4 @@
-import type { ErrorBody, ReplaySessionView, ReplayView, SessionPage } from "@plimsoll/protocol";
+import type { ErrorBody, ReplaySessionView, ReplayView, SessionPage } from "@plimsoll/protocol/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";

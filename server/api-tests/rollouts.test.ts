@@ -5,7 +5,7 @@ import type {
   RolloutAnswer,
   RolloutView,
   WholePolicy,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";

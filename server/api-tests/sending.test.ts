@@ -1,7 +1,7 @@
 import { request as rawRequest } from "node:http";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import type { ErrorBody, IngestAnswer } from "@plimsoll/protocol";
-import { LIMITS } from "@plimsoll/protocol";
+import type { ErrorBody } from "@plimsoll/protocol/api";
+import { type IngestAnswer, LIMITS } from "@plimsoll/protocol/events";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";
 import { countsOf, turn, unique } from "./support.ts";

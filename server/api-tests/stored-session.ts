@@ -1,4 +1,4 @@
-import type { SessionDetail, SessionPage, TurnPage } from "@plimsoll/protocol";
+import type { SessionDetail, SessionPage, TurnPage } from "@plimsoll/protocol/api";
 import type { TestServer } from "../testing/server.ts";
 import { caughtUp, dayRange } from "./support.ts";
 

@@ -1,12 +1,5 @@
-import type {
-  CreatedKey,
-  FleetStatus,
-  IngestAnswer,
-  IngestCounts,
-  PlimsollEventInput,
-  ReplayView,
-  Scope,
-} from "@plimsoll/protocol";
+import type { CreatedKey, FleetStatus, IngestCounts, ReplayView, Scope } from "@plimsoll/protocol/api";
+import type { IngestAnswer, PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { HttpAnswer, TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 

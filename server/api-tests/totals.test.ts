@@ -1,4 +1,4 @@
-import type { FleetStatus, SessionPage } from "@plimsoll/protocol";
+import type { FleetStatus, SessionPage } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";

@@ -1,4 +1,4 @@
-import type { SessionPage } from "@plimsoll/protocol";
+import type { SessionPage } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";

@@ -8,7 +8,7 @@ import type {
   CreatedKey,
   ProjectView,
   SessionPage,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { expect } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";

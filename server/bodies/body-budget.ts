@@ -1,4 +1,4 @@
-import { LIMITS } from "@plimsoll/protocol";
+import { LIMITS } from "@plimsoll/protocol/events";
 import { PlimsollError } from "../errors.ts";
 
 /** Limits of every body on every route, checked while the body is read; see docs/decisions/0092. */

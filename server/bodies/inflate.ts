@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { LIMITS } from "@plimsoll/protocol";
+import { LIMITS } from "@plimsoll/protocol/events";
 import pLimit from "p-limit";
 import { PlimsollError } from "../errors.ts";
 import { BODY_LIMITS, type BodyBudget, overLimit } from "./body-budget.ts";

@@ -1,4 +1,4 @@
-import type { DatabaseOutageView } from "@plimsoll/protocol";
+import type { DatabaseOutageView } from "@plimsoll/protocol/api";
 import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";

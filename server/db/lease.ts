@@ -1,4 +1,4 @@
-import type { ContestedWork } from "@plimsoll/protocol";
+import type { ContestedWork } from "@plimsoll/protocol/api";
 import type { Sql, WriterSql, Writers } from "./sql.ts";
 
 /** The tables that hold leases: one row a project, so that one process does the work of each project. */

@@ -1,4 +1,4 @@
-import { DEMO_EXAMPLES, type DemoView } from "@plimsoll/protocol";
+import { DEMO_EXAMPLES, type DemoView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { type DemoMessage, type DemoStep, IDLE, newRun, nextDemo } from "./progress.ts";
 

@@ -4,7 +4,7 @@ import {
   type DemoExampleState,
   type DemoExampleView,
   type DemoView,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 
 /** What the demo's process tells about its examples, one message at a time (see examples/progress.ts). */

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CreateKeyInput, KeyView } from "@plimsoll/protocol";
+import type { CreateKeyInput, KeyView } from "@plimsoll/protocol/api";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createDemo, type DemoOptions } from "./run.ts";

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DemoView } from "@plimsoll/protocol";
+import type { DemoView } from "@plimsoll/protocol/api";
 import type { Logger } from "pino";
 import { sessionId } from "../db/tables/identity.ts";
 import { PlimsollError } from "../errors.ts";

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { LOCAL_PROOF_PATH, LocalProofQuery, type ServerHealth } from "@plimsoll/protocol";
+import { LOCAL_PROOF_PATH, LocalProofQuery, type ServerHealth } from "@plimsoll/protocol/api";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { Logger } from "pino";

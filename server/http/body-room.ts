@@ -1,4 +1,4 @@
-import { LIMITS } from "@plimsoll/protocol";
+import { LIMITS } from "@plimsoll/protocol/events";
 import { BodyBudget, type BodyMemory } from "../bodies/body-budget.ts";
 import { FairTurns } from "../bodies/fair-turns.ts";
 import { PlimsollError } from "../errors.ts";

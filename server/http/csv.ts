@@ -4,8 +4,8 @@ import {
   SessionsQuery,
   TurnsQuery,
   TurnView,
-  visibleText,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import { visibleText } from "@plimsoll/protocol/pure";
 import type { Hono } from "hono";
 import { stream } from "hono/streaming";
 import type { Logger } from "pino";

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { GENERATION_HEADER, type IngestAnswer, LIMITS } from "@plimsoll/protocol";
+import { GENERATION_HEADER } from "@plimsoll/protocol/api";
+import { type IngestAnswer, LIMITS } from "@plimsoll/protocol/events";
 import type { BodyBudget } from "../bodies/body-budget.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
 import type { Access } from "../tenants/access/principal.ts";

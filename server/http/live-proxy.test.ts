@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
-import { LiveMessage } from "@plimsoll/protocol";
+import { LiveMessage } from "@plimsoll/protocol/api";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type BufferingProxy, bufferingProxy, type ProxyOptions } from "../testing/buffering-proxy.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";

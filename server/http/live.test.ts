@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { HealthNotice, LiveMessage } from "@plimsoll/protocol";
+import { HealthNotice, LiveMessage } from "@plimsoll/protocol/api";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { PlimsollError, statusOf } from "../errors.ts";
 import { PolicyBook } from "../lines/policy-book.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { HealthNotice, LiveMessage } from "@plimsoll/protocol";
+import type { HealthNotice, LiveMessage } from "@plimsoll/protocol/api";
 import type { DatabaseWatch } from "../db/database-watch.ts";
 import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf } from "../errors.ts";

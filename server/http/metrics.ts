@@ -1,4 +1,6 @@
-import { ALERT_SEVERITIES, BOUNDARY_TYPES, ContestedWork } from "@plimsoll/protocol";
+import { ALERT_SEVERITIES } from "@plimsoll/protocol/alerts";
+import { ContestedWork } from "@plimsoll/protocol/api";
+import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import { Counter, Gauge, Registry } from "prom-client";
 import { type AlertHealth, ENDPOINT_STATES, type OpenAlertCount } from "../alerts/alert-health.ts";
 import type { HarnessPolicyState } from "../policies/read-policy-states.ts";

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from "node:http";
-import { type CompiledMapping, LIMITS, TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol";
+import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol/api";
+import { LIMITS } from "@plimsoll/protocol/events";
+import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
 import { type BodyBudget, overLimit } from "../bodies/body-budget.ts";

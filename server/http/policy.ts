@@ -1,4 +1,4 @@
-import { GENERATION_HEADER, PolicyQuery, SavePolicyInput } from "@plimsoll/protocol";
+import { GENERATION_HEADER, PolicyQuery, SavePolicyInput } from "@plimsoll/protocol/api";
 import type { Hono } from "hono";
 import type { z } from "zod";
 import { PlimsollError } from "../errors.ts";

@@ -1,4 +1,5 @@
-import type { Acknowledgement, PolicyAckEvent } from "@plimsoll/protocol";
+import type { Acknowledgement } from "@plimsoll/fold";
+import type { PolicyAckEvent } from "@plimsoll/protocol/events";
 import type { Sql } from "../db/sql.ts";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
 import {

@@ -1,4 +1,4 @@
-import type { ThresholdTimeline } from "@plimsoll/protocol";
+import type { ThresholdTimeline } from "@plimsoll/fold";
 import { queriesOf } from "../db/sql.ts";
 import { readAcknowledgements } from "./acknowledgements.ts";
 import type { Reader } from "./reader.ts";

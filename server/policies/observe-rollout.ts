@@ -4,7 +4,7 @@ import {
   type RateChange,
   type RolloutObservations,
   unmovedThresholds,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/policy";
 import type { PrismaClient } from "../db/client.ts";
 import type { PolicyRollout } from "../db/generated/client.ts";
 import { queriesOf } from "../db/sql.ts";

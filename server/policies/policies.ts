@@ -1,5 +1,4 @@
-import type { PolicyBody, PolicyMistake, RolloutPlan } from "@plimsoll/protocol";
-import { readPolicy } from "@plimsoll/protocol";
+import { type PolicyBody, type PolicyMistake, type RolloutPlan, readPolicy } from "@plimsoll/protocol/policy";
 import type { Logger } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import { databaseTime } from "../db/database-clock.ts";
@@ -8,8 +7,7 @@ import { hashOf } from "../lines/hash.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
 import type { LiveHub } from "../live/hub.ts";
 import { mistakesText } from "../mistakes.ts";
-import type { Actor } from "../tenants/audit/entry.ts";
-import { addEntry } from "../tenants/audit/entry.ts";
+import { type Actor, addEntry } from "../tenants/audit/entry.ts";
 import { ALL_HARNESSES, addStep, nextRevision } from "./policy-steps.ts";
 import { beginRollout, supersedeRollouts } from "./rollout-rows.ts";
 

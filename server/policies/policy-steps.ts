@@ -1,4 +1,4 @@
-import type { RolloutStep } from "@plimsoll/protocol";
+import type { RolloutStep } from "@plimsoll/protocol/policy";
 import type { Transaction } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
 

@@ -1,5 +1,6 @@
-import type { ObservedHarnessLine, PolicyHarnessList, PolicyHarnessView } from "@plimsoll/protocol";
-import { convergenceOf, isDifferent, latestSaid } from "@plimsoll/protocol";
+import { isDifferent } from "@plimsoll/fold";
+import type { ObservedHarnessLine, PolicyHarnessList, PolicyHarnessView } from "@plimsoll/protocol/api";
+import { convergenceOf, latestSaid } from "@plimsoll/protocol/policy";
 import type { PrismaClient } from "../db/client.ts";
 import type { Harness } from "../db/generated/client.ts";
 import { queriesOf } from "../db/sql.ts";

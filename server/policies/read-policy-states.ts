@@ -1,4 +1,5 @@
-import { type ConvergenceState, convergenceOf } from "@plimsoll/protocol";
+import type { ConvergenceState } from "@plimsoll/protocol/api";
+import { convergenceOf } from "@plimsoll/protocol/policy";
 import { queriesOf } from "../db/sql.ts";
 import { readAcknowledgements, saidIn } from "../lines/acknowledgements.ts";
 import type { Reader } from "../lines/reader.ts";

@@ -1,10 +1,10 @@
 import type {
-  PolicyBody,
   PolicyVersionDetail,
   PolicyVersionPage,
   PolicyVersionsQuery,
   PolicyVersionView,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import type { PolicyBody } from "@plimsoll/protocol/policy";
 import type { PolicyVersion } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";

@@ -1,4 +1,4 @@
-import { firstInLine, isOffered, type StagedPlan, stagesOf } from "@plimsoll/protocol";
+import { firstInLine, isOffered, type StagedPlan, stagesOf } from "@plimsoll/protocol/policy";
 import type { Transaction } from "../db/client.ts";
 import type { PolicyRollout } from "../db/generated/client.ts";
 import { LIVE_FOR } from "../read/liveness.ts";

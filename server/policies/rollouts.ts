@@ -1,11 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  type ChangeRolloutCall,
-  decideRollout,
-  type RolloutDecision,
-  type RolloutView,
-  stagesOf,
-} from "@plimsoll/protocol";
+import type { ChangeRolloutCall, RolloutView } from "@plimsoll/protocol/api";
+import { decideRollout, type RolloutDecision, stagesOf } from "@plimsoll/protocol/policy";
 import type { Logger } from "pino";
 import type { PrismaClient, Transaction } from "../db/client.ts";
 import { databaseTime } from "../db/database-clock.ts";

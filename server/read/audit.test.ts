@@ -1,4 +1,4 @@
-import { AuditQuery } from "@plimsoll/protocol";
+import { AuditQuery } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";

@@ -1,4 +1,4 @@
-import { AUDIT_TOPICS, type AuditEntryView, type AuditPage, type AuditQuery } from "@plimsoll/protocol";
+import { AUDIT_TOPICS, type AuditEntryView, type AuditPage, type AuditQuery } from "@plimsoll/protocol/api";
 import { Prisma, type PrismaClient } from "../db/client.ts";
 import { decodeCursor, encodeCursor, foreignCursor } from "./sessions.ts";
 

@@ -1,5 +1,5 @@
-import type { AutomaticFall, WindowSource } from "@plimsoll/protocol";
-import { distinctFalls } from "@plimsoll/protocol";
+import { type AutomaticFall, distinctFalls } from "@plimsoll/fold";
+import type { WindowSource } from "@plimsoll/protocol/events";
 import { Prisma } from "../db/client.ts";
 import { queriesOf } from "../db/sql.ts";
 import { binaryArray } from "../db/tables/binary-arrays.ts";

@@ -1,4 +1,4 @@
-import { addBins } from "@plimsoll/protocol";
+import { addBins } from "@plimsoll/fold";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { sumBins } from "./bins.ts";

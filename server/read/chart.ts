@@ -1,4 +1,4 @@
-import type { ChartPoint, SessionChart } from "@plimsoll/protocol";
+import type { ChartPoint, SessionChart } from "@plimsoll/protocol/api";
 import { queriesOf } from "../db/sql.ts";
 import { REPORTED_CROSSINGS, unpackFacets } from "../db/tables/codes.ts";
 import { readHistoryInRuns } from "../db/tables/read-turns.ts";

@@ -1,4 +1,4 @@
-import { constantTimeline, thresholdTimeline } from "@plimsoll/protocol";
+import { constantTimeline, thresholdTimeline } from "@plimsoll/fold";
 import { expect, it } from "vitest";
 import { commonSteps } from "./common-lines.ts";
 

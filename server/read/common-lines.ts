@@ -1,11 +1,6 @@
-import type {
-  FleetStatus,
-  ThresholdOrigin,
-  Thresholds,
-  ThresholdTimeline,
-  ThresholdValue,
-} from "@plimsoll/protocol";
-import { THRESHOLD_NAMES } from "@plimsoll/protocol";
+import type { ThresholdTimeline } from "@plimsoll/fold";
+import type { FleetStatus, ThresholdOrigin } from "@plimsoll/protocol/api";
+import { THRESHOLD_NAMES, type Thresholds, type ThresholdValue } from "@plimsoll/protocol/policy";
 import type { Reader } from "../lines/reader.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
 import { iso } from "../times.ts";

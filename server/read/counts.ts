@@ -1,4 +1,4 @@
-import type { IngestCounts } from "@plimsoll/protocol";
+import type { IngestCounts } from "@plimsoll/protocol/api";
 import { readContestedLeases } from "../db/lease.ts";
 import { queriesOf } from "../db/sql.ts";
 import { GRAINS } from "../db/tables/buckets.ts";

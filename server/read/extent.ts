@@ -1,4 +1,4 @@
-import type { Extent } from "@plimsoll/protocol";
+import type { Extent } from "@plimsoll/protocol/api";
 import { ALL, GRAINS } from "../db/tables/buckets.ts";
 import type { Reader } from "../lines/reader.ts";
 import { iso } from "../times.ts";

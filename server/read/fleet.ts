@@ -1,3 +1,4 @@
+import type { ThresholdTimeline } from "@plimsoll/fold";
 import type {
   FleetAgent,
   FleetPart,
@@ -5,9 +6,8 @@ import type {
   FleetQuery,
   FleetView,
   LastFall,
-  ThresholdTimeline,
-} from "@plimsoll/protocol";
-import { BOUNDARY_TYPES } from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import { Prisma } from "../db/client.ts";
 import { TALLY_OF } from "../db/tables/agents.ts";
 import { slotOf } from "../db/tables/buckets.ts";

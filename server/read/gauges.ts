@@ -1,4 +1,6 @@
-import { BOUNDARY_TYPES, type BoundaryType, type ContestedWork, isBoundary } from "@plimsoll/protocol";
+import { isBoundary } from "@plimsoll/fold";
+import type { ContestedWork } from "@plimsoll/protocol/api";
+import { BOUNDARY_TYPES, type BoundaryType } from "@plimsoll/protocol/events";
 import { Prisma } from "../db/client.ts";
 import { readContestedLeases } from "../db/lease.ts";
 import { queriesOf } from "../db/sql.ts";

@@ -1,4 +1,4 @@
-import type { ObservedHarnessLine } from "@plimsoll/protocol";
+import type { ObservedHarnessLine } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PolicyBook } from "../lines/policy-book.ts";
 import type { FreshReader } from "../lines/reader.ts";

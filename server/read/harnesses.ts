@@ -1,4 +1,4 @@
-import type { HarnessList, HarnessView } from "@plimsoll/protocol";
+import type { HarnessList, HarnessView } from "@plimsoll/protocol/api";
 import type { FreshReader } from "../lines/reader.ts";
 import { iso } from "../times.ts";
 

@@ -1,4 +1,4 @@
-import { constantTimeline, thresholdTimeline } from "@plimsoll/protocol";
+import { constantTimeline, thresholdTimeline } from "@plimsoll/fold";
 import { expect, it } from "vitest";
 import { plainTurn } from "../testing/any-turns.ts";
 import { type LineSource, LineSteps } from "./line-steps.ts";

@@ -1,10 +1,5 @@
-import {
-  type InForce,
-  type LineStep,
-  type ReportedLine,
-  rememberLine,
-  type ThresholdTimeline,
-} from "@plimsoll/protocol";
+import { type InForce, type ReportedLine, rememberLine, type ThresholdTimeline } from "@plimsoll/fold";
+import type { LineStep } from "@plimsoll/protocol/api";
 import { iso } from "../times.ts";
 import type { NumberedTurn } from "./turn-order.ts";
 import { appliedThresholds } from "./views.ts";

@@ -1,4 +1,4 @@
-import { BIN_WIDTH } from "@plimsoll/protocol";
+import { BIN_WIDTH } from "@plimsoll/fold";
 import { Prisma } from "../db/client.ts";
 
 /** Bins of a histogram below 1. */

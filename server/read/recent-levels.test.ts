@@ -1,4 +1,4 @@
-import { RECENT_LEVELS } from "@plimsoll/protocol";
+import { RECENT_LEVELS } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";

@@ -1,5 +1,5 @@
-import type { BoundaryType, RecentLevels } from "@plimsoll/protocol";
-import { RECENT_LEVELS } from "@plimsoll/protocol";
+import { RECENT_LEVELS, type RecentLevels } from "@plimsoll/protocol/api";
+import type { BoundaryType } from "@plimsoll/protocol/events";
 import { queriesOf } from "../db/sql.ts";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
 import { turnBlocks, unpackBlock } from "../db/tables/turn-blocks.ts";

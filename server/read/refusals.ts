@@ -1,4 +1,4 @@
-import type { IngestRefusals } from "@plimsoll/protocol";
+import type { IngestRefusals } from "@plimsoll/protocol/api";
 import { KEPT_REFUSALS } from "../db/tables/ingest-refusals.ts";
 import type { Reader } from "../lines/reader.ts";
 

@@ -1,4 +1,4 @@
-import type { RestartList, StatusQuery } from "@plimsoll/protocol";
+import type { RestartList, StatusQuery } from "@plimsoll/protocol/api";
 import { Prisma } from "../db/client.ts";
 import { slotOf } from "../db/tables/buckets.ts";
 import type { FreshReader } from "../lines/reader.ts";

@@ -1,5 +1,5 @@
-import type { OtherNames, SeriesMetric, SeriesQuery } from "@plimsoll/protocol";
-import { BIN_COUNT, percentile } from "@plimsoll/protocol";
+import { BIN_COUNT, percentile } from "@plimsoll/fold";
+import type { OtherNames, SeriesMetric, SeriesQuery } from "@plimsoll/protocol/api";
 import { Prisma } from "../db/client.ts";
 import { ALL } from "../db/tables/buckets.ts";
 import { OTHER } from "../db/tables/rollup-names.ts";

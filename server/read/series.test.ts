@@ -1,4 +1,5 @@
-import { addBins, binOf, percentile, type SeriesMetric, SeriesQuery } from "@plimsoll/protocol";
+import { addBins, binOf, percentile } from "@plimsoll/fold";
+import { type SeriesMetric, SeriesQuery } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ALL, GRAINS } from "../db/tables/buckets.ts";

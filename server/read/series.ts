@@ -1,4 +1,4 @@
-import type { Series, SeriesMetric, SeriesQuery } from "@plimsoll/protocol";
+import type { Series, SeriesMetric, SeriesQuery } from "@plimsoll/protocol/api";
 import type { FreshReader } from "../lines/reader.ts";
 import { iso, type Span, spanOf } from "../times.ts";
 import { stepFor } from "./buckets.ts";

@@ -1,4 +1,4 @@
-import { NOTE_EXCERPT, type SessionSummary } from "@plimsoll/protocol";
+import { NOTE_EXCERPT, type SessionSummary } from "@plimsoll/protocol/api";
 import type { Reader } from "../lines/reader.ts";
 
 /** What people added to a session, as a list shows it. */

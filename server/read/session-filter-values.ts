@@ -1,4 +1,4 @@
-import type { SessionFilterValues } from "@plimsoll/protocol";
+import type { SessionFilterValues } from "@plimsoll/protocol/api";
 import type { Reader } from "../lines/reader.ts";
 
 /** Values in one list. */

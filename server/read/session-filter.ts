@@ -1,4 +1,4 @@
-import type { FallReason, SessionFilter } from "@plimsoll/protocol";
+import type { FallReason, SessionFilter } from "@plimsoll/protocol/api";
 import { Prisma } from "../db/client.ts";
 import { slotOf } from "../db/tables/buckets.ts";
 import { DAY_MS, type Span, spanOf } from "../times.ts";

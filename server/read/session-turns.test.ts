@@ -1,4 +1,4 @@
-import type { TurnView } from "@plimsoll/protocol";
+import type { TurnView } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";

@@ -1,15 +1,13 @@
+import { isBoundary, REPEATED, type ReportedLine, rememberLine, type WindowSummary } from "@plimsoll/fold";
 import type {
   BoundaryView,
   CrossingView,
-  DropHint,
   MovedSession,
-  ReportedLine,
   SessionDetail,
   SessionNoteText,
-  WindowSummary,
   WindowView,
-} from "@plimsoll/protocol";
-import { DEFAULT_AGENT, isBoundary, REPEATED, rememberLine } from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import { DEFAULT_AGENT, type DropHint } from "@plimsoll/protocol/events";
 import type { Agent, Boundary, Crossing, Session, SessionNote, Window } from "../db/generated/client.ts";
 import { BOUNDARY_ORIGIN, crossingOriginOf } from "../db/tables/codes.ts";
 import { unpackStored } from "../db/tables/packed-state.ts";

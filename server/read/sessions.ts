@@ -4,7 +4,7 @@ import type {
   SessionPage,
   SessionSort,
   SessionsQuery,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { Prisma } from "../db/client.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";

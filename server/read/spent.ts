@@ -1,4 +1,4 @@
-import type { SessionChart } from "@plimsoll/protocol";
+import type { SessionChart } from "@plimsoll/protocol/api";
 import type { TurnRow } from "../db/tables/turns.ts";
 
 type Spent = Pick<SessionChart["agents"][number], "cost" | "latency">;

@@ -1,5 +1,5 @@
-import type { FleetStatus, FleetTotals, StatusQuery } from "@plimsoll/protocol";
-import { percentile, utilizationOf } from "@plimsoll/protocol";
+import { percentile, utilizationOf } from "@plimsoll/fold";
+import type { FleetStatus, FleetTotals, StatusQuery } from "@plimsoll/protocol/api";
 import { Prisma } from "../db/client.ts";
 import { ALL, slotOf } from "../db/tables/buckets.ts";
 import { sourceOf } from "../db/tables/codes.ts";

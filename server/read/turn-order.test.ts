@@ -1,4 +1,4 @@
-import { arrange } from "@plimsoll/protocol";
+import { arrange } from "@plimsoll/fold";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { TurnRow } from "../db/tables/turns.ts";

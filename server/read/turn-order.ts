@@ -1,4 +1,4 @@
-import { orderTurns } from "@plimsoll/protocol";
+import { orderTurns } from "@plimsoll/fold";
 import { levelOf, type TurnRow } from "../db/tables/turns.ts";
 
 /** A turn among those of its agent. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { TurnsQuery, TurnView } from "@plimsoll/protocol";
+import type { TurnsQuery, TurnView } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TurnRow } from "../db/tables/turns.ts";
 import { PolicyBook } from "../lines/policy-book.ts";

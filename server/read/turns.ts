@@ -1,11 +1,6 @@
-import type { Composition, TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol";
-import {
-  COMPOSITION_PARTS,
-  claimsByWitness,
-  normaliseUsage,
-  utilizationOf,
-  witnessesOf,
-} from "@plimsoll/protocol";
+import { claimsByWitness, normaliseUsage, utilizationOf, witnessesOf } from "@plimsoll/fold";
+import type { TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol/api";
+import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
 import { unpackFacets } from "../db/tables/codes.ts";
 import type { TurnRow } from "../db/tables/turns.ts";
 import { PlimsollError } from "../errors.ts";

@@ -1,11 +1,5 @@
-import {
-  MOST_MAPPINGS,
-  matchesTelemetry,
-  type RecordMapping,
-  readMapping,
-  UnmappedTelemetry,
-  type UnmappedTelemetryList,
-} from "@plimsoll/protocol";
+import { UnmappedTelemetry, type UnmappedTelemetryList } from "@plimsoll/protocol/api";
+import { MOST_MAPPINGS, matchesTelemetry, type RecordMapping, readMapping } from "@plimsoll/protocol/mapping";
 import type { PrismaClient } from "../db/client.ts";
 import { KEPT_UNMAPPED } from "../db/tables/unmapped-telemetry.ts";
 import type { Reader } from "../lines/reader.ts";

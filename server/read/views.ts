@@ -1,28 +1,19 @@
-import type {
-  AgentView,
-  AppliedThreshold,
-  InForce,
-  ReportedLine,
-  SessionStatus,
-  SessionSummary,
-  ThresholdTimeline,
-} from "@plimsoll/protocol";
 import {
   EMPTY_STATE,
   forecast,
   harnessLine,
   hasOwnLine,
+  type InForce,
   judgedBy,
   lineKind,
-  lineOf,
-  loadOf,
   minutesFor,
+  type ReportedLine,
   reportedLine,
-  THRESHOLD_NAMES,
-  thresholdText,
-  thresholdTokens,
+  type ThresholdTimeline,
   utilizationOf,
-} from "@plimsoll/protocol";
+} from "@plimsoll/fold";
+import type { AgentView, AppliedThreshold, SessionStatus, SessionSummary } from "@plimsoll/protocol/api";
+import { lineOf, loadOf, THRESHOLD_NAMES, thresholdText, thresholdTokens } from "@plimsoll/protocol/policy";
 import type { Agent, Session } from "../db/generated/client.ts";
 import { sourceOf } from "../db/tables/codes.ts";
 import { unpackStored } from "../db/tables/packed-state.ts";

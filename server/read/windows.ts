@@ -1,4 +1,4 @@
-import type { ModelWindowList, ModelWindowView } from "@plimsoll/protocol";
+import type { ModelWindowList, ModelWindowView } from "@plimsoll/protocol/api";
 import type { Reader } from "../lines/reader.ts";
 import { iso } from "../times.ts";
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { AlertNotification, AlertRuleInput, AlertRuleView } from "@plimsoll/protocol";
+import type { AlertNotification, AlertRuleInput } from "@plimsoll/protocol/alerts";
+import type { AlertRuleView } from "@plimsoll/protocol/api";
 import { pino } from "pino";
 import { Evaluator } from "../alerts/evaluator.ts";
 import { AlertRules } from "../alerts/rules.ts";

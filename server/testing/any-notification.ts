@@ -4,7 +4,7 @@ import {
   type AlertFacts,
   type AlertNotification,
   NOTIFICATION_KINDS,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/alerts";
 import fc from "fast-check";
 
 /** Texts that a receiver could take for markup, mentions, links, headers or templates. */

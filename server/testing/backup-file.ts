@@ -6,7 +6,7 @@ import {
   type BackupManifest,
   frameHead,
   readFrameHead,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/backup";
 
 export interface FileFrame {
   kind: BackupFrame;

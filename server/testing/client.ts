@@ -1,4 +1,5 @@
-import type { CreatedKey, DoctorReport, IngestAnswer, Scope } from "@plimsoll/protocol";
+import type { CreatedKey, DoctorReport, Scope } from "@plimsoll/protocol/api";
+import type { IngestAnswer } from "@plimsoll/protocol/events";
 
 export interface HttpAnswer<T = unknown> {
   status: number;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol";
+import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol/alerts";
 import { pino } from "pino";
 import { Deliverer, type DelivererOptions } from "../alerts/delivery/deliverer.ts";
 import { AlertDeliveries } from "../alerts/delivery/deliveries.ts";

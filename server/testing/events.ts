@@ -1,5 +1,4 @@
-import type { PlimsollEvent } from "@plimsoll/protocol";
-import { parseEvent } from "@plimsoll/protocol";
+import { type PlimsollEvent, parseEvent } from "@plimsoll/protocol/events";
 
 /** The time that `at` of these events is counted from. Epoch ms. */
 export const EVENTS_START = Date.UTC(2026, 10, 20, 10);

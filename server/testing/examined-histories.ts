@@ -1,4 +1,4 @@
-import type { DoctorReport } from "@plimsoll/protocol";
+import type { DoctorReport } from "@plimsoll/protocol/api";
 import { type ExamineOptions, examine } from "../upkeep/doctor/examine.ts";
 import { setTestWindows, type TestIngest, testIngest } from "./ingest.ts";
 

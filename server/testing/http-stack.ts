@@ -3,7 +3,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerRes
 import { BlockList } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Scope } from "@plimsoll/protocol";
+import type { Scope } from "@plimsoll/protocol/api";
 import { pino } from "pino";
 import { LOCAL_TOKEN_FILE } from "../db/postgres/layout.ts";
 import { probeWrite } from "../db/write-probe.ts";

@@ -1,4 +1,4 @@
-import type { IngestAnswer } from "@plimsoll/protocol";
+import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { type Logger, pino } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import type { ConnectionLimits } from "../db/connections.ts";

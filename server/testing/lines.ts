@@ -1,4 +1,5 @@
-import { DEFAULT_PROJECT_ID, DEFAULT_THRESHOLDS, type Thresholds } from "@plimsoll/protocol";
+import { DEFAULT_PROJECT_ID } from "@plimsoll/protocol/api";
+import { DEFAULT_THRESHOLDS, type Thresholds } from "@plimsoll/protocol/policy";
 import type { PrismaClient } from "../db/client.ts";
 
 /** Judges all agents of the default project by the same lines at all times, as an upgraded server judges those it has. */

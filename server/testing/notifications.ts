@@ -1,4 +1,4 @@
-import type { AlertFacts, AlertNotification } from "@plimsoll/protocol";
+import type { AlertFacts, AlertNotification } from "@plimsoll/protocol/alerts";
 
 /** An alert with every fact that an alert can have. */
 export const EXAMPLE_ALERT: AlertFacts = {

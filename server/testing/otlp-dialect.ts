@@ -1,4 +1,4 @@
-import { type PlimsollEventInput, parseEvent } from "@plimsoll/protocol";
+import { type PlimsollEventInput, parseEvent } from "@plimsoll/protocol/events";
 import { expect } from "vitest";
 import { readRecord } from "../write/receive/otlp/dialects.ts";
 import { type LogSample, logSample, type SpanSample, spanSample } from "./otlp.ts";

@@ -1,4 +1,5 @@
-import { BOUNDARY_TYPES, binOf, larger } from "@plimsoll/protocol";
+import { binOf, larger } from "@plimsoll/fold";
+import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import type { PrismaClient } from "../db/client.ts";
 import { ALL, bucketOf, GRAINS } from "../db/tables/buckets.ts";
 import { dayOf, OTHER } from "../db/tables/rollup-names.ts";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { expect } from "vitest";
 import { layoutOf } from "../db/postgres/layout.ts";
 import { readPostmasterPid } from "../db/postgres/postmaster-pid.ts";

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 
 /** When the turns begin, epoch ms. */
 export const HOUR = Date.UTC(2026, 10, 20, 10);

@@ -1,13 +1,12 @@
 import {
   ErrorBody,
   GENERATION_HEADER,
-  IngestAnswer,
-  PlimsollEvent,
   PolicyAnswer,
   SavePolicyInput,
   TELEMETRY_SIGNALS,
   WholePolicy,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import { IngestAnswer, PlimsollEvent } from "@plimsoll/protocol/events";
 import type { TRPCError } from "@trpc/server";
 import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
 import { createOpenApiFetchHandler, generateOpenApiDocument, type OpenAPIObject } from "trpc-to-openapi";

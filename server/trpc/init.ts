@@ -1,4 +1,4 @@
-import type { Scope } from "@plimsoll/protocol";
+import type { Scope } from "@plimsoll/protocol/api";
 import { initTRPC, TRPCError } from "@trpc/server";
 import type { OpenApiMeta } from "trpc-to-openapi";
 import { ZodError, type ZodType } from "zod";

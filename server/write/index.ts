@@ -18,7 +18,7 @@ export interface OpenIngestOptions {
   log: Logger;
   /** This process' clock, epoch ms. */
   clock: () => number;
-  /** Turns after which an agent's history is cut; see packages/protocol/src/history/segments.ts. */
+  /** Turns after which an agent's history is cut; see packages/fold/src/history/segments.ts. */
   segmentTurns?: number;
   /** See `REFOLD_EVENTS`. */
   refoldEvents?: number;

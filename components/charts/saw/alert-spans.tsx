@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertSeverity } from "@plimsoll/protocol";
+import type { AlertSeverity } from "@plimsoll/protocol/alerts";
 import { useId } from "react";
 import type { PlacedSpan } from "./place-alert-spans.ts";
 import { useRovingFocus } from "./roving-focus.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AgentView } from "@plimsoll/protocol";
+import type { AgentView } from "@plimsoll/protocol/api";
 import { type PointerEvent, type ReactNode, useMemo, useRef, useState } from "react";
 import type { TurnSpan } from "../../turn-span.ts";
 import type { compositionRows } from "../composition-parts.ts";

@@ -1,4 +1,4 @@
-import type { AgentView, BoundaryView, SessionChart, TurnView } from "@plimsoll/protocol";
+import type { AgentView, BoundaryView, SessionChart, TurnView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { chartAround, type ShownChart } from "./chart-around.ts";
 

@@ -1,4 +1,4 @@
-import type { AgentView, BoundaryView, SessionChart, TurnView } from "@plimsoll/protocol";
+import type { AgentView, BoundaryView, SessionChart, TurnView } from "@plimsoll/protocol/api";
 import type { AlertSpan } from "./place-alert-spans.ts";
 
 /** What the saw-tooth of an agent shows. */

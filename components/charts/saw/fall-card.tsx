@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { BoundaryView } from "@plimsoll/protocol";
+import type { BoundaryView } from "@plimsoll/protocol/api";
 import { X } from "lucide-react";
 import { type ReactNode, useEffect, useRef } from "react";
 import { LocalTime } from "../../clock.tsx";

@@ -1,4 +1,4 @@
-import { DROP_HINTS } from "@plimsoll/protocol";
+import { DROP_HINTS } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { fallCauses } from "./fall-causes.ts";
 

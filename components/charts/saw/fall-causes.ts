@@ -1,4 +1,4 @@
-import type { DropHint } from "@plimsoll/protocol";
+import type { DropHint } from "@plimsoll/protocol/events";
 import { familyOf } from "@plimsoll/protocol/pure";
 
 /** The usual causes of a fall that no event explains, the most likely first. One sentence each. */

@@ -1,4 +1,4 @@
-import type { BoundaryView } from "@plimsoll/protocol";
+import type { BoundaryView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { keptText, sourceOfFall } from "./fall-text.ts";
 

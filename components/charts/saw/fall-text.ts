@@ -1,4 +1,4 @@
-import type { BoundaryView } from "@plimsoll/protocol";
+import type { BoundaryView } from "@plimsoll/protocol/api";
 import { exact, plural } from "../../format.ts";
 
 const count = (value: unknown) => (typeof value === "number" ? value : undefined);

@@ -1,4 +1,4 @@
-import type { AppliedThreshold } from "@plimsoll/protocol";
+import type { AppliedThreshold } from "@plimsoll/protocol/api";
 import { compact, exact } from "../../format.ts";
 import { boundaryLabel } from "../../words.ts";
 import { thresholdLabel } from "../threshold-label.ts";

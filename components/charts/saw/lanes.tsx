@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { BoundaryView, ChartPoint } from "@plimsoll/protocol";
+import type { BoundaryView, ChartPoint } from "@plimsoll/protocol/api";
 import { useId } from "react";
 import { compact, exact, percent, plural } from "../../format.ts";
 import { BoundaryGlyphPath } from "../boundary-glyph.tsx";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AppliedThreshold } from "@plimsoll/protocol";
+import type { AppliedThreshold } from "@plimsoll/protocol/api";
 import { THRESHOLD_COLOURS, THRESHOLD_DASHES } from "../threshold-lines.ts";
 import type { LineChange, StoodLines } from "./lines-over-time.ts";
 import type { Scales } from "./scales.ts";

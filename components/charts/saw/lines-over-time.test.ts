@@ -1,4 +1,4 @@
-import type { AppliedThreshold, LineStep } from "@plimsoll/protocol";
+import type { AppliedThreshold, LineStep } from "@plimsoll/protocol/api";
 import { expect, it } from "vitest";
 import { linesOverTime } from "./lines-over-time.ts";
 import type { SawPoint } from "./shape.ts";

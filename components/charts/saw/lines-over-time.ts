@@ -1,4 +1,4 @@
-import type { AgentView, AppliedThreshold, LineStep } from "@plimsoll/protocol";
+import type { AgentView, AppliedThreshold, LineStep } from "@plimsoll/protocol/api";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 import { thresholdLabel } from "../threshold-label.ts";
 import type { Axis, Saw } from "./shape.ts";

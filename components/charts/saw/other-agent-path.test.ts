@@ -1,4 +1,4 @@
-import type { BoundaryView, ChartPoint } from "@plimsoll/protocol";
+import type { BoundaryView, ChartPoint } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { otherAgentPath } from "./other-agent-path.ts";
 

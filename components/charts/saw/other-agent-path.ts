@@ -1,6 +1,5 @@
-import type { BoundaryView, ChartPoint } from "@plimsoll/protocol";
-import type { Axis, Point } from "./shape.ts";
-import { shapeSaw } from "./shape.ts";
+import type { BoundaryView, ChartPoint } from "@plimsoll/protocol/api";
+import { type Axis, type Point, shapeSaw } from "./shape.ts";
 
 /**
  * The line of another agent, with vertical edges at its drops. `spots` are the positions of its counted turns;

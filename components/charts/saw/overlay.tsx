@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AppliedThreshold } from "@plimsoll/protocol";
+import type { AppliedThreshold } from "@plimsoll/protocol/api";
 import { useId, useMemo } from "react";
 import { exact } from "../../format.ts";
 import { THRESHOLD_COLOURS } from "../threshold-lines.ts";

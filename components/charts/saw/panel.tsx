@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AgentView, BoundaryView, SessionChart, TurnView, WindowView } from "@plimsoll/protocol";
+import type { AgentView, BoundaryView, SessionChart, TurnView, WindowView } from "@plimsoll/protocol/api";
 import { type ReactNode, useMemo, useState } from "react";
 import { useMinute, useZone } from "../../clock.tsx";
 import { exact, percent, plural, rangeText } from "../../format.ts";

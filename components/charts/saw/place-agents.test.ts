@@ -1,4 +1,4 @@
-import type { BoundaryView, SessionChart } from "@plimsoll/protocol";
+import type { BoundaryView, SessionChart } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { placeAgents } from "./place-agents.ts";
 import { shapeSaw } from "./shape.ts";

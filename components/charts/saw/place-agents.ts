@@ -1,4 +1,4 @@
-import type { BoundaryView, SessionChart } from "@plimsoll/protocol";
+import type { BoundaryView, SessionChart } from "@plimsoll/protocol/api";
 import type { Lane } from "./lanes.tsx";
 import { otherAgentPath } from "./other-agent-path.ts";
 import { type PlacedAgents, placeOtherAgents } from "./place-other-agents.ts";

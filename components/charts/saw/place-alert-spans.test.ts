@@ -1,4 +1,4 @@
-import type { ChartPoint } from "@plimsoll/protocol";
+import type { ChartPoint } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type AlertSpan, placeAlertSpans, SEVERITY_ORDER } from "./place-alert-spans.ts";

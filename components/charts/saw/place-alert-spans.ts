@@ -1,4 +1,4 @@
-import type { AlertSeverity } from "@plimsoll/protocol";
+import type { AlertSeverity } from "@plimsoll/protocol/alerts";
 import type { Axis, Saw } from "./shape.ts";
 
 /** The time over which an alert was open, or would have been. */

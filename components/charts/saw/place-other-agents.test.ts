@@ -1,4 +1,4 @@
-import type { ChartPoint } from "@plimsoll/protocol";
+import type { ChartPoint } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { domainOf } from "./axis-domain.ts";

@@ -1,4 +1,4 @@
-import type { ChartPoint } from "@plimsoll/protocol";
+import type { ChartPoint } from "@plimsoll/protocol/api";
 import type { Axis, Point, SawPoint } from "./shape.ts";
 
 interface AxisSpan {

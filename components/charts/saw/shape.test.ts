@@ -1,4 +1,4 @@
-import type { BoundaryView, ChartPoint } from "@plimsoll/protocol";
+import type { BoundaryView, ChartPoint } from "@plimsoll/protocol/api";
 import { describe, expect, test } from "vitest";
 import { forecastLine, shapeSaw, topOf } from "./shape.ts";
 

@@ -1,4 +1,4 @@
-import type { BoundaryView, ChartPoint, TurnView } from "@plimsoll/protocol";
+import type { BoundaryView, ChartPoint, TurnView } from "@plimsoll/protocol/api";
 
 /** Converts the recorded turns of one agent to chart shapes. `x` is a turn number or epoch ms, `y` tokens. */
 export type Axis = "turns" | "time";

@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { WindowView } from "@plimsoll/protocol";
+import type { WindowView } from "@plimsoll/protocol/api";
 import type { ReactNode } from "react";
 import { exact, fullTime, percent, signed } from "../../format.ts";
 import { boundaryText } from "../../words.ts";

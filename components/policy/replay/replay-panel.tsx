@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { PolicyBody } from "@plimsoll/protocol";
+import type { PolicyBody } from "@plimsoll/protocol/policy";
 import { useState } from "react";
 import { exact, plural } from "../../format.ts";
 import { Section } from "../../setup/section.tsx";

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { ReplayAssumption, ReplayFigure, ReplayResult } from "@plimsoll/protocol";
+import type { ReplayAssumption, ReplayFigure, ReplayResult } from "@plimsoll/protocol/api";
 import dynamic from "next/dynamic";
 import { useState } from "react";
 import { compact, exact, plural, signed } from "../../format.ts";

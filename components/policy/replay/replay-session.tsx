@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { ReplayResult, ReplaySessionPoint, ReplaySessionView } from "@plimsoll/protocol";
+import type { ReplayResult, ReplaySessionPoint, ReplaySessionView } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Area, AreaChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";

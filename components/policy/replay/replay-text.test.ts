@@ -1,4 +1,4 @@
-import type { ReplayAssumption, ReplayFigure, ReplayResult, ReplayRunView } from "@plimsoll/protocol";
+import type { ReplayAssumption, ReplayFigure, ReplayResult, ReplayRunView } from "@plimsoll/protocol/api";
 import { expect, it } from "vitest";
 import { assumptionText, filterOf, resultRows, summaryText } from "./replay-text.ts";
 

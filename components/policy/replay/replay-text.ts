@@ -1,4 +1,4 @@
-import type { ReplayAssumption, ReplayFigure, ReplayResult, ReplayRunView } from "@plimsoll/protocol";
+import type { ReplayAssumption, ReplayFigure, ReplayResult, ReplayRunView } from "@plimsoll/protocol/api";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 import { compact, exact, plural } from "../../format.ts";
 import type { EditedScope } from "../scope-key.ts";

@@ -1,6 +1,7 @@
 "use client";
 
-import type { PolicyBody, ReplayCall, ReplayView } from "@plimsoll/protocol";
+import type { ReplayCall, ReplayView } from "@plimsoll/protocol/api";
+import type { PolicyBody } from "@plimsoll/protocol/policy";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useTRPC, useTRPCClient } from "../../trpc.ts";

@@ -1,4 +1,4 @@
-import { AUDIT_ACTIONS, AUDIT_TOPICS, type AuditEntryView, AuditPage } from "@plimsoll/protocol";
+import { AUDIT_ACTIONS, AUDIT_TOPICS, type AuditEntryView, AuditPage } from "@plimsoll/protocol/api";
 import { type Command, Option } from "commander";
 import { createClient } from "./client.ts";
 import { type CommandContext, wholeNumber, withServer } from "./command-context.ts";

@@ -1,7 +1,6 @@
 import { createTRPCUntypedClient, httpBatchLink, TRPCClientError } from "@trpc/client";
 import { z } from "zod";
-import type { Connection } from "./connection.ts";
-import { accessHint } from "./connection.ts";
+import { accessHint, type Connection } from "./connection.ts";
 import { CliError, messageOf } from "./errors.ts";
 import { patientFetch } from "./patient-fetch.ts";
 import { request } from "./request.ts";

@@ -1,4 +1,4 @@
-import { DeletionView, MOST_DELETED, SessionPage } from "@plimsoll/protocol";
+import { DeletionView, MOST_DELETED, SessionPage } from "@plimsoll/protocol/api";
 import type { Command } from "commander";
 import { type Client, createClient } from "./client.ts";
 import { type CommandContext, withConnection } from "./command-context.ts";

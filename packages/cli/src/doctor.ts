@@ -1,10 +1,8 @@
-import type { DoctorCheck, DoctorReport as Report } from "@plimsoll/protocol";
-import { DoctorReport } from "@plimsoll/protocol";
+import { type DoctorCheck, DoctorReport, type DoctorReport as Report } from "@plimsoll/protocol/api";
 import type { Client } from "./client.ts";
 import type { Connection } from "./connection.ts";
 import { CliError } from "./errors.ts";
-import type { Terminal } from "./terminal.ts";
-import { painter, printable, printableJson } from "./terminal.ts";
+import { painter, printable, printableJson, type Terminal } from "./terminal.ts";
 
 /** Longest time to wait for one part of the report, ms. A part ends with the step that is under way. */
 export const DOCTOR_MS = 10 * 60_000;

@@ -1,12 +1,18 @@
-import type { Grace, Scope as ScopeName } from "@plimsoll/protocol";
-import { CreatedKey, KeyView, keyState, RotatedKey, SCOPES } from "@plimsoll/protocol";
+import {
+  CreatedKey,
+  type Grace,
+  KeyView,
+  keyState,
+  RotatedKey,
+  SCOPES,
+  type Scope as ScopeName,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import type { Client } from "./client.ts";
 import { CliError } from "./errors.ts";
 import { ago, ahead } from "./number-format.ts";
 import { writeTable } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
-import { printable, printableJson } from "./terminal.ts";
+import { printable, printableJson, type Terminal } from "./terminal.ts";
 
 const Keys = z.object({ keys: z.array(KeyView) });
 

@@ -7,7 +7,7 @@ import {
   LocalProof,
   plainAddress,
   serverProofText,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 
 /** What a proven server is spoken to with. */
 export interface ProvenServer {

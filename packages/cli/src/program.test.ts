@@ -3,8 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
 import type { Terminal } from "./terminal.ts";
-import type { FakeServer, Procedure } from "./testing/fake-server.ts";
-import { Refusal, startFakeServer } from "./testing/fake-server.ts";
+import { type FakeServer, type Procedure, Refusal, startFakeServer } from "./testing/fake-server.ts";
 import { NOW } from "./testing/fleet.ts";
 
 let server: FakeServer | undefined;

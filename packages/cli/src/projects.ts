@@ -1,4 +1,4 @@
-import { type ProjectView as Project, ProjectList, ProjectView } from "@plimsoll/protocol";
+import { type ProjectView as Project, ProjectList, ProjectView } from "@plimsoll/protocol/api";
 import type { Command } from "commander";
 import { z } from "zod";
 import { type Client, createClient } from "./client.ts";

@@ -1,4 +1,4 @@
-import { PROJECT_HEADER } from "@plimsoll/protocol";
+import { PROJECT_HEADER } from "@plimsoll/protocol/api";
 import type { Connection } from "./connection.ts";
 import { CliError } from "./errors.ts";
 import { type ProofFailure, type ProvenServer, proveServer } from "./local-proof.ts";

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
 import { FIXTURES, hasFixtures } from "./testing/fold.ts";
-import type { Plimsoll } from "./testing/real-server.ts";
-import { hasServer, startPlimsoll } from "./testing/real-server.ts";
+import { hasServer, type Plimsoll, startPlimsoll } from "./testing/real-server.ts";
 
 /** Runs the commands against a real server. */
 describe.skipIf(!hasServer)("plimsoll with a real server", () => {

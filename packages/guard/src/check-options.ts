@@ -1,4 +1,5 @@
-import { catalogWindow, THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import { catalogWindow } from "@plimsoll/fold";
+import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 import { GuardError } from "./error.ts";
 import { DEFAULT_POLICY, type PolicyInput } from "./policy.ts";
 

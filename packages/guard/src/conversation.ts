@@ -1,10 +1,17 @@
-import { utilizationOf } from "@plimsoll/protocol/pure";
+import { utilizationOf } from "@plimsoll/fold";
 import { type ActionInput, type ActionResult, compact, expectedTokens, restart } from "./actions.ts";
 import { checkPolicy, checkWindow } from "./check-options.ts";
 import { type Companion, respondWith } from "./companion.ts";
 import { ConversationEvents } from "./conversation-events.ts";
-import type { Limits, RestartReason } from "./decide.ts";
-import { howToCompact, isExhausted, limitsOf, lineOfAction, needWindow } from "./decide.ts";
+import {
+  howToCompact,
+  isExhausted,
+  type Limits,
+  limitsOf,
+  lineOfAction,
+  needWindow,
+  type RestartReason,
+} from "./decide.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { BesidesReader } from "./measure/besides.ts";
 import { calibrate, type Prediction, predict } from "./measure/calibrate.ts";
@@ -12,10 +19,8 @@ import { tokenizerScale } from "./measure/estimate.ts";
 import { uncountedTurn } from "./measure/uncounted.ts";
 import { readUsage } from "./measure/usage.ts";
 import { observeTurn } from "./observe.ts";
-import type { GuardPolicy, PolicyInput } from "./policy.ts";
-import { resolvePolicy } from "./policy.ts";
-import type { GuardState } from "./state.ts";
-import { newState, restoredState } from "./state.ts";
+import { type GuardPolicy, type PolicyInput, resolvePolicy } from "./policy.ts";
+import { type GuardState, newState, restoredState } from "./state.ts";
 import { settleWindDown, withFact } from "./state-changes.ts";
 import { storeText } from "./store-text.ts";
 import { syncHistory } from "./sync-history.ts";

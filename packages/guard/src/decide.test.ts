@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Facts } from "./decide.ts";
-import { decide, limitsOf } from "./decide.ts";
+import { decide, type Facts, limitsOf } from "./decide.ts";
 import { resolvePolicy } from "./policy.ts";
 
 const policy = resolvePolicy({

@@ -1,5 +1,5 @@
-import type { Thresholds } from "@plimsoll/protocol/pure";
-import { HYSTERESIS, THRESHOLD_NAMES, thresholdTokens } from "@plimsoll/protocol/pure";
+import { HYSTERESIS } from "@plimsoll/fold";
+import { THRESHOLD_NAMES, type Thresholds, thresholdTokens } from "@plimsoll/protocol/pure";
 import type { CompactPolicy, GuardPolicy, MaskPolicy, PacePolicy } from "./policy.ts";
 
 /**

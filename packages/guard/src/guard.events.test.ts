@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { fit } from "./fit.ts";

@@ -1,4 +1,4 @@
-import { windowLookup } from "@plimsoll/protocol";
+import { windowLookup } from "@plimsoll/fold";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit } from "./fit.ts";

@@ -1,5 +1,12 @@
-import type { Crossing, NormalisedUsage, Usage } from "@plimsoll/protocol/pure";
-import { crossingsOf, mergeUsage, normaliseUsage, utilizationOf } from "@plimsoll/protocol/pure";
+import {
+  type Crossing,
+  crossingsOf,
+  mergeUsage,
+  type NormalisedUsage,
+  normaliseUsage,
+  utilizationOf,
+} from "@plimsoll/fold";
+import type { Usage } from "@plimsoll/protocol/pure";
 import { calibrate, predict } from "./measure/calibrate.ts";
 import type { GuardPolicy } from "./policy.ts";
 import type { GuardState } from "./state.ts";

@@ -1,4 +1,4 @@
-import { POLICY_PRESETS, PolicySettings } from "@plimsoll/protocol";
+import { POLICY_PRESETS, PolicySettings } from "@plimsoll/protocol/policy";
 import { describe, expect, it } from "vitest";
 import { checkPolicy } from "./check-options.ts";
 import { resolvePolicy } from "./policy.ts";

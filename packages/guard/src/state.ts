@@ -1,6 +1,5 @@
 import type { ThresholdName, Usage } from "@plimsoll/protocol/pure";
-import type { Calibration } from "./measure/calibrate.ts";
-import { newCalibration } from "./measure/calibrate.ts";
+import { type Calibration, newCalibration } from "./measure/calibrate.ts";
 import type { Trail } from "./view/alignment.ts";
 
 /** Where the view starts in the canonical history, and the text that replaces everything before that point. */

@@ -1,4 +1,5 @@
-import type { Crossing, Usage } from "@plimsoll/protocol/pure";
+import type { Crossing } from "@plimsoll/fold";
+import type { Usage } from "@plimsoll/protocol/pure";
 import type { EventBody } from "./events.ts";
 import type { TurnObserved } from "./observe.ts";
 import type { ObserveFacts } from "./types.ts";

@@ -4,7 +4,7 @@ import {
   resolveWindow,
   type WindowLookup,
   windowLookup,
-} from "@plimsoll/protocol/pure";
+} from "@plimsoll/fold";
 import type { GuardState } from "./state.ts";
 
 /** How a harness tells a window size: in tokens, as the id of a model of the catalog, or by a function of the model's name. */

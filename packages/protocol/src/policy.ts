@@ -1,10 +1,11 @@
-/** Policies: their schema, rules, presets and resolution, without events. */
-
-export { canonicalJson } from "./policy/canonical-json.ts";
-export { familyDefaults } from "./policy/family-defaults.ts";
-export { orderedPolicy } from "./policy/ordered-policy.ts";
-export { type PolicyMistake, readPolicy } from "./policy/policy-rules.ts";
-export { PolicyBody, type PolicyScope, type PolicySettings } from "./policy/policy-schema.ts";
-export { POLICY_PRESETS, type PolicyPreset } from "./policy/presets.ts";
-export { familyOf, type PolicyOrigin, resolveForHarness } from "./policy/resolve-policy.ts";
-export { yamlExcess } from "./policy/yaml-limits.ts";
+export * from "./policy/canonical-json.ts";
+export * from "./policy/convergence.ts";
+export * from "./policy/ordered-policy.ts";
+export * from "./policy/policy-rules.ts";
+export * from "./policy/policy-schema.ts";
+export * from "./policy/policy-versions.ts";
+export * from "./policy/presets.ts";
+export * from "./policy/resolve-policy.ts";
+export * from "./policy/rollout.ts";
+export * from "./policy/thresholds.ts";
+export * from "./policy/yaml-limits.ts";

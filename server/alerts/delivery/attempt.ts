@@ -1,4 +1,4 @@
-import type { AlertNotification } from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
 import { formatDelivery } from "./formats/index.ts";
 import { sendEmail } from "./send-email.ts";
 import { type AttemptOptions, type AttemptResult, sendRequest } from "./send-request.ts";

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AlertAttempt, AlertNotification } from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
+import type { AlertAttempt } from "@plimsoll/protocol/api";
 import type { Logger } from "pino";
 import type { Writers } from "../../db/sql.ts";
 import { isUnavailable } from "../../db/unavailable.ts";

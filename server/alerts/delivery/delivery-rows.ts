@@ -1,4 +1,5 @@
-import type { AlertNotification, AttemptOutcome } from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
+import type { AttemptOutcome } from "@plimsoll/protocol/api";
 import type { WriterSql, Writers } from "../../db/sql.ts";
 import { DAY_MS } from "../../times.ts";
 import type { DeliveryStep, EndpointHealth } from "./retry-schedule.ts";

@@ -1,13 +1,11 @@
-import {
-  type AlertAttempt,
-  type AlertEndpointKind,
-  type AlertEndpointTarget,
-  type AlertEndpointView,
-  type AlertEndpointWithSecret,
-  type AttemptOutcome,
-  type PauseReason,
-  shownAddress,
-} from "@plimsoll/protocol";
+import { type AlertEndpointKind, type AlertEndpointTarget, shownAddress } from "@plimsoll/protocol/alerts";
+import type {
+  AlertAttempt,
+  AlertEndpointView,
+  AlertEndpointWithSecret,
+  AttemptOutcome,
+  PauseReason,
+} from "@plimsoll/protocol/api";
 import { v7 as uuid } from "uuid";
 import type { PrismaClient, Transaction } from "../../db/client.ts";
 import { databaseTime } from "../../db/database-clock.ts";

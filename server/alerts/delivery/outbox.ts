@@ -1,4 +1,4 @@
-import type { AlertNotification } from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { titleOf } from "./formats/words.ts";

@@ -1,4 +1,4 @@
-import { ATTEMPT_OUTCOMES } from "@plimsoll/protocol";
+import { ATTEMPT_OUTCOMES } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GIVE_UP_MS, healthAfter, stepDelivery } from "./retry-schedule.ts";

@@ -1,4 +1,4 @@
-import type { AttemptOutcome, PauseReason } from "@plimsoll/protocol";
+import type { AttemptOutcome, PauseReason } from "@plimsoll/protocol/api";
 import { HOUR_MS } from "../../times.ts";
 
 /** Milliseconds after which a delivery is given up, and an endpoint that has only failed is paused. */

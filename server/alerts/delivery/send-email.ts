@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, isIP } from "node:net";
-import type { AlertNotification, TargetOf } from "@plimsoll/protocol";
+import type { AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
 import { createTransport } from "nodemailer";
 import { allowedLookup, checkLiteral } from "./addresses.ts";
 import { formatEmail } from "./formats/email.ts";

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import type { AttemptOutcome } from "@plimsoll/protocol";
+import type { AttemptOutcome } from "@plimsoll/protocol/api";
 import {
   AddressNotAllowed,
   allowedLookup,

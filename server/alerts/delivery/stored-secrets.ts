@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { AlertEndpointTarget } from "@plimsoll/protocol";
+import { AlertEndpointTarget } from "@plimsoll/protocol/alerts";
 import { z } from "zod";
 import { DAY_MS } from "../../times.ts";
 import type { SecretBox } from "./secret-box.ts";

@@ -8,7 +8,7 @@ import {
   type KeyView,
   LOCAL_SCHEME,
   type RotatedKey,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../../testing/database.ts";

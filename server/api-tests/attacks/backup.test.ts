@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FleetStatus, ProjectView, RestoreResult, SessionPage } from "@plimsoll/protocol";
+import type { FleetStatus, ProjectView, SessionPage } from "@plimsoll/protocol/api";
+import type { RestoreResult } from "@plimsoll/protocol/backup";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectTo } from "../../testing/backends.ts";
 import { emptyDatabase } from "../../testing/database.ts";

@@ -1,4 +1,4 @@
-import type { CreatedKey, KeyView } from "@plimsoll/protocol";
+import type { CreatedKey, KeyView } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../../testing/server.ts";
 import { makeKey, unique } from "../support.ts";

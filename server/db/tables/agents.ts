@@ -1,4 +1,4 @@
-import type { BoundaryType } from "@plimsoll/protocol";
+import type { BoundaryType } from "@plimsoll/protocol/events";
 import { defineTable, type RowOf } from "./table.ts";
 
 /** How often each thing happened to an agent. `reclaimed` in tokens. */

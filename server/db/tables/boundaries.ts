@@ -1,4 +1,5 @@
-import type { BoundaryReading, InferredBoundary, MarkEvent, MarkFacts } from "@plimsoll/protocol";
+import type { BoundaryReading, InferredBoundary, MarkFacts } from "@plimsoll/fold";
+import type { MarkEvent } from "@plimsoll/protocol/events";
 import { BOUNDARY_ORIGIN } from "./codes.ts";
 import { defineTable, type RowOf } from "./table.ts";
 

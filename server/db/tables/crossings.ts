@@ -1,4 +1,4 @@
-import type { Crossing } from "@plimsoll/protocol";
+import type { Crossing } from "@plimsoll/fold";
 import { crossingOriginCode, crossingOriginOf } from "./codes.ts";
 import { defineTable, type RowOf } from "./table.ts";
 

@@ -1,5 +1,11 @@
-import type { AgentState, Summary, WindowSummary } from "@plimsoll/protocol";
-import { EMPTY_STATE, EMPTY_SUMMARY, THRESHOLD_NAMES } from "@plimsoll/protocol";
+import {
+  type AgentState,
+  EMPTY_STATE,
+  EMPTY_SUMMARY,
+  type Summary,
+  type WindowSummary,
+} from "@plimsoll/fold";
+import { THRESHOLD_NAMES } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {

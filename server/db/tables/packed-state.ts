@@ -1,15 +1,15 @@
 import type {
   AgentState,
-  CrossingOrigin,
   CrossingReport,
   KnownCrossing,
   KnownLevel,
   Peak,
   PendingBoundary,
   Summary,
-  ThresholdName,
   WindowSummary,
-} from "@plimsoll/protocol";
+} from "@plimsoll/fold";
+import type { CrossingOrigin } from "@plimsoll/protocol/events";
+import type { ThresholdName } from "@plimsoll/protocol/policy";
 
 /** What the next event of an agent needs, as `agents.state` keeps it. */
 export interface StoredState {

@@ -1,5 +1,5 @@
-import type { Composition, TurnFacts, TurnReading } from "@plimsoll/protocol";
-import { COMPOSITION_PARTS, ownReport, utilizationOf, witnessMask } from "@plimsoll/protocol";
+import { ownReport, type TurnFacts, type TurnReading, utilizationOf, witnessMask } from "@plimsoll/fold";
+import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
 import { COMPACTION_BIT, packFacets, REPEAT_BIT, unpackFacets } from "./codes.ts";
 
 /** One inference call, as it is packed into a block (see turn-blocks.ts). Times in epoch ms. */

@@ -5,7 +5,7 @@ import {
   type ReplayEffects,
   type ResponseHabits,
 } from "@plimsoll/guard/replay";
-import type { ReplayAssumption } from "@plimsoll/protocol";
+import type { ReplayAssumption } from "@plimsoll/protocol/api";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";

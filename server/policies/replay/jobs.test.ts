@@ -1,4 +1,4 @@
-import type { ReplayResult } from "@plimsoll/protocol";
+import type { ReplayResult } from "@plimsoll/protocol/api";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { PlimsollError } from "../../errors.ts";

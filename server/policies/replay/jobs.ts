@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ReplayResult, ReplaySessionView, ReplayView } from "@plimsoll/protocol";
+import type { ReplayResult, ReplaySessionView, ReplayView } from "@plimsoll/protocol/api";
 import pLimit from "p-limit";
 import type { Logger } from "pino";
 import { PlimsollError } from "../../errors.ts";

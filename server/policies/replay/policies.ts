@@ -1,5 +1,6 @@
+import { familyDefaults } from "@plimsoll/fold";
 import { type ReplayPolicy, replayPolicyOf } from "@plimsoll/guard/replay";
-import { familyDefaults, familyOf, type PolicyBody, resolveForHarness } from "@plimsoll/protocol";
+import { familyOf, type PolicyBody, resolveForHarness } from "@plimsoll/protocol/policy";
 import type { MeasuredEffects } from "./effects.ts";
 
 /** Returns the policy of a harness by model: the same object each time. */

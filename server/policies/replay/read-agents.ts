@@ -1,11 +1,6 @@
+import { compareText, orderTurns, type PlacedTurn } from "@plimsoll/fold";
 import type { AgentReplay, ReplayItem } from "@plimsoll/guard/replay";
-import {
-  BOUNDARY_TYPES,
-  type BoundaryType,
-  compareText,
-  orderTurns,
-  type PlacedTurn,
-} from "@plimsoll/protocol";
+import { BOUNDARY_TYPES, type BoundaryType } from "@plimsoll/protocol/events";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";

@@ -1,4 +1,5 @@
-import type { PolicyBody, ReplayResult } from "@plimsoll/protocol";
+import type { ReplayResult } from "@plimsoll/protocol/api";
+import type { PolicyBody } from "@plimsoll/protocol/policy";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queriesOf } from "../../db/sql.ts";
 import { sessionId } from "../../db/tables/identity.ts";

@@ -1,3 +1,4 @@
+import type { ThresholdTimeline } from "@plimsoll/fold";
 import {
   type AgentFigures,
   AgentReplay,
@@ -6,7 +7,8 @@ import {
   type ReplayPoint,
   sessionTotals,
 } from "@plimsoll/guard/replay";
-import { familyOf, type PolicyBody, type ReplayResult, type ThresholdTimeline } from "@plimsoll/protocol";
+import type { ReplayResult } from "@plimsoll/protocol/api";
+import { familyOf, type PolicyBody } from "@plimsoll/protocol/policy";
 import { atOneMoment } from "../../db/one-moment.ts";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";

@@ -1,5 +1,5 @@
 import type { ReplayPoint } from "@plimsoll/guard/replay";
-import type { ReplaySessionView } from "@plimsoll/protocol";
+import type { ReplaySessionView } from "@plimsoll/protocol/api";
 import { iso } from "../../times.ts";
 import { type ReplayRequest, replaySession } from "./run-replay.ts";
 

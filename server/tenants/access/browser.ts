@@ -1,5 +1,5 @@
 import { randomUUID, timingSafeEqual } from "node:crypto";
-import type { BrowserView } from "@plimsoll/protocol";
+import type { BrowserView } from "@plimsoll/protocol/api";
 import { parse, serialize } from "hono/utils/cookie";
 import { LRUCache } from "lru-cache";
 import type { BrowserSession } from "../../db/generated/client.ts";

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type BlockList, isIP } from "node:net";
-import { plainAddress } from "@plimsoll/protocol";
+import { plainAddress } from "@plimsoll/protocol/api";
 import { isWithin } from "../../networks.ts";
 
 /** The proxies whose word about a client is taken. */

@@ -7,7 +7,7 @@ import {
   type KeyView,
   type RotatedKey,
   type Scope,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { LRUCache } from "lru-cache";
 import pLimit from "p-limit";
 import type { Logger } from "pino";

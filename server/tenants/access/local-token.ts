@@ -3,7 +3,7 @@ import type { Stats } from "node:fs";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { clientProofText, type LocalProof, serverProofText } from "@plimsoll/protocol";
+import { clientProofText, type LocalProof, serverProofText } from "@plimsoll/protocol/api";
 import type { Logger } from "pino";
 import { LOCAL_TOKEN_FILE } from "../../db/postgres/layout.ts";
 import { PlimsollError } from "../../errors.ts";

@@ -5,7 +5,7 @@ import {
   PROJECT_HEADER,
   PROJECT_PARAMETER,
   type Scope,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { databaseUnavailable } from "../../db/unavailable.ts";
 import { PlimsollError } from "../../errors.ts";
 import { shapeOf } from "../../key-format.ts";

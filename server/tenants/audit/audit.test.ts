@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { AuditQuery } from "@plimsoll/protocol";
+import { AuditQuery } from "@plimsoll/protocol/api";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { readEntries } from "../../read/audit.ts";

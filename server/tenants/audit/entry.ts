@@ -1,4 +1,4 @@
-import type { AuditAction } from "@plimsoll/protocol";
+import type { AuditAction } from "@plimsoll/protocol/api";
 import { v7 as uuid } from "uuid";
 import type { PrismaClient } from "../../db/client.ts";
 import { withoutSecrets } from "../../log.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { DeletionView, UndeletionView } from "@plimsoll/protocol";
+import type { DeletionView, UndeletionView } from "@plimsoll/protocol/api";
 import { Prisma, type PrismaClient } from "../../db/client.ts";
 import { PlimsollError } from "../../errors.ts";
 import { UNDO_ACCEPTED_MS, UNDO_MS } from "../../write/project/undo-time.ts";

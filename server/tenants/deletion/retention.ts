@@ -1,4 +1,4 @@
-import type { RetentionDays, RetentionPreview, RetentionView } from "@plimsoll/protocol";
+import type { RetentionDays, RetentionPreview, RetentionView } from "@plimsoll/protocol/api";
 import type { PrismaClient } from "../../db/client.ts";
 import { ALL, SLOT_MS } from "../../db/tables/buckets.ts";
 import { PlimsollError } from "../../errors.ts";

@@ -1,4 +1,4 @@
-import { DEFAULT_PROJECT_ID } from "@plimsoll/protocol";
+import { DEFAULT_PROJECT_ID } from "@plimsoll/protocol/api";
 import type { PrismaClient } from "../../db/index.ts";
 
 /** Creates the default project if it is missing. Several processes may call this at the same time. */

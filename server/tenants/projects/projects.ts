@@ -1,4 +1,4 @@
-import { DEFAULT_PROJECT_ID, type ProjectView } from "@plimsoll/protocol";
+import { DEFAULT_PROJECT_ID, type ProjectView } from "@plimsoll/protocol/api";
 import type { Logger } from "pino";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";

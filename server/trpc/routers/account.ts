@@ -1,4 +1,4 @@
-import { AuditPage, AuditQuery, BrowserList, SignOutInput } from "@plimsoll/protocol";
+import { AuditPage, AuditQuery, BrowserList, SignOutInput } from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { readEntries } from "../../read/audit.ts";

@@ -11,7 +11,7 @@ import {
   AlertEndpointWithSecret,
   CreateAlertEndpointCall,
   SaveAlertEndpointCall,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { actorOf } from "../../tenants/access/principal.ts";
 import { answer, procedure, router } from "../init.ts";

@@ -1,7 +1,7 @@
+import { ALERT_PRESETS } from "@plimsoll/protocol/alerts";
 import {
   AcknowledgeAlertsCall,
   AcknowledgedAlerts,
-  ALERT_PRESETS,
   AlertBacktest,
   AlertBacktestCall,
   AlertPage,
@@ -22,7 +22,7 @@ import {
   RemoveAlertRuleCall,
   SaveAlertRuleCall,
   SwitchAlertRuleCall,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readAlertTimeline } from "../../alerts/alert-timeline.ts";
 import { readAlerts } from "../../alerts/read-alerts.ts";

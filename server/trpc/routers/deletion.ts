@@ -11,7 +11,7 @@ import {
   UndeleteHarnessesInput,
   UndeleteSessionsInput,
   UndeletionView,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { actorOf, type Principal } from "../../tenants/access/principal.ts";
 import { procedure, router } from "../init.ts";

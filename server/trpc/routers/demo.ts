@@ -1,4 +1,4 @@
-import { DEMO_MINUTES, DemoView, StartDemoInput } from "@plimsoll/protocol";
+import { DEMO_MINUTES, DemoView, StartDemoInput } from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { procedure, router } from "../init.ts";
 import { deleteDemo } from "./deletion.ts";

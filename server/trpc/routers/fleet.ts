@@ -12,7 +12,7 @@ import {
   Series,
   SeriesQuery,
   StatusQuery,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readExtent } from "../../read/extent.ts";
 import { readFleet, readFleetPart } from "../../read/fleet.ts";

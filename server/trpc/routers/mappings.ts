@@ -1,4 +1,5 @@
-import { RecordMapping, RemoveMappingCall, SavedMapping, SavedMappingList } from "@plimsoll/protocol";
+import { RemoveMappingCall, SavedMapping, SavedMappingList } from "@plimsoll/protocol/api";
+import { RecordMapping } from "@plimsoll/protocol/mapping";
 import { z } from "zod";
 import { actorOf } from "../../tenants/access/principal.ts";
 import { procedure, router } from "../init.ts";

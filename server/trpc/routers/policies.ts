@@ -10,7 +10,7 @@ import {
   RolloutAnswer,
   SavePolicyCall,
   WholePolicy,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readPolicyHarnesses } from "../../policies/read-harnesses.ts";
 import { readPolicyVersion, readPolicyVersions } from "../../policies/read-versions.ts";

@@ -5,7 +5,7 @@ import {
   ProjectQuery,
   ProjectView,
   RenameProjectInput,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { actorOf, type Principal } from "../../tenants/access/principal.ts";

@@ -4,8 +4,8 @@ import {
   ReplaySessionQuery,
   ReplaySessionView,
   ReplayView,
-  readPolicy,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import { readPolicy } from "@plimsoll/protocol/policy";
 import { invalidPolicy } from "../../policies/policies.ts";
 import { spanOf } from "../../times.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";

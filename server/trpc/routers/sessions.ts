@@ -17,7 +17,7 @@ import {
   TagSessionsCall,
   TurnPage,
   TurnsQuery,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readChart } from "../../read/chart.ts";
 import { readSession } from "../../read/session.ts";

@@ -15,7 +15,7 @@ import {
   RotateKeyInput,
   SetModelWindowInput,
   UnmappedTelemetryList,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { freshReader } from "../../lines/reader.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BackupManifest } from "@plimsoll/protocol";
+import type { BackupManifest } from "@plimsoll/protocol/backup";
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { PlimsollError } from "../../errors.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { inflateRaw } from "node:zlib";
+import { DEFAULT_PROJECT_ID } from "@plimsoll/protocol/api";
 import {
   BACKUP_FRAME_BYTES,
   BackupError,
@@ -8,9 +9,8 @@ import {
   type BackupPart,
   BackupReader,
   type BackupTable,
-  DEFAULT_PROJECT_ID,
   type RestoreResult,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/backup";
 import pg from "pg";
 import { BODY_LIMITS } from "../../bodies/body-budget.ts";
 import { CLOSE_LIMIT, within } from "../../db/within.ts";

@@ -1,4 +1,5 @@
-import { type BackupTable, DEFAULT_PROJECT_ID } from "@plimsoll/protocol";
+import { DEFAULT_PROJECT_ID } from "@plimsoll/protocol/api";
+import type { BackupTable } from "@plimsoll/protocol/backup";
 import pg from "pg";
 import { PROJECT_TABLES } from "../../tenants/projects/delete-step.ts";
 

@@ -8,7 +8,7 @@ import {
   type BackupManifest,
   type BackupTrailer,
   frameHead,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/backup";
 import type pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { open } from "./connection.ts";

@@ -1,4 +1,4 @@
-import type { DoctorCheck } from "@plimsoll/protocol";
+import type { DoctorCheck } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type ExaminedHistories, examinedHistories, HOUR } from "../../testing/examined-histories.ts";
 import type { TestIngest } from "../../testing/ingest.ts";

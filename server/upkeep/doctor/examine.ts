@@ -1,4 +1,4 @@
-import type { DoctorCheck, DoctorReport } from "@plimsoll/protocol";
+import type { DoctorCheck, DoctorReport } from "@plimsoll/protocol/api";
 import { PlimsollError } from "../../errors.ts";
 import type { Reader } from "../../lines/reader.ts";
 import { marksCheck } from "./acknowledged-marks.ts";

@@ -1,4 +1,5 @@
-import { BOUNDARY_TYPES, binOf, larger, normaliseUsage, utilizationOf } from "@plimsoll/protocol";
+import { binOf, larger, normaliseUsage, utilizationOf } from "@plimsoll/fold";
+import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import type { Sql } from "../../db/sql.ts";
 import { ALL, bucketOf, slotOf } from "../../db/tables/buckets.ts";
 import { unpackFacets } from "../../db/tables/codes.ts";

@@ -1,4 +1,4 @@
-import { catalogWindow, modelNames, type ThresholdTimeline } from "@plimsoll/protocol";
+import { catalogWindow, modelNames, type ThresholdTimeline } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import type { AgentRow } from "../../db/tables/agents.ts";
 import type { BoundaryRow } from "../../db/tables/boundaries.ts";
@@ -9,8 +9,7 @@ import { packStored, type StoredState, unpackStored } from "../../db/tables/pack
 import type { WindowRow } from "../../db/tables/windows.ts";
 import { type HarnessAcks, readAcknowledgements } from "../../lines/acknowledgements.ts";
 import { PolicyBook } from "../../lines/policy-book.ts";
-import type { AgentChanges } from "../../write/plan/agent-changes.ts";
-import { tallyOf } from "../../write/plan/agent-changes.ts";
+import { type AgentChanges, tallyOf } from "../../write/plan/agent-changes.ts";
 import type { AgentNews } from "../../write/plan/agent-news.ts";
 import { type History, openHistory } from "../../write/plan/read-history.ts";
 import { refoldAgent } from "../../write/plan/refold-agent.ts";

@@ -1,4 +1,5 @@
-import { BIN_WIDTH, DEFAULT_AGENT } from "@plimsoll/protocol";
+import { BIN_WIDTH } from "@plimsoll/fold";
+import { DEFAULT_AGENT } from "@plimsoll/protocol/events";
 import type { Sql } from "../../db/sql.ts";
 import { type AgentRow, agents } from "../../db/tables/agents.ts";
 import { DESCRIBES_ITS_SESSION, NEWEST_FIRST } from "../../db/tables/boundaries.ts";

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { deflate, deflateSync, inflateSync } from "node:zlib";
-import type { PlimsollEvent } from "@plimsoll/protocol";
+import type { PlimsollEvent } from "@plimsoll/protocol/events";
 
 /** Work for the projector that is not an event: it is the only writer of what it changes. */
 export type Command =

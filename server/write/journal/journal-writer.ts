@@ -1,4 +1,4 @@
-import type { PlimsollEvent } from "@plimsoll/protocol";
+import type { PlimsollEvent } from "@plimsoll/protocol/events";
 import { v7 as uuid } from "uuid";
 import type { DatabaseClock } from "../../db/database-clock.ts";
 import type { Writers } from "../../db/sql.ts";

@@ -1,4 +1,6 @@
-import { DEFAULT_THRESHOLDS, finish, type PlimsollEvent } from "@plimsoll/protocol";
+import { finish } from "@plimsoll/fold";
+import type { PlimsollEvent } from "@plimsoll/protocol/events";
+import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/policy";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openWriters, type Writers } from "../../db/sql.ts";

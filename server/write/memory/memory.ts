@@ -1,5 +1,4 @@
-import type { ThresholdTimeline, WindowLookups } from "@plimsoll/protocol";
-import { catalogWindow, modelNames } from "@plimsoll/protocol";
+import { catalogWindow, modelNames, type ThresholdTimeline, type WindowLookups } from "@plimsoll/fold";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../../db/sql.ts";
 import { agents } from "../../db/tables/agents.ts";

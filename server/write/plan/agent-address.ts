@@ -1,4 +1,4 @@
-import { DEFAULT_AGENT, type TurnEvent } from "@plimsoll/protocol";
+import { DEFAULT_AGENT, type TurnEvent } from "@plimsoll/protocol/events";
 import { agentId, sessionId } from "../../db/tables/identity.ts";
 
 /** Where an agent appears. */

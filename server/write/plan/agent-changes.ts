@@ -1,12 +1,15 @@
-import type {
-  BoundaryReading,
-  CrossingOrigin,
-  FoldOptions,
-  Summary,
-  TurnReading,
-  WindowSummary,
-} from "@plimsoll/protocol";
-import { isBoundary, lineOf, loadOf, reclaimedTokens, thresholdsAtLevel } from "@plimsoll/protocol";
+import {
+  type BoundaryReading,
+  type FoldOptions,
+  isBoundary,
+  reclaimedTokens,
+  type Summary,
+  type TurnReading,
+  thresholdsAtLevel,
+  type WindowSummary,
+} from "@plimsoll/fold";
+import type { CrossingOrigin } from "@plimsoll/protocol/events";
+import { lineOf, loadOf } from "@plimsoll/protocol/policy";
 import { type AgentRow, EMPTY_TALLY, TALLY_OF, type Tally } from "../../db/tables/agents.ts";
 import type { BoundaryRow } from "../../db/tables/boundaries.ts";
 import { sourceCode } from "../../db/tables/codes.ts";

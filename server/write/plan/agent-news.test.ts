@@ -1,4 +1,4 @@
-import type { PlimsollEvent } from "@plimsoll/protocol";
+import type { PlimsollEvent } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { reportedRow } from "../../db/tables/boundaries.ts";
 import { blocksOf } from "../../db/tables/turn-blocks.ts";

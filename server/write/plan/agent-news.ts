@@ -1,12 +1,15 @@
-import type { TurnFacts, TurnReading } from "@plimsoll/protocol";
-import { mergeTurns } from "@plimsoll/protocol";
-import type { BoundaryRow, ReportedMark } from "../../db/tables/boundaries.ts";
-import { markOfRow, preferredMark, sameMark } from "../../db/tables/boundaries.ts";
+import { mergeTurns, type TurnFacts, type TurnReading } from "@plimsoll/fold";
+import {
+  type BoundaryRow,
+  markOfRow,
+  preferredMark,
+  type ReportedMark,
+  sameMark,
+} from "../../db/tables/boundaries.ts";
 import type { Outcome } from "../../db/tables/ingest-counts.ts";
 import type { TurnBlock } from "../../db/tables/turn-blocks.ts";
 import type { TurnRow } from "../../db/tables/turns.ts";
-import type { ArrivedAgent, ArrivedMark } from "./group-events.ts";
-import { readsTheSame, sameTurn } from "./group-events.ts";
+import { type ArrivedAgent, type ArrivedMark, readsTheSame, sameTurn } from "./group-events.ts";
 
 /** A turn as it is stored, and how the fold read it. */
 export interface StoredTurn {

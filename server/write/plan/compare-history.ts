@@ -6,7 +6,7 @@ import {
   type InferredBoundary,
   originsAt,
   type TurnReading,
-} from "@plimsoll/protocol";
+} from "@plimsoll/fold";
 import type { Tally } from "../../db/tables/agents.ts";
 import {
   type BoundaryRow,

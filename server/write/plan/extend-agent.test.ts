@@ -1,4 +1,5 @@
-import { constantTimeline, DEFAULT_THRESHOLDS, finish } from "@plimsoll/protocol";
+import { constantTimeline, finish } from "@plimsoll/fold";
+import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/policy";
 import { describe, expect, it } from "vitest";
 import { reportedRow } from "../../db/tables/boundaries.ts";
 import { parsedEvent } from "../../testing/events.ts";

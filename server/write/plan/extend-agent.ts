@@ -1,15 +1,19 @@
-import type { FoldResult, Segments, Steps, Summary, WindowSummary } from "@plimsoll/protocol";
 import {
   EMPTY_STATE,
   EMPTY_SUMMARY,
+  type FoldResult,
   foldSegments,
   higherPeak,
   joinSummaries,
   joinWindows,
   larger,
   latestEventAt,
+  type Segments,
   STEP_EVENTS,
-} from "@plimsoll/protocol";
+  type Steps,
+  type Summary,
+  type WindowSummary,
+} from "@plimsoll/fold";
 import type { Tally } from "../../db/tables/agents.ts";
 import { inferredRow, reportedRow } from "../../db/tables/boundaries.ts";
 import { crossingRow } from "../../db/tables/crossings.ts";

@@ -1,8 +1,7 @@
-import type { PlimsollEvent } from "@plimsoll/protocol";
+import type { PlimsollEvent } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ReportedMark } from "../../db/tables/boundaries.ts";
-import { preferredMark, sameMark } from "../../db/tables/boundaries.ts";
+import { preferredMark, type ReportedMark, sameMark } from "../../db/tables/boundaries.ts";
 import { sessionId } from "../../db/tables/identity.ts";
 import { EVENTS_START, parsedEvent } from "../../testing/events.ts";
 import { groupEvents, readsTheSame, sameTurn } from "./group-events.ts";

@@ -1,12 +1,13 @@
-import type {
-  HarnessEvent,
-  MarkEvent,
-  PlimsollEvent,
-  PolicyAckEvent,
-  Steps,
-  TurnFacts,
-} from "@plimsoll/protocol";
-import { finish, markFacts, mergeTurns, STEP_EVENTS, turnFacts } from "@plimsoll/protocol";
+import {
+  finish,
+  markFacts,
+  mergeTurns,
+  STEP_EVENTS,
+  type Steps,
+  type TurnFacts,
+  turnFacts,
+} from "@plimsoll/fold";
+import type { HarnessEvent, MarkEvent, PlimsollEvent, PolicyAckEvent } from "@plimsoll/protocol/events";
 import { detailOf, preferredMark, type ReportedMark } from "../../db/tables/boundaries.ts";
 import { eventKey, harnessId } from "../../db/tables/identity.ts";
 import {

@@ -1,4 +1,4 @@
-import type { Steps } from "@plimsoll/protocol";
+import type { Steps } from "@plimsoll/fold";
 
 /** Milliseconds of work after which other work gets a turn. */
 const SLICE_MS = 4;

@@ -1,4 +1,4 @@
-import { SAME_CALL_MS, type TurnFacts } from "@plimsoll/protocol";
+import { SAME_CALL_MS, type TurnFacts } from "@plimsoll/fold";
 import { type BoundaryRow, markOfRow } from "../../db/tables/boundaries.ts";
 import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import type { AgentNews, StoredTurn } from "./agent-news.ts";

@@ -1,4 +1,5 @@
-import { BIN_WIDTH, DEFAULT_AGENT } from "@plimsoll/protocol";
+import { BIN_WIDTH } from "@plimsoll/fold";
+import { DEFAULT_AGENT } from "@plimsoll/protocol/events";
 import type { AgentRow } from "../../db/tables/agents.ts";
 import { slotOf } from "../../db/tables/buckets.ts";
 import type { SessionRow } from "../../db/tables/sessions.ts";

@@ -1,5 +1,5 @@
-import type { TurnFacts } from "@plimsoll/protocol";
-import { BOUNDARY_TYPES, EVENT_TYPES, REPEATED } from "@plimsoll/protocol";
+import { REPEATED, type TurnFacts } from "@plimsoll/fold";
+import { BOUNDARY_TYPES, EVENT_TYPES } from "@plimsoll/protocol/events";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { type BoundaryRow, boundaries } from "../../db/tables/boundaries.ts";

@@ -1,4 +1,4 @@
-import type { TurnFacts, TurnReading } from "@plimsoll/protocol";
+import type { TurnFacts, TurnReading } from "@plimsoll/fold";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../../db/client.ts";

@@ -9,7 +9,7 @@ import {
   type Segments,
   type Summary,
   type TurnReading,
-} from "@plimsoll/protocol";
+} from "@plimsoll/fold";
 import { packState, packSummary, type StoredState } from "../../db/tables/packed-state.ts";
 import type { SegmentRow } from "../../db/tables/segments.ts";
 import type { BlockStretch } from "../../db/tables/turn-blocks.ts";

@@ -1,4 +1,4 @@
-import { modelNames } from "@plimsoll/protocol";
+import { modelNames } from "@plimsoll/fold";
 import type { WriterSql } from "../../db/sql.ts";
 import { OTHER } from "../../db/tables/rollup-names.ts";
 import type { Command } from "../journal/journal-entry.ts";

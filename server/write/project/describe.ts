@@ -1,4 +1,5 @@
-import { BIN_WIDTH, DEFAULT_AGENT } from "@plimsoll/protocol";
+import { BIN_WIDTH } from "@plimsoll/fold";
+import { DEFAULT_AGENT } from "@plimsoll/protocol/events";
 import { DESCRIBES_ITS_SESSION, NEWEST_FIRST } from "../../db/tables/boundaries.ts";
 import { SLOT_MS } from "../../db/tables/buckets.ts";
 

@@ -1,7 +1,6 @@
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Writers } from "../../db/sql.ts";
-import { openWriters } from "../../db/sql.ts";
+import { openWriters, type Writers } from "../../db/sql.ts";
 import { type TestDatabase, testDatabase } from "../../testing/database.ts";
 import { Freshness, type Lag } from "./freshness.ts";
 

@@ -1,4 +1,4 @@
-import { contextTokens } from "@plimsoll/protocol";
+import { contextTokens } from "@plimsoll/fold";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../../db/client.ts";

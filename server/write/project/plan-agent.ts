@@ -1,11 +1,4 @@
-import {
-  EMPTY_STATE,
-  finish,
-  latestEventAt,
-  MARKS_FOR_TURN,
-  SAME_CALL_MS,
-  type Steps,
-} from "@plimsoll/protocol";
+import { EMPTY_STATE, finish, latestEventAt, MARKS_FOR_TURN, SAME_CALL_MS, type Steps } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
 import { preferredAddress } from "../plan/agent-address.ts";

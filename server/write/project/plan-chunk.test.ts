@@ -1,4 +1,5 @@
-import { DEFAULT_THRESHOLDS, type PlimsollEvent } from "@plimsoll/protocol";
+import type { PlimsollEvent } from "@plimsoll/protocol/events";
+import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/policy";
 import { beforeEach, describe, expect, it } from "vitest";
 import { parsedEvent } from "../../testing/events.ts";
 import type { Lookup } from "../memory/look-up.ts";

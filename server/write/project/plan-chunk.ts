@@ -1,4 +1,4 @@
-import { STEP_EVENTS, type Steps } from "@plimsoll/protocol";
+import { STEP_EVENTS, type Steps } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import { type BoundaryRow, reportedRow } from "../../db/tables/boundaries.ts";
 import type { RollupNameRow } from "../../db/tables/rollup-names.ts";

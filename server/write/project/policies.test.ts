@@ -1,4 +1,4 @@
-import type { PolicyBody } from "@plimsoll/protocol";
+import type { PolicyBody } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../../db/client.ts";

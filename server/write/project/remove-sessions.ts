@@ -1,4 +1,4 @@
-import { BOUNDARY_TYPES } from "@plimsoll/protocol";
+import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import type { Sql, WriterSql } from "../../db/sql.ts";
 import { TALLY_OF } from "../../db/tables/agents.ts";
 import { leaveSignal } from "../../db/tables/alert-signals.ts";

@@ -1,4 +1,4 @@
-import { larger, utilizationOf } from "@plimsoll/protocol";
+import { larger, utilizationOf } from "@plimsoll/fold";
 import type { Sql, WriterSql } from "../../db/sql.ts";
 import { ALL, bucketOf, GRAINS, SLOT_MS, slotOf } from "../../db/tables/buckets.ts";
 import { readNamesOfDays } from "../../db/tables/read-rollup-names.ts";

@@ -1,4 +1,4 @@
-import { WITNESSES, type Witness } from "@plimsoll/protocol";
+import { WITNESSES, type Witness } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../../db/client.ts";

@@ -1,4 +1,4 @@
-import type { Steps } from "@plimsoll/protocol";
+import type { Steps } from "@plimsoll/fold";
 import type { WriterSql } from "../../db/sql.ts";
 import { type AgentRow, agents } from "../../db/tables/agents.ts";
 import { boundaries } from "../../db/tables/boundaries.ts";

@@ -1,5 +1,4 @@
-import type { IngestAnswer, PlimsollEvent } from "@plimsoll/protocol";
-import { parseEvent } from "@plimsoll/protocol";
+import { type IngestAnswer, type PlimsollEvent, parseEvent } from "@plimsoll/protocol/events";
 import { DAY_MS } from "../../times.ts";
 import { eventCut } from "../project/retention-cut.ts";
 import type { RawEvent } from "./decode.ts";

@@ -1,5 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import { LIMITS } from "@plimsoll/protocol";
+import { LIMITS } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BodyBudget, type BodyMemory } from "../../bodies/body-budget.ts";

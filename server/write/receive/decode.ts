@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { LIMITS } from "@plimsoll/protocol";
+import { LIMITS } from "@plimsoll/protocol/events";
 import { type BodyBudget, overLimit, tooManyBytes, tooManyValues } from "../../bodies/body-budget.ts";
 import type { FairTurns } from "../../bodies/fair-turns.ts";
 import { inflateBody } from "../../bodies/inflate.ts";

@@ -1,4 +1,4 @@
-import type { IngestAnswer } from "@plimsoll/protocol";
+import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { v7 as uuid } from "uuid";
 import type { DatabaseClock } from "../../db/database-clock.ts";
 import { PlimsollError } from "../../errors.ts";

@@ -1,4 +1,4 @@
-import { LIMITS } from "@plimsoll/protocol";
+import { LIMITS } from "@plimsoll/protocol/events";
 import type { BodyBudget } from "../../bodies/body-budget.ts";
 import { jsonErrorPosition } from "../../bodies/json-position.ts";
 import { type JsonRange, type JsonScan, scanJson } from "../../bodies/scan-json.ts";

@@ -1,4 +1,4 @@
-import type { UnmappedTelemetry } from "@plimsoll/protocol";
+import type { UnmappedTelemetry } from "@plimsoll/protocol/api";
 import type { Logger } from "pino";
 import type { Writers } from "../../db/sql.ts";
 import { KEPT_UNMAPPED } from "../../db/tables/unmapped-telemetry.ts";

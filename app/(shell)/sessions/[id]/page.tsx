@@ -1,5 +1,5 @@
 /** @jsxImportSource #jsx */
-import type { SessionDetail } from "@plimsoll/protocol";
+import type { SessionDetail } from "@plimsoll/protocol/api";
 import { visibleText } from "@plimsoll/protocol/pure";
 import { type DehydratedState, HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";

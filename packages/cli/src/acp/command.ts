@@ -1,7 +1,6 @@
 import { createReporter } from "@plimsoll/guard/report";
 import type { Command } from "commander";
-import type { CommandContext } from "../command-context.ts";
-import { withServer } from "../command-context.ts";
+import { type CommandContext, withServer } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { printable } from "../terminal.ts";
 import { runAcp } from "./run-acp.ts";

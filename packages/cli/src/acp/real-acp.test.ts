@@ -3,7 +3,7 @@ import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { promptAgent } from "../testing/acp-client.ts";
 import { GEMINI_SETTINGS, geminiEnv, harnessProgram, opencodeModel } from "../testing/real-harness.ts";

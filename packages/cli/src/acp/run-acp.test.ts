@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { PassThrough, type Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { createReporter } from "@plimsoll/guard/report";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { promptAgent } from "../testing/acp-client.ts";
 import { type AcpContext, runAcp } from "./run-acp.ts";

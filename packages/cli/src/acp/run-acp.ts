@@ -3,7 +3,7 @@ import { constants, hostname } from "node:os";
 import { basename } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { Reporter } from "@plimsoll/guard/report";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { CliError } from "../errors.ts";
 import { isSendable } from "../sendable.ts";
 import { lineScanner } from "./line-scanner.ts";

@@ -1,4 +1,4 @@
-import { LARGEST } from "@plimsoll/protocol";
+import { LARGEST } from "@plimsoll/protocol/events";
 import { at, numberAt, textAt } from "../bridge/fields.ts";
 
 /** A level that an agent reported. Tokens. */

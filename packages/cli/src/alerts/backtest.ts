@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { AlertBacktest, AlertRuleList, yamlExcess } from "@plimsoll/protocol";
+import { AlertBacktest, AlertRuleList } from "@plimsoll/protocol/api";
+import { yamlExcess } from "@plimsoll/protocol/policy";
 import type { Command } from "commander";
 import { Lexer, parse } from "yaml";
 import { type Client, createClient } from "../client.ts";

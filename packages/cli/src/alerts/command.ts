@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { ALERT_PRESET_NAMES, type AlertMatcher, durationMs, readMatcher } from "@plimsoll/protocol/alerts";
 import {
   AcknowledgedAlerts,
-  ALERT_PRESET_NAMES,
-  type AlertMatcher,
   AlertPage,
   AlertRuleExport,
   AlertRuleImport,
@@ -10,9 +9,7 @@ import {
   AlertRuleView,
   AlertSilenceList,
   AlertSilenceView,
-  durationMs,
-  readMatcher,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
 import { type Client, createClient } from "../client.ts";

@@ -4,7 +4,7 @@ import {
   AlertEndpointList,
   type AlertEndpointView,
   AlertEndpointWithSecret,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
 import type { Command } from "commander";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withConnection } from "../command-context.ts";

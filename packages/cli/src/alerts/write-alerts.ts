@@ -1,4 +1,5 @@
-import { type AlertPage, type AlertRuleView, type AlertSilenceView, matcherText } from "@plimsoll/protocol";
+import { matcherText } from "@plimsoll/protocol/alerts";
+import type { AlertPage, AlertRuleView, AlertSilenceView } from "@plimsoll/protocol/api";
 import { ago, ahead } from "../number-format.ts";
 import { writeTable } from "../table.ts";
 import { printable, type Terminal } from "../terminal.ts";

@@ -10,8 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
 import type { Ask } from "../prompt.ts";
-import type { Plimsoll } from "../testing/real-server.ts";
-import { hasServer, startPlimsoll } from "../testing/real-server.ts";
+import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 
 const NOW = Date.UTC(2026, 10, 23, 4, 5);
 const PASSPHRASE = "correct horse battery";

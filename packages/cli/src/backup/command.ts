@@ -1,5 +1,5 @@
 import { open as openFile } from "node:fs/promises";
-import { BackupError, RestoreResult } from "@plimsoll/protocol";
+import { BackupError, RestoreResult } from "@plimsoll/protocol/backup";
 import type { Command } from "commander";
 import { Option } from "commander";
 import { type CommandContext, withServer } from "../command-context.ts";

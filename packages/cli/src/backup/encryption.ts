@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { BackupError } from "@plimsoll/protocol";
+import { BackupError } from "@plimsoll/protocol/backup";
 import { Decrypter, Encrypter } from "age-encryption";
 import type { CommandContext } from "../command-context.ts";
 import { CliError, messageOf } from "../errors.ts";

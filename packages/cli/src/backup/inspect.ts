@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { BackupError, type BackupManifest, BackupReader } from "@plimsoll/protocol";
+import { BackupError, type BackupManifest, BackupReader } from "@plimsoll/protocol/backup";
 import { CliError } from "../errors.ts";
 
 /** What a backup says of itself, as far as it was read. */

@@ -7,7 +7,7 @@ import {
 import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { BackupError } from "@plimsoll/protocol";
+import { BackupError } from "@plimsoll/protocol/backup";
 import { z } from "zod";
 import { unreachable } from "../client.ts";
 import { accessHint, type Connection } from "../connection.ts";

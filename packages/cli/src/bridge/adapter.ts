@@ -1,4 +1,5 @@
-import type { PolicyAckEvent, PolicySettings } from "@plimsoll/protocol";
+import type { PolicyAckEvent } from "@plimsoll/protocol/events";
+import type { PolicySettings } from "@plimsoll/protocol/policy";
 import type { HarnessLine, WantedLine } from "./line.ts";
 
 /** Settings as a parser returns them. */

@@ -1,11 +1,5 @@
-import {
-  lineOf,
-  OWN_LINE_FAMILIES,
-  ownLine,
-  type PolicySettings,
-  type Thresholds,
-  type ThresholdValue,
-} from "@plimsoll/protocol";
+import { OWN_LINE_FAMILIES, ownLine } from "@plimsoll/fold";
+import { lineOf, type PolicySettings, type Thresholds, type ThresholdValue } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Fields, HarnessAdapter, Known } from "./adapter.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Query, query } from "@anthropic-ai/claude-agent-sdk";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
-import { canonicalJson, type PolicySettings } from "@plimsoll/protocol";
+import { canonicalJson, type PolicySettings } from "@plimsoll/protocol/policy";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ADAPTERS } from "./adapters.ts";
 import { applyPolicy, type BridgeTarget } from "./harness-bridge.ts";

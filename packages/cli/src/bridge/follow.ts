@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import type { PolicyAnswer } from "@plimsoll/protocol";
+import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import type { Connection } from "../connection.ts";
 import { Acknowledgements } from "../policy/acknowledge.ts";
 import { fetchPolicy } from "../policy/fetch-policy.ts";

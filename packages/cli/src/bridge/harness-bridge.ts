@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
-import { catalogWindow, type PolicyAnswer } from "@plimsoll/protocol";
+import { catalogWindow } from "@plimsoll/fold";
+import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import type {
   BridgePlan,
   Difference,

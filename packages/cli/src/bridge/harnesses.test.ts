@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
-import { canonicalJson, type PolicySettings } from "@plimsoll/protocol";
+import { canonicalJson, type PolicySettings } from "@plimsoll/protocol/policy";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { geminiEnv, harnessProgram, piModels, runHarness, shellCall } from "../testing/real-harness.ts";
 import { ADAPTERS } from "./adapters.ts";

@@ -1,4 +1,4 @@
-import type { ThresholdValue } from "@plimsoll/protocol";
+import type { ThresholdValue } from "@plimsoll/protocol/policy";
 import { type PolicySettings, thresholdTokens } from "@plimsoll/protocol/pure";
 
 /** Where a harness compacts. `share` is a fraction of its window; `unknown` if it depends on a window of unknown size. */

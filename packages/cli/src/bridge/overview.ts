@@ -1,4 +1,4 @@
-import type { PolicyAnswer } from "@plimsoll/protocol";
+import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import { createTwoFilesPatch } from "diff";
 import { number } from "../number-format.ts";
 import type { TableRow } from "../table.ts";

@@ -1,4 +1,4 @@
-import type { PolicySettings, ThresholdValue } from "@plimsoll/protocol";
+import type { PolicySettings, ThresholdValue } from "@plimsoll/protocol/policy";
 import type { BridgePlan, Difference, Fields, HarnessAdapter, Known, SettingsChange } from "./adapter.ts";
 import { at, withChanges } from "./fields.ts";
 import { compareLine, type HarnessLine, lineValue, policyLine, type WantedLine } from "./line.ts";

@@ -7,8 +7,7 @@ import {
 import { type Command, Option } from "commander";
 import type { Places } from "../bridge/adapter.ts";
 import { type Client, createClient } from "../client.ts";
-import type { CommandContext } from "../command-context.ts";
-import { withServer } from "../command-context.ts";
+import { type CommandContext, withServer } from "../command-context.ts";
 import { type ConnectionFlags, connect, homeFolder } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { printable } from "../terminal.ts";

@@ -1,4 +1,4 @@
-import { KeyView, keyState, UnmappedTelemetryList } from "@plimsoll/protocol";
+import { KeyView, keyState, UnmappedTelemetryList } from "@plimsoll/protocol/api";
 import { CONNECTABLE_HARNESSES } from "@plimsoll/protocol/connect";
 import { z } from "zod";
 import type { Places } from "../bridge/adapter.ts";

@@ -1,4 +1,4 @@
-import { HarnessList } from "@plimsoll/protocol";
+import { HarnessList } from "@plimsoll/protocol/api";
 import type { Client } from "../client.ts";
 import { CliError } from "../errors.ts";
 import { sleep } from "../sleep.ts";

@@ -1,6 +1,5 @@
-import { CreatedKey, KeyView } from "@plimsoll/protocol";
-import type { Client } from "../client.ts";
-import { createClient, unreachable } from "../client.ts";
+import { CreatedKey, KeyView } from "@plimsoll/protocol/api";
+import { type Client, createClient, unreachable } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { textAt } from "../bridge/fields.ts";
 
 /** An event of a hook, before the harness instance is known. */

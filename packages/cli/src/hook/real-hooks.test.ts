@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
-import { SessionDetail } from "@plimsoll/protocol";
+import { SessionDetail } from "@plimsoll/protocol/api";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createClient } from "../client.ts";

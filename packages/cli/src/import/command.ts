@@ -1,9 +1,7 @@
 import type { Command } from "commander";
 import { createClient } from "../client.ts";
-import type { CommandContext } from "../command-context.ts";
-import { wholeNumber, withConnection } from "../command-context.ts";
-import type { ConnectionFlags } from "../connection.ts";
-import { connect } from "../connection.ts";
+import { type CommandContext, wholeNumber, withConnection } from "../command-context.ts";
+import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { readMappingFile } from "../map/mapping-file.ts";
 import { number, plural } from "../number-format.ts";

@@ -1,14 +1,20 @@
 import { hostname } from "node:os";
-import type { CompiledMapping, PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import type { Connection } from "../connection.ts";
 import { createReader } from "../readers/detect.ts";
 import { mappedReader } from "../readers/mapped.ts";
-import type { HarnessReader, SkipCounts, SourceFormat } from "../readers/reader.ts";
-import { addSkips, append, Skips } from "../readers/reader.ts";
+import {
+  addSkips,
+  append,
+  type HarnessReader,
+  type SkipCounts,
+  Skips,
+  type SourceFormat,
+} from "../readers/reader.ts";
 import type { ImportedSession } from "./links.ts";
 import type { ImportGroup, Plan, SkippedFile } from "./plan.ts";
-import type { SendOptions, SendTotals } from "./send.ts";
-import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
+import { addTotals, batches, emptyTotals, type SendOptions, type SendTotals, sendBatch } from "./send.ts";
 import { importedEnds } from "./session-ends.ts";
 import { sourceLines } from "./source.ts";
 

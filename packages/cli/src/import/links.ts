@@ -1,4 +1,4 @@
-import { SessionPage } from "@plimsoll/protocol";
+import { SessionPage } from "@plimsoll/protocol/api";
 import type { Client } from "../client.ts";
 import { CliError } from "../errors.ts";
 

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { Connection } from "../connection.ts";
 import { inOrder } from "./import.ts";
 import { addTotals, batches, emptyTotals, type SendOptions, type SendTotals, sendBatch } from "./send.ts";

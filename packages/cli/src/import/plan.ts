@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { ouroContextLimit } from "@plimsoll/guard/config";
-import type { CompiledMapping } from "@plimsoll/protocol";
+import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import { CliError } from "../errors.ts";
 import { detectFormat, isRooHistory } from "../readers/detect.ts";
 import { hasMappedRecords } from "../readers/mapped.ts";

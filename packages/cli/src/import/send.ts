@@ -5,11 +5,14 @@ import {
   type ServerRefusal,
   sendEvents,
 } from "@plimsoll/guard/report";
-import type { IngestAnswer as Answer, PlimsollEventInput } from "@plimsoll/protocol";
-import { ErrorBody, IngestAnswer } from "@plimsoll/protocol";
+import { ErrorBody } from "@plimsoll/protocol/api";
+import {
+  type IngestAnswer as Answer,
+  IngestAnswer,
+  type PlimsollEventInput,
+} from "@plimsoll/protocol/events";
 import { unreachable } from "../client.ts";
-import type { Connection } from "../connection.ts";
-import { accessHint } from "../connection.ts";
+import { accessHint, type Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { request } from "../request.ts";
 import { sleep } from "../sleep.ts";

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 
 /**
  * Returns an `ended` event for each session whose recording has none, so that it does not appear as live. The id

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TurnPage } from "@plimsoll/protocol";
+import type { TurnPage } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { reportStatus } from "../statusline/report.ts";
 import { type ConnectHome, connectHome } from "../testing/connect-run.ts";

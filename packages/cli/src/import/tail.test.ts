@@ -1,6 +1,6 @@
 import { appendFile, rename, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type CompiledMapping, compileMapping, RecordMapping } from "@plimsoll/protocol";
+import { type CompiledMapping, compileMapping, RecordMapping } from "@plimsoll/protocol/mapping";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { json } from "../testing/fake-server.ts";
 import { json as lines } from "../testing/fold.ts";

@@ -3,11 +3,9 @@ import type { HarnessReader, SourceFormat } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
 import { FollowedDocument } from "./followed-document.ts";
 import { FollowedFile, OpenFiles } from "./followed-file.ts";
-import type { ImportOptions } from "./import.ts";
-import { readerFor } from "./import.ts";
+import { type ImportOptions, readerFor } from "./import.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";
-import type { ImportGroup, PlannedFile, SkippedFile } from "./plan.ts";
-import { planImport } from "./plan.ts";
+import { type ImportGroup, type PlannedFile, planImport, type SkippedFile } from "./plan.ts";
 import { importedEnds } from "./session-ends.ts";
 import { sourceKind } from "./source.ts";
 

@@ -1,7 +1,8 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RecordMapping, SessionPage, UnmappedTelemetryList } from "@plimsoll/protocol";
+import type { SessionPage, UnmappedTelemetryList } from "@plimsoll/protocol/api";
+import type { RecordMapping } from "@plimsoll/protocol/mapping";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createProgram } from "../program.ts";
 import type { Terminal } from "../terminal.ts";

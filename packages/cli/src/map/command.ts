@@ -1,13 +1,10 @@
 import {
-  mapSourceName,
-  matchText,
-  type RecordMapping,
-  readMapping,
   SavedMapping,
   SavedMappingList,
   type UnmappedTelemetry,
   UnmappedTelemetryList,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import { mapSourceName, matchText, type RecordMapping, readMapping } from "@plimsoll/protocol/mapping";
 import type { Command } from "commander";
 import { z } from "zod";
 import { writeNewFile } from "../backup/new-file.ts";

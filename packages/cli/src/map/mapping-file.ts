@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type CompiledMapping, compileMapping, readMapping } from "@plimsoll/protocol";
+import { type CompiledMapping, compileMapping, readMapping } from "@plimsoll/protocol/mapping";
 import { CliError } from "../errors.ts";
 import { printable } from "../terminal.ts";
 

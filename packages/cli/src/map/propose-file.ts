@@ -1,4 +1,4 @@
-import { compileMapping, type MappedEvent, mappedTurn, type RecordMapping } from "@plimsoll/protocol";
+import { compileMapping, type MappedEvent, mappedTurn, type RecordMapping } from "@plimsoll/protocol/mapping";
 import { sourceLines } from "../import/source.ts";
 import { asObject, parseJson } from "../readers/json.ts";
 import { candidateRecords } from "../readers/mapped.ts";

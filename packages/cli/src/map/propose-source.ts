@@ -1,4 +1,5 @@
-import { mapSourceName, pathText, type RecordMapping, type UnmappedTelemetry } from "@plimsoll/protocol";
+import type { UnmappedTelemetry } from "@plimsoll/protocol/api";
+import { mapSourceName, pathText, type RecordMapping } from "@plimsoll/protocol/mapping";
 import { CliError } from "../errors.ts";
 import { proposeMapping } from "./propose.ts";
 

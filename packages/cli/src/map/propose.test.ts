@@ -1,10 +1,5 @@
-import {
-  compileMapping,
-  mappedTurn,
-  type RecordMapping,
-  readMapping,
-  type UnmappedTelemetry,
-} from "@plimsoll/protocol";
+import type { UnmappedTelemetry } from "@plimsoll/protocol/api";
+import { compileMapping, mappedTurn, type RecordMapping, readMapping } from "@plimsoll/protocol/mapping";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit } from "../readers/text.ts";

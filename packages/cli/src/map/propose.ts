@@ -1,4 +1,5 @@
-import { instantMs, pathText, type RecordMapping, TIME_UNITS, type TimeUnit } from "@plimsoll/protocol";
+import { instantMs } from "@plimsoll/protocol/events";
+import { pathText, type RecordMapping, TIME_UNITS, type TimeUnit } from "@plimsoll/protocol/mapping";
 
 /** A field that may hold something of a turn. */
 export interface FieldCandidate {

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
-import type { FakeServer } from "../testing/fake-server.ts";
-import { json, startFakeServer } from "../testing/fake-server.ts";
+import { type FakeServer, json, startFakeServer } from "../testing/fake-server.ts";
 import { fleetAgent, fleetStatus, fleetView, NOW, totals } from "../testing/fleet.ts";
 import { healthUrl, runPhantomStatus } from "./command.ts";
 import { combine, contextSegment, phantomHarnesses } from "./context.ts";

@@ -1,12 +1,9 @@
 import { createClient } from "../client.ts";
 import type { Connection } from "../connection.ts";
 import { CliError, messageOf } from "../errors.ts";
-import type { Terminal } from "../terminal.ts";
-import { printable, printableJson } from "../terminal.ts";
-import type { ContextFigures } from "./context.ts";
-import { contextLines, contextSegment, readContext } from "./context.ts";
-import type { Health as HealthData } from "./health.ts";
-import { Health, healthLine, peersLine } from "./health.ts";
+import { printable, printableJson, type Terminal } from "../terminal.ts";
+import { type ContextFigures, contextLines, contextSegment, readContext } from "./context.ts";
+import { Health, type Health as HealthData, healthLine, peersLine } from "./health.ts";
 
 const TIMEOUT_MS = 5_000;
 

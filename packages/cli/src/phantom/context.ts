@@ -1,5 +1,9 @@
-import type { FleetStatus } from "@plimsoll/protocol";
-import { FleetStatus as FleetStatusSchema, FleetView, SessionPage } from "@plimsoll/protocol";
+import {
+  type FleetStatus,
+  FleetStatus as FleetStatusSchema,
+  FleetView,
+  SessionPage,
+} from "@plimsoll/protocol/api";
 import type { Client } from "../client.ts";
 import { number, percent, tokens } from "../number-format.ts";
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { PlimsollEventInput, PolicyAckEvent, PolicyAnswer } from "@plimsoll/protocol";
+import type { PolicyAnswer } from "@plimsoll/protocol/api";
+import type { PlimsollEventInput, PolicyAckEvent } from "@plimsoll/protocol/events";
 import type { Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { sendBatch } from "../import/send.ts";

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
-import type { Plimsoll } from "../testing/real-server.ts";
-import { hasServer, startPlimsoll } from "../testing/real-server.ts";
+import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 
 const POLICY = `# The lines of everybody
 settings:

@@ -1,12 +1,12 @@
-import type { PolicyBody, PolicyHarnessView, PolicyVersionView } from "@plimsoll/protocol";
 import {
   PolicyHarnessList,
-  type PolicySettings,
+  type PolicyHarnessView,
   PolicyVersionDetail,
   PolicyVersionPage,
-  resolveForHarness,
+  type PolicyVersionView,
   WholePolicy,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import { type PolicyBody, type PolicySettings, resolveForHarness } from "@plimsoll/protocol/policy";
 import { type Command, Option } from "commander";
 import { createTwoFilesPatch } from "diff";
 import { type Client, createClient } from "../client.ts";

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { canonicalJson, ErrorBody, PolicyAnswer } from "@plimsoll/protocol";
+import { ErrorBody, PolicyAnswer } from "@plimsoll/protocol/api";
+import { canonicalJson } from "@plimsoll/protocol/policy";
 import { unreachable } from "../client.ts";
 import { accessHint, type Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";

@@ -1,4 +1,4 @@
-import type { PolicyAnswer } from "@plimsoll/protocol";
+import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import type { Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { followLive } from "../live-stream.ts";

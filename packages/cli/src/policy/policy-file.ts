@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { PolicyBody } from "@plimsoll/protocol";
-import { orderedPolicy, readPolicy, yamlExcess } from "@plimsoll/protocol";
+import { orderedPolicy, type PolicyBody, readPolicy, yamlExcess } from "@plimsoll/protocol/policy";
 import { Lexer, parseDocument, stringify } from "yaml";
 import { CliError, messageOf } from "../errors.ts";
 import { printable } from "../terminal.ts";

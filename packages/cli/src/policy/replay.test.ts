@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CreatedKey, ReplayResult, type ReplayView } from "@plimsoll/protocol";
+import { CreatedKey, ReplayResult, type ReplayView } from "@plimsoll/protocol/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";

@@ -1,10 +1,5 @@
-import {
-  type PolicyBody,
-  type ReplayFigure,
-  type ReplayResult,
-  ReplayView,
-  THRESHOLD_NAMES,
-} from "@plimsoll/protocol";
+import { type ReplayFigure, type ReplayResult, ReplayView } from "@plimsoll/protocol/api";
+import { type PolicyBody, THRESHOLD_NAMES } from "@plimsoll/protocol/policy";
 import { type Command, InvalidArgumentError } from "commander";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withConnection } from "../command-context.ts";

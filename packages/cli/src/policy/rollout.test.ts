@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CreatedKey, type PolicyAnswer } from "@plimsoll/protocol";
+import { CreatedKey, type PolicyAnswer } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";

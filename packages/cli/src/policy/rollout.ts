@@ -2,9 +2,9 @@ import {
   type ChangeRolloutCall,
   type PolicyHarnessList,
   RolloutAnswer,
-  RolloutPlan,
   type RolloutView,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/api";
+import { RolloutPlan } from "@plimsoll/protocol/policy";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withConnection } from "../command-context.ts";

@@ -1,9 +1,24 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { sessionFields, sessionStarted } from "./envelope.ts";
-import type { JsonObject } from "./json.ts";
-import { asCount, asNumber, asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { append, Skips } from "./reader.ts";
+import {
+  asCount,
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "./json.ts";
+import {
+  append,
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type SkipReason,
+  Skips,
+} from "./reader.ts";
 import { digest, fit } from "./text.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
 import { claudeCodeReader } from "./claude-code.ts";

@@ -1,11 +1,24 @@
+import { contextTokens, mergeUsage } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
-import { contextTokens, mergeUsage } from "@plimsoll/protocol";
-import type { ClaudeLine, ClaudeMark, ClaudeTurn } from "./claude-code-line.ts";
-import { fileAgent, fileSession, readClaudeLine } from "./claude-code-line.ts";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import {
+  type ClaudeLine,
+  type ClaudeMark,
+  type ClaudeTurn,
+  fileAgent,
+  fileSession,
+  readClaudeLine,
+} from "./claude-code-line.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { append, Skips } from "./reader.ts";
+import {
+  append,
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type SkipReason,
+  Skips,
+} from "./reader.ts";
 import { fit } from "./text.ts";
 import { type LineParts, type PartsReset, partsAtTurns } from "./transcript-parts.ts";
 

@@ -1,5 +1,4 @@
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "./history.ts";
-import type { JsonObject } from "./json.ts";
 import {
   asArray,
   asCount,
@@ -8,11 +7,18 @@ import {
   asText,
   asTime,
   asTokens,
+  type JsonObject,
   parseJson,
   parseObject,
 } from "./json.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { Skips } from "./reader.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type SkipReason,
+  Skips,
+} from "./reader.ts";
 import { firstText, isPrompt } from "./text.ts";
 
 /**

@@ -1,6 +1,5 @@
-import type { Usage } from "@plimsoll/protocol";
-import type { JsonObject } from "./json.ts";
-import { asCount, asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
+import type { Usage } from "@plimsoll/protocol/events";
+import { asCount, asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
 import type { SkipReason } from "./reader.ts";
 import { type LineParts, textTokens } from "./transcript-parts.ts";
 

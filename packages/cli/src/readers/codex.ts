@@ -1,12 +1,18 @@
+import { contextTokens } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
-import { contextTokens } from "@plimsoll/protocol";
-import type { CodexCount, CodexRollout } from "./codex-line.ts";
-import { fileThread, readCodexLine } from "./codex-line.ts";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import { type CodexCount, type CodexRollout, fileThread, readCodexLine } from "./codex-line.ts";
 import { ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { append, Skips } from "./reader.ts";
+import {
+  append,
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type SkipReason,
+  Skips,
+} from "./reader.ts";
 import { fit } from "./text.ts";
 import { type LineParts, partsAtTurns } from "./transcript-parts.ts";
 

@@ -1,8 +1,13 @@
 import { AgentHistory, agentName, sessionEvents } from "./history.ts";
-import type { JsonObject } from "./json.ts";
-import { asCount, asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { Skips } from "./reader.ts";
+import { asCount, asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type SkipReason,
+  Skips,
+} from "./reader.ts";
 import { fileStem, isPrompt } from "./text.ts";
 
 interface CopilotFile {

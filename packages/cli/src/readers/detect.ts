@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { agentdReader } from "./agentd.ts";
 import { ampReader } from "./amp.ts";
 import { claudeCodeReader } from "./claude-code.ts";
@@ -6,8 +6,7 @@ import { clineReader } from "./cline.ts";
 import { codexReader } from "./codex.ts";
 import { copilotReader } from "./copilot.ts";
 import { geminiCliReader } from "./gemini-cli.ts";
-import type { JsonObject } from "./json.ts";
-import { asObject, asText, parseJson, parseObject } from "./json.ts";
+import { asObject, asText, type JsonObject, parseJson, parseObject } from "./json.ts";
 import { kimiReader } from "./kimi.ts";
 import { opencodeReader } from "./opencode.ts";
 import { ouroborosReader } from "./ouroboros.ts";

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { ReaderOptions } from "./reader.ts";
 import { digest, fit, shorten } from "./text.ts";
 

@@ -1,9 +1,14 @@
 import { googleUsage } from "./google-usage.ts";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "./history.ts";
-import type { JsonObject } from "./json.ts";
-import { asObject, asText, asTime, parseObject } from "./json.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { Skips } from "./reader.ts";
+import { asObject, asText, asTime, type JsonObject, parseObject } from "./json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type SkipReason,
+  Skips,
+} from "./reader.ts";
 import { fileStem, firstText, isPrompt } from "./text.ts";
 
 interface Chat {

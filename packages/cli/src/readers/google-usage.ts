@@ -1,4 +1,4 @@
-import type { Usage } from "@plimsoll/protocol";
+import type { Usage } from "@plimsoll/protocol/events";
 import { asTokens } from "./json.ts";
 import type { SkipReason } from "./reader.ts";
 

@@ -1,5 +1,5 @@
-import type { PlimsollEventInput, Usage } from "@plimsoll/protocol";
-import { mergeUsage } from "@plimsoll/protocol";
+import { mergeUsage } from "@plimsoll/fold";
+import type { PlimsollEventInput, Usage } from "@plimsoll/protocol/events";
 import { type Dated, ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { ReaderOptions, SkipReason, Skips } from "./reader.ts";

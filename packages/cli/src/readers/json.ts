@@ -1,4 +1,4 @@
-import { LARGEST } from "@plimsoll/protocol";
+import { LARGEST } from "@plimsoll/protocol/events";
 
 /** Safe access to untrusted JSON: each function returns undefined if the value does not have the expected type. */
 export type JsonObject = Record<string, unknown>;

@@ -1,4 +1,5 @@
-import { compileMapping, parseEvent, RecordMapping } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol/events";
+import { compileMapping, RecordMapping } from "@plimsoll/protocol/mapping";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hasMappedRecords, mappedReader } from "./mapped.ts";

@@ -1,15 +1,16 @@
-import {
-  type CompiledMapping,
-  type MappedEvent,
-  mappedTurn,
-  matchesFile,
-  mergeUsage,
-  type PlimsollEventInput,
-} from "@plimsoll/protocol";
+import { mergeUsage } from "@plimsoll/fold";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import { type CompiledMapping, type MappedEvent, mappedTurn, matchesFile } from "@plimsoll/protocol/mapping";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import { asArray, asObject, parseJson } from "./json.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { Skips } from "./reader.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type SkipReason,
+  Skips,
+} from "./reader.ts";
 import { fileStem, fit } from "./text.ts";
 
 interface MappedSession {

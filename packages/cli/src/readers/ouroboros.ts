@@ -1,12 +1,17 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
-import { LARGEST } from "@plimsoll/protocol";
+import { LARGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
 import { ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
-import type { JsonObject } from "./json.ts";
-import { asCount, asNumber, asText, asTime, asTokens, parseObject } from "./json.ts";
+import { asCount, asNumber, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
 import { chainHeads, logPlace, parentChain } from "./ouroboros-chain.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { append, Skips } from "./reader.ts";
+import {
+  append,
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type SkipReason,
+  Skips,
+} from "./reader.ts";
 import { digest, fit } from "./text.ts";
 
 interface TokenUsage {

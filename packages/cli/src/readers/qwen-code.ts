@@ -1,9 +1,14 @@
 import { googleUsage } from "./google-usage.ts";
 import { AgentHistory, agentName, sessionEvents } from "./history.ts";
-import type { JsonObject } from "./json.ts";
-import { asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { Skips } from "./reader.ts";
+import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type SkipReason,
+  Skips,
+} from "./reader.ts";
 import { firstText, isPrompt } from "./text.ts";
 
 /** `compressionStatus` of a compression that replaced the history. */

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 
 /** Reasons why a line produced no event. */
 export const SKIP_REASONS = [

@@ -1,5 +1,5 @@
 import { estimateTokens } from "@plimsoll/guard/measure";
-import type { Composition } from "@plimsoll/protocol";
+import type { Composition } from "@plimsoll/protocol/events";
 import { asObject, asText } from "./json.ts";
 
 /** What one line of a transcript adds to the context, in tokens as the guard estimates them. */

@@ -1,4 +1,4 @@
-import type { FleetAgent } from "@plimsoll/protocol";
+import type { FleetAgent } from "@plimsoll/protocol/api";
 
 /** Position of the line in the bar. It is the same for all agents, so that their bars are comparable. */
 const LINE_AT = 0.8;

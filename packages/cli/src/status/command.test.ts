@@ -1,9 +1,8 @@
-import { FleetQuery, HarnessLinesQuery, StatusQuery } from "@plimsoll/protocol";
+import { FleetQuery, HarnessLinesQuery, StatusQuery } from "@plimsoll/protocol/api";
 import { afterEach, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
-import type { FakeServer } from "../testing/fake-server.ts";
-import { json, Refusal, startFakeServer } from "../testing/fake-server.ts";
+import { type FakeServer, json, Refusal, startFakeServer } from "../testing/fake-server.ts";
 import { fleetAgent, fleetStatus, fleetView, NOW } from "../testing/fleet.ts";
 import { runStatus } from "./command.ts";
 import { watchStatus } from "./watch.ts";

@@ -1,14 +1,14 @@
-import type {
-  ObservedHarnessLines as HarnessLines,
-  FleetStatus as Status,
-  FleetView as View,
-} from "@plimsoll/protocol";
-import { FleetStatus, FleetView, ObservedHarnessLines } from "@plimsoll/protocol";
-import type { Client } from "../client.ts";
-import { createClient } from "../client.ts";
+import {
+  FleetStatus,
+  FleetView,
+  type ObservedHarnessLines as HarnessLines,
+  ObservedHarnessLines,
+  type FleetStatus as Status,
+  type FleetView as View,
+} from "@plimsoll/protocol/api";
+import { type Client, createClient } from "../client.ts";
 import type { Connection } from "../connection.ts";
-import type { Terminal } from "../terminal.ts";
-import { painter, printableJson } from "../terminal.ts";
+import { painter, printableJson, type Terminal } from "../terminal.ts";
 import { statusLines } from "./format.ts";
 import { harnessLineLines } from "./harness-lines.ts";
 

@@ -1,7 +1,6 @@
-import type { FleetAgent, FleetStatus, FleetView } from "@plimsoll/protocol";
+import type { FleetAgent, FleetStatus, FleetView } from "@plimsoll/protocol/api";
 import { ago, number, percent, plural, tokens } from "../number-format.ts";
-import type { Paint } from "../terminal.ts";
-import { columns, fitColumns, printable } from "../terminal.ts";
+import { columns, fitColumns, type Paint, printable } from "../terminal.ts";
 import { bar } from "./bar.ts";
 
 export interface TableLayout {

@@ -1,4 +1,4 @@
-import type { ObservedHarnessLine } from "@plimsoll/protocol";
+import type { ObservedHarnessLine } from "@plimsoll/protocol/api";
 import { expect, test } from "vitest";
 import { painter } from "../terminal.ts";
 import { fleetAgent } from "../testing/fleet.ts";

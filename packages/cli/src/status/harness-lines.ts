@@ -1,8 +1,7 @@
-import type { FleetAgent, ObservedHarnessLine } from "@plimsoll/protocol";
-import { harnessLineText, isDifferent, lineCauseText, verdictText } from "@plimsoll/protocol";
+import { harnessLineText, isDifferent, lineCauseText, verdictText } from "@plimsoll/fold";
+import type { FleetAgent, ObservedHarnessLine } from "@plimsoll/protocol/api";
 import { tokens } from "../number-format.ts";
-import type { Paint } from "../terminal.ts";
-import { printable } from "../terminal.ts";
+import { type Paint, printable } from "../terminal.ts";
 
 /** Harnesses that are listed. */
 const MOST = 10;

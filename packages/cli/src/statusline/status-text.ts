@@ -1,4 +1,4 @@
-import { forecast } from "@plimsoll/protocol/pure";
+import { forecast } from "@plimsoll/fold";
 import { percent, tokens } from "../number-format.ts";
 import { type Paint, painter } from "../terminal.ts";
 import type { SessionMemory } from "./session-memory.ts";

@@ -1,4 +1,4 @@
-import type { FleetAgent, FleetStatus, FleetTotals, FleetView } from "@plimsoll/protocol";
+import type { FleetAgent, FleetStatus, FleetTotals, FleetView } from "@plimsoll/protocol/api";
 
 export const NOW = Date.UTC(2026, 10, 20, 12, 0, 0);
 const time = (before: number) => new Date(NOW - before).toISOString();

@@ -1,15 +1,17 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { FoldResult, MarkFacts, PlimsollEventInput, TurnFacts } from "@plimsoll/protocol";
 import {
   constantTimeline,
-  DEFAULT_THRESHOLDS,
+  type FoldResult,
   foldAgent,
+  type MarkFacts,
   markFacts,
   mergeTurns,
-  parseEvent,
+  type TurnFacts,
   turnFacts,
-} from "@plimsoll/protocol";
+} from "@plimsoll/fold";
+import { type PlimsollEventInput, parseEvent } from "@plimsoll/protocol/events";
+import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/policy";
 import type { FileHint, HarnessReader } from "../readers/reader.ts";
 
 /** Real recordings outside the repository. Tests that need them are skipped without them. */

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import { canonicalJson, type PolicyAckEvent, type PolicySettings, parseEvent } from "@plimsoll/protocol";
+import { type PolicyAckEvent, parseEvent } from "@plimsoll/protocol/events";
+import { canonicalJson, type PolicySettings } from "@plimsoll/protocol/policy";
 import { type FakeServer, json, type RecordedRequest, startFakeServer } from "./fake-server.ts";
 
 /** A strict server of policies. What it would refuse is in `mistakes`, which a test expects to be empty. */

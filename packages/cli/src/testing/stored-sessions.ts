@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { SessionPage, SessionSummary, TurnPage } from "@plimsoll/protocol";
+import type { SessionPage, SessionSummary, TurnPage } from "@plimsoll/protocol/api";
 
 /** A session with its turns, newest first. */
 export interface SessionWithTurns extends Pick<SessionSummary, "session" | "harness" | "status"> {

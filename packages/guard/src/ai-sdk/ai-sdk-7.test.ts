@@ -1,6 +1,6 @@
 import "../testing/clean-environment.ts";
 
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { generateText, isStepCount, Output, streamText, ToolLoopAgent, tool, wrapLanguageModel } from "ai-7";
 import { createOpenAI } from "ai-sdk-openai-4";
 import { afterEach, describe, expect, it } from "vitest";

@@ -1,7 +1,7 @@
 import "../testing/clean-environment.ts";
 
 import { createOpenAI } from "@ai-sdk/openai";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { generateText, Output, stepCountIs, streamText, ToolLoopAgent, tool, wrapLanguageModel } from "ai";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";

@@ -3,7 +3,7 @@ import "../testing/clean-environment.ts";
 import Anthropic from "@anthropic-ai/sdk";
 import { betaZodTool } from "@anthropic-ai/sdk/helpers/beta/zod";
 import { zodOutputFormat } from "@anthropic-ai/sdk/helpers/zod";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { GuardError } from "../error.ts";

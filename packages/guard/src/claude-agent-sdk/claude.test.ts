@@ -1,6 +1,6 @@
 import "../testing/clean-environment.ts";
 
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import type { RestartPolicy } from "../policy.ts";
 import { capOutput } from "./cap-output.ts";

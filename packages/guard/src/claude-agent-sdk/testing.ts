@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { query, type SDKMessage } from "@anthropic-ai/claude-agent-sdk";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
-import { parseEvent } from "@plimsoll/protocol";
+import { type PlimsollEventInput, parseEvent } from "@plimsoll/protocol/events";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import {
   type ModelRequest,

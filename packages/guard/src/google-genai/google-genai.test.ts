@@ -3,7 +3,7 @@ import "../testing/clean-environment.ts";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type CallableTool, type Content, type FunctionCall, GoogleGenAI, Type } from "@google/genai";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { afterEach, describe, expect, it } from "vitest";
 import { createGuard } from "../guard.ts";
 import type { PolicyInput } from "../policy.ts";

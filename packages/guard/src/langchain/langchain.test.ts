@@ -3,7 +3,7 @@ import "../testing/clean-environment.ts";
 import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { MemorySaver } from "@langchain/langgraph";
 import { ChatOpenAI } from "@langchain/openai";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { createAgent, modelRetryMiddleware, tool, toolStrategy } from "langchain";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";

@@ -4,7 +4,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { Agent } from "@mastra/core/agent";
 import { MockMemory } from "@mastra/core/memory";
 import { createTool } from "@mastra/core/tools";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createGuard } from "../guard.ts";

@@ -1,4 +1,4 @@
-export { catalogWindow } from "@plimsoll/protocol/pure";
+export { catalogWindow } from "@plimsoll/fold";
 export type { Prediction } from "./calibrate.ts";
 export { estimateTokens, type Tokenizer, tokenizerScale } from "./estimate.ts";
 export { CallForecast, type CallGrowth } from "./forecast.ts";

@@ -1,4 +1,4 @@
-import { contextTokens } from "@plimsoll/protocol/pure";
+import { contextTokens } from "@plimsoll/fold";
 import { describe, expect, it } from "vitest";
 import { mergeReadings, type ReadTurn, readUsage } from "./usage.ts";
 

@@ -1,5 +1,5 @@
+import { larger, mergeUsage } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/pure";
-import { larger, mergeUsage } from "@plimsoll/protocol/pure";
 
 /** Why a value contains no turn. */
 export type NoTurnReason =

@@ -1,6 +1,6 @@
 import "../testing/clean-environment.ts";
 
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { type Message, Ollama } from "ollama";
 import { afterEach, describe, expect, it } from "vitest";
 import { Conversation } from "../conversation.ts";

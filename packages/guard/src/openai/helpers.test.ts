@@ -1,6 +1,6 @@
 import "../testing/clean-environment.ts";
 
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import OpenAI, { AzureOpenAI, type ClientOptions as ClientSettings } from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import { afterEach, describe, expect, it } from "vitest";

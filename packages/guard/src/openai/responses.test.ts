@@ -2,7 +2,7 @@ import "../testing/clean-environment.ts";
 
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import OpenAI from "openai";
 import { zodTextFormat } from "openai/helpers/zod";
 import { afterEach, describe, expect, it } from "vitest";

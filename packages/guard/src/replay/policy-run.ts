@@ -1,4 +1,5 @@
-import { crossingsOf, lineOf, type ThresholdName, thresholdTokens } from "@plimsoll/protocol/pure";
+import { crossingsOf } from "@plimsoll/fold";
+import { lineOf, type ThresholdName, thresholdTokens } from "@plimsoll/protocol/pure";
 import {
   type Decision,
   decide,

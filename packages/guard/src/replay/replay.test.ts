@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isBoundary, type PlimsollEventInput, parseEvent, type Usage } from "@plimsoll/protocol";
+import { isBoundary } from "@plimsoll/fold";
+import { type PlimsollEventInput, parseEvent, type Usage } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit } from "../fit.ts";

@@ -1,4 +1,5 @@
-import { type BoundaryType, type Crossing, opensWindow, type Usage } from "@plimsoll/protocol/pure";
+import { type Crossing, opensWindow } from "@plimsoll/fold";
+import type { BoundaryType, Usage } from "@plimsoll/protocol/pure";
 import { type Decision, decide, limitsOf } from "../decide.ts";
 import { observeTurn, type UsageFlag } from "../observe.ts";
 import type { GuardPolicy } from "../policy.ts";

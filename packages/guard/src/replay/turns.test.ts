@@ -1,4 +1,6 @@
-import { isBoundary, normaliseUsage, parseEvent, type Thresholds } from "@plimsoll/protocol";
+import { isBoundary, normaliseUsage } from "@plimsoll/fold";
+import { parseEvent } from "@plimsoll/protocol/events";
+import type { Thresholds } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit } from "../fit.ts";

@@ -1,5 +1,10 @@
-import type { BoundaryType, ThresholdName, Thresholds } from "@plimsoll/protocol/pure";
-import { lineOf, THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import {
+  type BoundaryType,
+  lineOf,
+  THRESHOLD_NAMES,
+  type ThresholdName,
+  type Thresholds,
+} from "@plimsoll/protocol/pure";
 import { averageGrowth } from "../observe.ts";
 import type { ReplayPolicy } from "./effects.ts";
 import { FIGURE_OF, noFigures, PolicyRun, type RunFigures, type RunOptions } from "./policy-run.ts";

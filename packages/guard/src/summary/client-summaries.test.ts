@@ -2,7 +2,7 @@ import "../testing/clean-environment.ts";
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";

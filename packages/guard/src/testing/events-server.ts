@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 
 let number = 0;
 /** Another event. */

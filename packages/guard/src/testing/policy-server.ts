@@ -2,13 +2,9 @@ import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
-import {
-  canonicalJson,
-  GENERATION_HEADER,
-  type PolicyAckEvent,
-  type PolicySettings,
-  parseEvent,
-} from "@plimsoll/protocol";
+import { GENERATION_HEADER } from "@plimsoll/protocol/api";
+import { type PolicyAckEvent, parseEvent } from "@plimsoll/protocol/events";
+import { canonicalJson, type PolicySettings } from "@plimsoll/protocol/policy";
 
 export const POLICY_KEY = "policy-key";
 export const POLICY_HARNESS = "bot@host-1";

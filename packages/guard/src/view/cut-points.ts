@@ -1,5 +1,4 @@
-import type { Limits } from "../decide.ts";
-import { lineOfAction } from "../decide.ts";
+import { type Limits, lineOfAction } from "../decide.ts";
 import { type Calibration, inContext, predict } from "../measure/calibrate.ts";
 import type { CompactPolicy, RestartPolicy } from "../policy.ts";
 import type { Mask } from "../state.ts";

@@ -1,7 +1,5 @@
-import type { TokenBudget } from "./budget.ts";
-import { limitOf, lowWaterOf } from "./budget.ts";
-import type { Area, Section } from "./section.ts";
-import { compactionScore } from "./section.ts";
+import { limitOf, lowWaterOf, type TokenBudget } from "./budget.ts";
+import { type Area, compactionScore, type Section } from "./section.ts";
 
 /** Score factor of a summarised section, so that others are summarised before it becomes a stub. */
 const SUMMARY_FACTOR = 4;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LONGEST } from "../events/event-rules.ts";
 import { SESSION_KINDS } from "../events/events.ts";
-import { THRESHOLD_NAMES } from "../history/thresholds.ts";
+import { THRESHOLD_NAMES } from "../policy/threshold-rules.ts";
 import { AlertDuration, durationMs, PositiveDuration } from "./alert-duration.ts";
 import { AlertMatcher } from "./alert-matchers.ts";
 import { ALERT_SEVERITIES } from "./notification.ts";

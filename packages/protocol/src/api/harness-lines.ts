@@ -1,8 +1,5 @@
 import { z } from "zod";
-import { LINE_VERDICTS } from "../history/observed-line.ts";
-import { WINDOW_SOURCES } from "../history/window.ts";
-import { HARNESS_LINE_BASES } from "../policy/harness-line.ts";
-import { LINE_CAUSES } from "../policy/line-causes.ts";
+import { HARNESS_LINE_BASES, LINE_CAUSES, LINE_VERDICTS, WINDOW_SOURCES } from "../terms.ts";
 
 /** Units as in `read.ts`. */
 const time = z.iso.datetime({ offset: true });

@@ -1,9 +1,13 @@
 import { z } from "zod";
-import { COMPOSITION_PARTS, SESSION_KINDS } from "../events/events.ts";
-import { CROSSING_ORIGINS } from "../history/crossings.ts";
-import { BOUNDARY_TYPES, DROP_HINTS } from "../history/mark.ts";
-import { WINDOW_SOURCES } from "../history/window.ts";
-import { WITNESSES } from "../witnesses/witness.ts";
+import { SESSION_KINDS } from "../events/events.ts";
+import {
+  BOUNDARY_TYPES,
+  COMPOSITION_PARTS,
+  CROSSING_ORIGINS,
+  DROP_HINTS,
+  WINDOW_SOURCES,
+  WITNESSES,
+} from "../terms.ts";
 import { AgentView, AppliedThreshold, SessionStatus } from "./read.ts";
 import { SessionNoteText } from "./session-notes.ts";
 

@@ -1,11 +1,8 @@
 import { z } from "zod";
 import { SESSION_KINDS } from "../events/events.ts";
-import { FORECAST_REASONS } from "../history/forecast.ts";
-import { BOUNDARY_TYPES } from "../history/mark.ts";
-import { THRESHOLD_NAMES, Thresholds } from "../history/thresholds.ts";
-import { WINDOW_SOURCES } from "../history/window.ts";
-import { LINE_KINDS } from "../policy/family-defaults.ts";
-import { THRESHOLD_SOURCES } from "../policy/in-force.ts";
+import { THRESHOLD_NAMES } from "../policy/threshold-rules.ts";
+import { Thresholds } from "../policy/thresholds.ts";
+import { BOUNDARY_TYPES, FORECAST_REASONS, LINE_KINDS, THRESHOLD_SOURCES, WINDOW_SOURCES } from "../terms.ts";
 import { HarnessLineView } from "./harness-lines.ts";
 
 /** What the metrics API answers. Tokens are whole numbers, shares are fractions, times RFC 3339. */

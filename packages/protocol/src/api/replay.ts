@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { THRESHOLD_NAMES } from "../history/threshold-rules.ts";
+import { THRESHOLD_NAMES } from "../policy/threshold-rules.ts";
 import { rowId } from "./parameters.ts";
 import { RemoveModelWindowInput, StatusQuery } from "./queries.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { PolicySettings } from "../policy/policy-schema.ts";
-import { WITNESSES } from "../witnesses/witness.ts";
+import { WITNESSES } from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 
 export { DEFAULT_AGENT, instantMs, LARGEST, LONGEST };
@@ -82,7 +82,6 @@ export const Usage = z.object({
 });
 export type Usage = z.infer<typeof Usage>;
 
-export const COMPOSITION_PARTS = ["system", "tools", "memory", "history", "tool_output", "other"] as const;
 export const Composition = z.object({
   system: maybeTokens,
   tools: maybeTokens,

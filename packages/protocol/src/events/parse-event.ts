@@ -1,6 +1,5 @@
 import type { z } from "zod";
-import type { EventType, RejectionCode } from "./events.ts";
-import { PlimsollEvent } from "./events.ts";
+import { type EventType, PlimsollEvent, type RejectionCode } from "./events.ts";
 import { readPlainTurn } from "./plain-turn.ts";
 
 const EVENT_SCHEMAS = new Map<string, z.ZodType<PlimsollEvent>>(

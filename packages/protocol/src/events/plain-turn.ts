@@ -1,4 +1,4 @@
-import { WITNESSES, type Witness } from "../witnesses/witness.ts";
+import { WITNESSES, type Witness } from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 import type { Basis, Composition, TurnEvent, Usage } from "./events.ts";
 

@@ -1,10 +1,10 @@
+import { PolicyBody, type PolicySettings } from "./policy-schema.ts";
 import {
   THRESHOLD_NAMES,
   type ThresholdName,
   type ThresholdValue,
   thresholdText,
-} from "../history/threshold-rules.ts";
-import { PolicyBody, type PolicySettings } from "./policy-schema.ts";
+} from "./threshold-rules.ts";
 
 /** A mistake in a policy: where it is, and how to mend it. */
 export interface PolicyMistake {

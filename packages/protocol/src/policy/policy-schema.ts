@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ThresholdValue } from "../history/thresholds.ts";
+import { ThresholdValue } from "./thresholds.ts";
 
 const count = z.number().int().nonnegative();
 const share = z.number().min(0).max(1);

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { THRESHOLD_NAMES, type ThresholdName } from "../history/thresholds.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { PolicyBody } from "./policy-schema.ts";
 import type { RolloutStep } from "./policy-versions.ts";
+import { THRESHOLD_NAMES, type ThresholdName } from "./threshold-rules.ts";
 
 /** Seconds in which harnesses are watched before more of them are offered a version. */
 const bake = z.number().int().min(1, "wait at least 1 second").max(604_800, "wait at most 7 days");

@@ -1,5 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
-import { parseEvent } from "@plimsoll/protocol";
+import { type PlimsollEventInput, parseEvent } from "@plimsoll/protocol/events";
 import { expect } from "vitest";
 import { type LoopOptions, memoryLoopStore } from "./index.ts";
 

@@ -3,8 +3,14 @@ import { dirname } from "node:path";
 import { GuardError } from "@plimsoll/guard";
 import { type Lock, lockFile, replaceFile } from "@plimsoll/guard/node";
 import type { LoopState, LoopStore } from "../loop/state.ts";
-import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
-import { applyEdits, editLines, stateText } from "../orchestrate/state.ts";
+import {
+  applyEdits,
+  type Edit,
+  editLines,
+  type RunState,
+  type RunStore,
+  stateText,
+} from "../orchestrate/state.ts";
 import type { SessionsState, SessionsStore } from "../sessions/state.ts";
 
 /**

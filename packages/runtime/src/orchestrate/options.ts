@@ -1,5 +1,6 @@
+import type { WindowLookup } from "@plimsoll/fold";
 import type { ObserveFacts } from "@plimsoll/guard/conversation";
-import type { PlimsollEventInput, WindowLookup } from "@plimsoll/protocol/pure";
+import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import type { Manager } from "./manager.ts";
 import type { SplitRequest, TooLarge, WorkSize } from "./split.ts";
 import type { RunState, RunStore } from "./state.ts";

@@ -1,4 +1,4 @@
-import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol";
+import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
 import { DAY_MS } from "../../../times.ts";
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";

@@ -1,4 +1,4 @@
-import type { AlertNotification, AlertSeverity, TargetOf } from "@plimsoll/protocol";
+import type { AlertNotification, AlertSeverity, TargetOf } from "@plimsoll/protocol/alerts";
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { jsonRequest } from "./json-request.ts";

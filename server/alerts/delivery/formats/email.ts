@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { AlertNotification } from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
 import { groupDigest } from "./group-digest.ts";
 import { cut, partsText } from "./text.ts";
 import {

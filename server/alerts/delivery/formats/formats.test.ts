@@ -1,4 +1,4 @@
-import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol";
+import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol/alerts";
 import { describe, expect, it } from "vitest";
 import { newSigningSecret } from "../stored-secrets.ts";
 import { formatDelivery } from "./index.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { AlertNotification } from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
 
 /** Names a group to receivers that put messages about one thing together. Short, whatever the names in it. */
 export function groupDigest({ project, group, kind, id }: AlertNotification): string {

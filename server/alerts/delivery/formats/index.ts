@@ -1,4 +1,4 @@
-import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol";
+import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol/alerts";
 import type { OutgoingRequest } from "../send-request.ts";
 import { formatAlertmanager } from "./alertmanager.ts";
 import { formatDiscord } from "./discord.ts";

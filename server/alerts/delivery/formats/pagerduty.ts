@@ -1,4 +1,4 @@
-import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol";
+import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
 import type { OutgoingRequest } from "../send-request.ts";
 import { groupDigest } from "./group-digest.ts";
 import type { FormatContext } from "./index.ts";

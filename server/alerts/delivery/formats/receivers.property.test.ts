@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { EmbedBuilder, embedLength } from "@discordjs/builders";
-import type { AlertNotification } from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
 import type { KnownBlock } from "@slack/types";
 import fc from "fast-check";
 import { createTransport } from "nodemailer";

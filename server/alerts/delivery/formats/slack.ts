@@ -1,4 +1,4 @@
-import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol";
+import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
 import type {
   KnownBlock,
   PlainTextElement,

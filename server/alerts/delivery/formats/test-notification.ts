@@ -1,4 +1,4 @@
-import type { AlertNotification } from "@plimsoll/protocol";
+import type { AlertNotification } from "@plimsoll/protocol/alerts";
 import { iso } from "../../../times.ts";
 
 /**

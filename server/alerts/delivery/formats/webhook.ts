@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { AlertNotification, TargetOf } from "@plimsoll/protocol";
+import type { AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { jsonRequest } from "./json-request.ts";

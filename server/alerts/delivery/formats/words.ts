@@ -5,10 +5,8 @@ import {
   type AlertLevel,
   type AlertNotification,
   type AlertSeverity,
-  compact,
-  exact,
-  loadPercent,
-} from "@plimsoll/protocol";
+} from "@plimsoll/protocol/alerts";
+import { compact, exact, loadPercent } from "@plimsoll/protocol/pure";
 import { counted, durationText } from "../../describe-alert.ts";
 import { type MessagePart, partsText, plain, plainLines } from "./text.ts";
 

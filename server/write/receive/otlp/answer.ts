@@ -1,5 +1,5 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import type { TelemetrySignal } from "@plimsoll/protocol";
+import type { TelemetrySignal } from "@plimsoll/protocol/api";
 import { statusOf, toErrorBody } from "../../../errors.ts";
 
 /** The encodings of OTLP/HTTP. An answer has that of its request. */

@@ -1,4 +1,4 @@
-import { LARGEST } from "@plimsoll/protocol";
+import { LARGEST } from "@plimsoll/protocol/events";
 import type { Attributes, AttributeValue } from "./telemetry-record.ts";
 
 /** Names of one attribute in order of preference. The first that has a value counts. */

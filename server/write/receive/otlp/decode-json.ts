@@ -1,4 +1,4 @@
-import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol";
+import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol/api";
 import { type BodyBudget, tooManyValues } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";
 import { type JsonRecord, type JsonResource, notOtlp, parseRest, splitOtlpJson } from "./split-json.ts";

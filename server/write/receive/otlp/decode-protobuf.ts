@@ -1,4 +1,4 @@
-import type { TelemetrySignal } from "@plimsoll/protocol";
+import type { TelemetrySignal } from "@plimsoll/protocol/api";
 import { BODY_LIMITS, type BodyBudget, overLimit } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";
 import { type ByteRange, OversizedMessage, ProtobufReader } from "./protobuf-reader.ts";

@@ -1,4 +1,4 @@
-import type { TelemetrySignal } from "@plimsoll/protocol";
+import type { TelemetrySignal } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BodyBudget } from "../../../bodies/body-budget.ts";

@@ -1,4 +1,4 @@
-import type { CompiledMapping } from "@plimsoll/protocol";
+import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import { agentFramework } from "./dialects/agent-framework.ts";
 import { claudeCode } from "./dialects/claude-code.ts";
 import { cline } from "./dialects/cline.ts";

@@ -1,4 +1,4 @@
-import { LONGEST } from "@plimsoll/protocol";
+import { LONGEST } from "@plimsoll/protocol/events";
 import { textOf } from "./attributes.ts";
 import { fitName } from "./fit-name.ts";
 import type { Attributes } from "./telemetry-record.ts";

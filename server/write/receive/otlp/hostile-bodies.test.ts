@@ -1,4 +1,4 @@
-import type { TelemetrySignal } from "@plimsoll/protocol";
+import type { TelemetrySignal } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import { BODY_LIMITS, BodyBudget } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";

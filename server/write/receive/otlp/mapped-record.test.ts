@@ -1,4 +1,5 @@
-import { compileMapping, mappedTurn, parseEvent, RecordMapping } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol/events";
+import { compileMapping, mappedTurn, RecordMapping } from "@plimsoll/protocol/mapping";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { logSample, SAMPLE_AT, spanSample } from "../../../testing/otlp.ts";

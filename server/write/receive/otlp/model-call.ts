@@ -1,4 +1,4 @@
-import { type Basis, LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol";
+import { type Basis, LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
 import { type AttributeNames, numberOf, textOf, tokensOf } from "./attributes.ts";
 import { type EventOwner, eventEnvelope } from "./event-envelope.ts";
 import { fitName } from "./fit-name.ts";

@@ -1,4 +1,5 @@
-import type { PlimsollEventInput, UnmappedReason } from "@plimsoll/protocol";
+import type { UnmappedReason } from "@plimsoll/protocol/api";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { LogRecord, SpanRecord, TelemetryRecord } from "./telemetry-record.ts";
 
 /** Why a record became no event, besides the reasons that somebody can change. */

@@ -1,5 +1,5 @@
 import { parse as parseToml, patch } from "@decimalturn/toml-patch";
-import { yamlExcess } from "@plimsoll/protocol";
+import { yamlExcess } from "@plimsoll/protocol/policy";
 import { type ParseError, parse as parseJson, printParseErrorCode } from "jsonc-parser";
 import { Lexer, parseDocument } from "yaml";
 import type { Fields, SettingsFormat } from "../adapter.ts";

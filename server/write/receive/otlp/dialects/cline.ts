@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { textOf, tokensOf } from "../attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";

@@ -1,4 +1,4 @@
-import { instantMs, type PlimsollEventInput } from "@plimsoll/protocol";
+import { instantMs, type PlimsollEventInput } from "@plimsoll/protocol/events";
 import { textOf } from "../attributes.ts";
 import { eventEnvelope, harnessName, subAgentOf } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { textOf, tokensOf, truthOf } from "../attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";

@@ -1,4 +1,4 @@
-import { parseEvent } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol/events";
 import { expect, it } from "vitest";
 import { SAMPLE_AT, type SampleAttributes, spanSample } from "../../../../testing/otlp.ts";
 import { readRecord } from "../dialects.ts";

@@ -1,4 +1,4 @@
-import { type Composition, LARGEST, type PlimsollEventInput } from "@plimsoll/protocol";
+import { type Composition, LARGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
 import { textOf, tokensOf } from "../attributes.ts";
 import { eventEnvelope, harnessName } from "../event-envelope.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";

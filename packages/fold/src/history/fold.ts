@@ -1,0 +1,490 @@
+import type { DropHint } from "@plimsoll/protocol/events";
+import type { ThresholdName } from "@plimsoll/protocol/policy";
+import type { ThresholdTimeline } from "../lines/in-force.ts";
+import {
+  type MatchedReports,
+  matchReports,
+  mayRepeat,
+  REPEATED_TURN,
+  withTrace,
+} from "../witnesses/match-reports.ts";
+import {
+  type AgentState,
+  type BoundaryReading,
+  EMPTY_STATE,
+  type InferredBoundary,
+  type PendingBoundary,
+  type Summary,
+  type TurnReading,
+  type WindowSummary,
+} from "./agent-state.ts";
+import {
+  appendLevel,
+  applyLevel,
+  applyReport,
+  type CrossingChanges,
+  crossingsOf,
+  type KnownLevel,
+} from "./crossings.ts";
+import { isBoundary, type MarkFacts, REPEATED, type ReportedCrossing } from "./mark.ts";
+import { isSameCompaction, joinReport, MOST_WAITED, settled, withPending } from "./pending-boundary.ts";
+import { isThreshold, judgedBy, rememberLine } from "./reported-lines.ts";
+import { finish, type Steps } from "./steps.ts";
+import { EMPTY_SUMMARY } from "./summary.ts";
+import {
+  arrange,
+  comparePositions,
+  compareText,
+  type Item,
+  positionOf,
+  type Timeline,
+  type TurnItem,
+} from "./timeline.ts";
+import type { TurnFacts } from "./turn.ts";
+import { larger, contextTokens as promptTokens } from "./usage.ts";
+import { type ResolvedWindow, resolveWindow, utilizationOf, type WindowLookups } from "./window.ts";
+
+/** Events of one agent in any order. */
+export interface AgentEvents {
+  turns: readonly TurnFacts[];
+  marks: readonly MarkFacts[];
+}
+
+export interface FoldOptions {
+  /** Of the agent's harness. */
+  thresholds: ThresholdTimeline;
+  lookups: WindowLookups;
+}
+
+/**
+ * What a run over some events produced. Maps are by id, so a later reading of the same thing replaces an earlier one.
+ * `windows` of the summary, `marks`, `origins` and `withdrawn` may name things of an earlier run.
+ */
+export interface FoldResult extends CrossingChanges {
+  state: AgentState;
+  /** Of this run alone; `joinSummaries` adds it to the summary of the runs before. */
+  summary: Summary;
+  turns: TurnReading[];
+  marks: Map<string, BoundaryReading>;
+  inferred: Map<string, InferredBoundary>;
+}
+
+/** Events of one agent after which other work may get a turn. */
+export const STEP_EVENTS = 512;
+
+const RECENT = 12;
+/** Models of one agent whose reported window size is remembered; the rest must report it again. */
+const REPORTED = 8;
+/** A fall counts when it exceeds both: prompts vary a little from turn to turn for reasons that explain nothing. */
+const DROP_SHARE = 0.1;
+const DROP_TOKENS = 256;
+
+/** Folds the whole history of one agent. The result depends only on the set of events. */
+export function foldAgent(
+  turns: readonly TurnFacts[],
+  marks: readonly MarkFacts[],
+  options: FoldOptions,
+): FoldResult {
+  return finish(run(EMPTY_STATE, arrange(turns, marks), options));
+}
+
+/**
+ * Continues from a state if every new event comes after everything the state has seen; otherwise returns undefined, and
+ * the caller must fold again from an earlier state. The state must not have seen any of the events.
+ */
+export function extendAgent(
+  state: AgentState,
+  turns: readonly TurnFacts[],
+  marks: readonly MarkFacts[],
+  options: FoldOptions,
+): FoldResult | undefined {
+  const steps = extendInSteps(state, { turns, marks }, options);
+  return steps && finish(steps);
+}
+
+/** As `extendAgent`, in steps of `STEP_EVENTS`. */
+export function extendInSteps(
+  state: AgentState,
+  { turns, marks }: AgentEvents,
+  options: FoldOptions,
+): Steps<FoldResult> | undefined {
+  if (!isAfter(state, turns, marks)) return undefined;
+  const timeline = arrange(turns, marks, state.numbering);
+  // Items are sorted by window, so the first of a kind speaks for the rest.
+  const firstTurn = timeline.items.find((item) => item.turn !== undefined);
+  if (firstTurn?.turn !== undefined) {
+    const position = positionOf(firstTurn);
+    if (state.tail !== undefined && comparePositions(position, state.tail) <= 0) return undefined;
+    if (state.lastMark !== undefined && firstTurn.window < state.lastMark.window) return undefined;
+  }
+  const firstMark = timeline.items.find((item) => item.mark !== undefined);
+  if (firstMark !== undefined) {
+    if (state.tail !== undefined && firstMark.window < state.tail.window) return undefined;
+    if (state.lastMark !== undefined && firstMark.window < state.lastMark.window) return undefined;
+  }
+  if (!keepsSequence(state, timeline)) return undefined;
+  return run(state, timeline, options);
+}
+
+/** Whether the new turns leave the places of earlier turns without a sequence number unchanged, and know their own. */
+function keepsSequence(state: AgentState, { items }: Timeline): boolean {
+  const { sequence } = state.numbering;
+  if (sequence === undefined) return true;
+  const { window, top, unnumberedAt } = sequence;
+  return items.every(({ turn, window: own }) => {
+    if (turn === undefined || own !== window) return true;
+    if (turn.seq === undefined) return top === undefined || turn.at >= (state.lastTurnAt ?? turn.at);
+    return unnumberedAt === undefined || turn.at > unnumberedAt;
+  });
+}
+
+function isAfter(state: AgentState, turns: readonly TurnFacts[], marks: readonly MarkFacts[]): boolean {
+  const { lastMark, lastTurnAt } = state;
+  const { anchor, countedAt } = state.numbering;
+  if (state.traces.length > 0 && turns.some((turn) => mayRepeat(state.traces, turn))) return false;
+  for (const turn of turns) {
+    if (lastMark !== undefined && turn.at <= lastMark.at) return false;
+    const counted = turn.sentWindow === undefined;
+    if (counted && anchor !== undefined && turn.at < anchor.at) return false;
+    if (!counted && countedAt !== undefined && turn.at <= countedAt) return false;
+  }
+  for (const mark of marks) {
+    if (lastTurnAt !== undefined && mark.at < lastTurnAt) return false;
+    if (lastMark !== undefined && compareMarks(mark, lastMark) <= 0) return false;
+  }
+  return true;
+}
+
+function compareMarks(a: { at: number; id: string }, b: { at: number; id: string }): number {
+  return a.at - b.at || compareText(a.id, b.id);
+}
+
+function* run(from: AgentState, { items, numbering }: Timeline, options: FoldOptions): Steps<FoldResult> {
+  const result: FoldRun = {
+    // Arrays of this run alone, so that each turn can append to them.
+    state: { ...from, numbering, recent: [...from.recent], levels: [...from.levels] },
+    summary: { ...EMPTY_SUMMARY },
+    turns: [],
+    marks: new Map(),
+    inferred: new Map(),
+    crossings: new Map(),
+    origins: new Map(),
+    withdrawn: new Map(),
+    windows: new Map(),
+    size: undefined,
+  };
+  const matched = matchReports(items);
+  for (let from = 0; from < items.length; from += STEP_EVENTS) {
+    if (from > 0) yield;
+    readItems(result, items, from, matched, options);
+  }
+  const { windows, size: _, ...rest } = result;
+  return { ...rest, summary: { ...rest.summary, windows: [...windows.values()] } };
+}
+
+/** Reads the items of one step. */
+function readItems(
+  result: FoldRun,
+  items: readonly Item[],
+  from: number,
+  matched: MatchedReports | undefined,
+  options: FoldOptions,
+): void {
+  const { state } = result;
+  const to = Math.min(from + STEP_EVENTS, items.length);
+  let last: TurnItem | undefined;
+  for (let index = from; index < to; index++) {
+    const item = items[index]!;
+    if (item.turn === undefined) readMark(result, item.mark, item.window, options);
+    else {
+      const call = matched?.get(item.turn) ?? item.turn;
+      if (call === REPEATED_TURN) readRepeat(result, item);
+      else readTurn(result, item, call, options);
+      last = item;
+    }
+    // Only a mark begins to wait.
+    if (item.turn === undefined || state.waited > 0) countWait(state);
+  }
+  if (last !== undefined) state.tail = positionOf(last);
+}
+
+/** A run under way. Items come by window, so `windows` is in order. */
+interface FoldRun extends FoldResult {
+  windows: Map<number, WindowSummary>;
+  /** The window size of the last turn, and what it was resolved from: most turns have the same. */
+  size: { model: string; reported: number | undefined; resolved: ResolvedWindow } | undefined;
+  state: AgentState & { recent: number[]; levels: KnownLevel[] };
+}
+
+/** Counts an event while something waits for a level. Reports that waited too long stay with the level before them. */
+function countWait(state: FoldRun["state"]): void {
+  if (state.waited === 0 && state.pending.length === 0 && state.unmatched.length === 0) return;
+  if (state.waited < MOST_WAITED) state.waited += 1;
+  if (state.waited === MOST_WAITED && state.unmatched.length > 0) state.unmatched = [];
+}
+
+function readMark(result: FoldRun, mark: MarkFacts, window: number, options: FoldOptions): void {
+  const { state, summary } = result;
+  summary.marks += 1;
+  const latest =
+    state.lastMark === undefined || compareMarks(mark, state.lastMark) > 0 ? mark : state.lastMark;
+  state.lastMark = { window, at: latest.at, id: latest.id };
+  const reading: BoundaryReading = {
+    id: mark.id,
+    type: mark.type,
+    at: mark.at,
+    window,
+    tokensBefore: mark.tokensBefore,
+    tokensAfter: mark.tokensAfter,
+  };
+  result.marks.set(mark.id, reading);
+  if (mark.crossing !== undefined) {
+    Object.assign(state, applyReport(state, { ...mark.crossing, reportId: mark.id, at: mark.at }, result));
+    readReport(state, mark.crossing, mark.at, options);
+  }
+  if (!isBoundary(mark.type)) return;
+  const known = state.pending.find((one) => isSameCompaction(one, mark, window));
+  if (known !== undefined) {
+    reading.type = REPEATED;
+    readRepeated(result, known, mark);
+    return;
+  }
+  const previous = state.pending.at(-1);
+  const statesBefore = reading.tokensBefore !== undefined;
+  reading.tokensBefore ??= previous === undefined ? state.current : previous.tokensAfter;
+  state.pending = withPending(state.pending, { ...reading, statesBefore }, state.waited);
+}
+
+/** Adds to a boundary what another report of it says. */
+function readRepeated(result: FoldRun, known: PendingBoundary, mark: MarkFacts): void {
+  const { state } = result;
+  // A cut may have come since: what is before it stays as it is.
+  if (state.waited === MOST_WAITED) return;
+  const joined = joinReport(known, mark);
+  state.pending = state.pending.map((one) => (one === known ? joined : one));
+  if (joined.tokensBefore !== known.tokensBefore || joined.tokensAfter !== known.tokensAfter)
+    result.marks.set(joined.id, settled(joined));
+}
+
+/** Remembers the reported line. Unless the harness acknowledged another one, the report also decides on which side the agent is. */
+function readReport(
+  state: FoldRun["state"],
+  crossing: ReportedCrossing,
+  at: number,
+  { thresholds }: FoldOptions,
+): void {
+  const { threshold, up } = crossing;
+  state.reportedLines = rememberLine(state.reportedLines, crossing, state.model);
+  if (!isThreshold(threshold)) return;
+  if (thresholds.at(at, state.model).sources[threshold] === "acknowledged") return;
+  state.above = standing(state.above, threshold, up);
+}
+
+function standing(
+  above: readonly ThresholdName[],
+  name: ThresholdName,
+  up: boolean,
+): readonly ThresholdName[] {
+  if (above.includes(name) === up) return above;
+  return up ? [...above, name] : above.filter((one) => one !== name);
+}
+
+/** The thresholds that an agent was above before a turn. A report of this turn may have come before it. */
+function aboveBefore(
+  { above, unmatched }: FoldRun["state"],
+  contextTokens: number,
+): readonly ThresholdName[] {
+  let before = above;
+  for (const report of unmatched) {
+    if (report.contextTokens !== contextTokens || !isThreshold(report.threshold)) continue;
+    before = standing(before, report.threshold, !report.up);
+  }
+  return before;
+}
+
+/** @param turn the call, with what other reports add to the one of the item */
+function readTurn(
+  result: FoldRun,
+  { turn: report, window }: TurnItem,
+  turn: TurnFacts,
+  options: FoldOptions,
+): void {
+  const { state, summary } = result;
+  const contextTokens = promptTokens(turn.usage);
+  if (turn.sentLimit !== undefined) {
+    const others = state.reported.filter((known) => known.model !== turn.model);
+    state.reported = [...others, { model: turn.model, tokens: turn.sentLimit }].slice(-REPORTED);
+  }
+  const resolved = sizeOf(result, turn.model, options);
+  const utilization = utilizationOf(contextTokens, resolved.tokens);
+  result.turns.push({
+    turn,
+    report,
+    isRepeat: false,
+    window,
+    contextTokens,
+    windowTokens: resolved.tokens,
+    windowSource: resolved.source,
+    utilization,
+  });
+
+  const previousModel = state.model;
+  state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
+  if (report.provenance !== 0) state.traces = withTrace(state.traces, report);
+  summary.turns += 1;
+  if (turn.compaction) {
+    // The model that compacts need not be the one that works: its window is not the agent's.
+    touchWindow(result, turn, window, 1, undefined, undefined, undefined);
+    return;
+  }
+  state.model = turn.model;
+  state.windowTokens = resolved.tokens;
+  state.windowSource = resolved.source;
+  touchWindow(result, turn, window, 1, contextTokens, resolved.tokens, utilization);
+  if (contextTokens === undefined) {
+    state.uncounted += 1;
+    return;
+  }
+
+  explainFall(result, turn, window, contextTokens, previousModel);
+  state.waited = 0;
+  state.current = contextTokens;
+  state.currentWindow = window;
+  state.currentAt = turn.at;
+  state.currentEstimated = turn.estimated;
+  state.uncounted = 0;
+  if (summary.peak === undefined || contextTokens > summary.peak.tokens) {
+    summary.peak = { tokens: contextTokens, windowTokens: resolved.tokens, at: turn.at };
+  }
+  summary.peakUtilization = larger(summary.peakUtilization, utilization);
+
+  const level = { turnKey: turn.key, at: turn.at, contextTokens, windowTokens: resolved.tokens };
+  const inForce = options.thresholds.at(turn.at, turn.model);
+  state.generation = inForce.generation;
+  const thresholds = judgedBy(inForce, state.reportedLines, turn.model);
+  const crossed = crossingsOf(aboveBefore(state, contextTokens), level, thresholds);
+  state.above = crossed.above;
+  if (crossed.crossings.length === 0 && state.unmatched.length === 0) appendLevel(state.levels, level);
+  else Object.assign(state, applyLevel(state, level, crossed.crossings, result));
+}
+
+/** Reads a turn that reports a call again. Only the order of later events depends on it. */
+function readRepeat(result: FoldRun, { turn, window }: TurnItem): void {
+  const { state } = result;
+  result.turns.push({
+    turn,
+    report: turn,
+    isRepeat: true,
+    window,
+    contextTokens: promptTokens(turn.usage),
+    windowTokens: undefined,
+    windowSource: "unknown",
+    utilization: undefined,
+  });
+  state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
+  state.traces = withTrace(state.traces, turn);
+  touchWindow(result, turn, window, 0, undefined, undefined, undefined);
+}
+
+function sizeOf(result: FoldRun, model: string, { lookups }: FoldOptions): ResolvedWindow {
+  const { state, size } = result;
+  const reported =
+    state.reported.length === 0 ? undefined : state.reported.find((known) => known.model === model)?.tokens;
+  if (size !== undefined && size.model === model && size.reported === reported) return size.resolved;
+  const resolved = resolveWindow({ model, reported }, lookups);
+  result.size = { model, reported, resolved };
+  return resolved;
+}
+
+/** Sets the level after the pending boundaries, or records a fall that no boundary explains. */
+function explainFall(
+  result: FoldRun,
+  turn: TurnFacts,
+  window: number,
+  contextTokens: number,
+  previousModel: string | undefined,
+): void {
+  const { state } = result;
+  const before = state.current;
+  // An estimate is often a third off: beside a measured level it proves no fall.
+  const comparable = turn.estimated === state.currentEstimated;
+  const fell =
+    before !== undefined && comparable && before - contextTokens > Math.max(DROP_TOKENS, before * DROP_SHARE);
+  if (state.pending.length > 0) {
+    const last = state.pending.at(-1)!;
+    if (last.tokensAfter === undefined && state.waited < MOST_WAITED)
+      result.marks.set(last.id, { ...settled(last), tokensAfter: contextTokens });
+    state.pending = [];
+    state.recent = [contextTokens];
+    return;
+  }
+  const moved = state.currentWindow !== undefined && state.currentWindow !== window;
+  if (before !== undefined && (fell || moved)) {
+    const id = `inferred/${turn.key}`;
+    const hint = moved
+      ? "window_moved"
+      : hintOf(contextTokens, state.windowTokens, turn.model, previousModel);
+    result.inferred.set(id, {
+      id,
+      type: moved ? "restarted" : "unexplained",
+      at: turn.at,
+      window: state.currentWindow ?? window,
+      tokensBefore: before,
+      tokensAfter: contextTokens,
+      hint,
+    });
+    state.recent = [contextTokens];
+    return;
+  }
+  state.recent.push(contextTokens);
+  if (state.recent.length > RECENT) state.recent.shift();
+}
+
+function hintOf(
+  contextTokens: number,
+  windowTokens: number | undefined,
+  model: string,
+  previousModel: string | undefined,
+): DropHint | undefined {
+  if (previousModel !== undefined && previousModel !== model) return "model_changed";
+  // Ollama drops the oldest messages when the prompt outgrows its window and then reports half of it plus two.
+  if (windowTokens !== undefined && Math.abs(contextTokens - (windowTokens / 2 + 2)) <= 2) {
+    return "truncation_suspected";
+  }
+  return undefined;
+}
+
+function touchWindow(
+  { windows }: FoldRun,
+  turn: TurnFacts,
+  index: number,
+  turns: 0 | 1,
+  contextTokens: number | undefined,
+  windowTokens: number | undefined,
+  utilization: number | undefined,
+): void {
+  const open = windows.get(index);
+  if (open === undefined) {
+    windows.set(index, {
+      index,
+      firstAt: turn.at,
+      lastAt: turn.at,
+      turns,
+      firstTokens: contextTokens,
+      lastTokens: contextTokens,
+      peakTokens: contextTokens,
+      peakUtilization: utilization,
+      windowTokens,
+    });
+    return;
+  }
+  // In place: the summary is this run's own.
+  if (turn.at < open.firstAt) open.firstAt = turn.at;
+  if (turn.at > open.lastAt) open.lastAt = turn.at;
+  open.turns += turns;
+  open.firstTokens ??= contextTokens;
+  open.lastTokens = contextTokens ?? open.lastTokens;
+  open.peakTokens = larger(open.peakTokens, contextTokens);
+  open.peakUtilization = larger(open.peakUtilization, utilization);
+  open.windowTokens = windowTokens ?? open.windowTokens;
+}

@@ -1,0 +1,39 @@
+import type { WindowSource } from "@plimsoll/protocol/pure";
+export interface ResolvedWindow {
+  tokens: number | undefined;
+  source: WindowSource;
+}
+
+export interface WindowFacts {
+  model: string;
+  /** What the harness reported with this turn, or earlier in this agent for the same model. Tokens. */
+  reported: number | undefined;
+}
+
+/** Gives the size a person configured or a catalog lists, in tokens; undefined when it knows none. */
+export type WindowLookup = (model: string) => number | undefined;
+
+export interface WindowLookups {
+  configured: WindowLookup;
+  catalog: WindowLookup;
+}
+
+/** Reported beats configured beats catalog. What nobody knows stays unknown: there is no default size. */
+export function resolveWindow(facts: WindowFacts, lookups: WindowLookups): ResolvedWindow {
+  if (facts.reported !== undefined) return { tokens: facts.reported, source: "reported" };
+  const configured = lookups.configured(facts.model);
+  if (configured !== undefined) return { tokens: configured, source: "configured" };
+  const catalog = lookups.catalog(facts.model);
+  if (catalog !== undefined) return { tokens: catalog, source: "catalog" };
+  return { tokens: undefined, source: "unknown" };
+}
+
+/** Context tokens ÷ window tokens; above 1 the window is suspect and is shown so. */
+export function utilizationOf(
+  contextTokens: number | undefined,
+  windowTokens: number | undefined,
+): number | undefined {
+  return contextTokens === undefined || windowTokens === undefined || windowTokens === 0
+    ? undefined
+    : contextTokens / windowTokens;
+}

@@ -1,0 +1,31 @@
+import type { ThresholdSource } from "@plimsoll/protocol/events";
+import type { Line, PolicySettings } from "@plimsoll/protocol/policy";
+import { familyOf, type LineKind, POLICY_PRESETS } from "@plimsoll/protocol/pure";
+import { hasOwnLine, ownThresholds } from "./own-lines.ts";
+
+type Thresholds = NonNullable<PolicySettings["thresholds"]>;
+
+const OFF = { warning: null, ceiling: null, soft: null, hard: null, reserve: null } as const;
+
+/** Nothing decisive happens to the agents of an unknown harness before their window ends. */
+const WINDOW_END: Thresholds = { ...OFF, hard: "100%", warning: "80%" };
+
+/** The settings of a harness without a policy: those of its design, its own compaction line, or the end of the window. */
+export function familyDefaults(harness: string): PolicySettings {
+  const family = familyOf(harness);
+  if (family === "phantom" || family === "ouroboros") return POLICY_PRESETS[family];
+  const own = ownThresholds(harness);
+  return { thresholds: own === undefined ? WINDOW_END : { ...OFF, ...own } };
+}
+
+/** @param windowTokens undefined if unknown */
+export function lineKind(
+  harness: string,
+  { threshold, tokens }: Line,
+  source: ThresholdSource,
+  windowTokens: number | undefined,
+): LineKind {
+  if (windowTokens !== undefined && tokens >= windowTokens) return "window_end";
+  if (source === "default" && hasOwnLine(harness)) return "compaction";
+  return threshold;
+}

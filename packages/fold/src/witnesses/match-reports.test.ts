@@ -1,0 +1,306 @@
+import type { Usage, Witness } from "@plimsoll/protocol/events";
+import { WITNESSES } from "@plimsoll/protocol/pure";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { foldAgent } from "../history/fold.ts";
+import type { MarkFacts } from "../history/mark.ts";
+import { mark, OPTIONS, turn } from "../history/testing/agent-history.ts";
+import { mergeTurns, type TurnFacts } from "../history/turn.ts";
+import { joinReports, ownReport } from "./join-reports.ts";
+import { mayRepeat, type ReportTrace, SAME_CALL_MS, withTrace } from "./match-reports.ts";
+import { provenanceOf, witnessesOf, witnessMask } from "./witness.ts";
+
+type Report = [witness: Witness, at: number, tokens: number, more?: Partial<TurnFacts>];
+
+const reportOf = ([witness, at, tokens, more]: Report, index = 0): TurnFacts =>
+  turn(`${index}`, at, tokens, { provenance: provenanceOf(witness), ...more });
+
+/** The calls of some reports, with their sources; `*` for a report that repeats one of them. */
+function callsOf(reports: readonly Report[], marks: readonly MarkFacts[] = []): string[] {
+  const { turns, summary } = foldAgent(reports.map(reportOf), marks, OPTIONS);
+  expect(summary.turns).toBe(turns.filter(({ isRepeat }) => !isRepeat).length);
+  return turns
+    .sort((a, b) => Number(a.turn.key) - Number(b.turn.key))
+    .map(({ turn: { provenance }, isRepeat }) => (isRepeat ? "*" : witnessesOf(provenance).join("+")));
+}
+
+const usage: Usage = {
+  input_tokens: 500,
+  cache_read_tokens: undefined,
+  cache_write_tokens: undefined,
+  output_tokens: undefined,
+  reasoning_tokens: undefined,
+};
+const output = (output_tokens: number) => ({ usage: { ...usage, output_tokens } });
+const cached = {
+  usage: { ...usage, input_tokens: 100, cache_read_tokens: 400, basis: "exclusive" as const },
+};
+
+describe("reports of one agent with different ids", () => {
+  test.each<[what: string, reports: Report[], calls: string[]]>([
+    [
+      "a call of two witnesses",
+      [
+        ["transcript", 100, 500],
+        ["otlp", 50, 500],
+      ],
+      ["*", "otlp+transcript"],
+    ],
+    [
+      "a call of three",
+      [
+        ["hook", 0, 500],
+        ["transcript", 700, 500],
+        ["otlp", 400, 500],
+      ],
+      ["*", "*", "otlp+hook+transcript"],
+    ],
+    [
+      "two calls with equal counts of one witness",
+      [
+        ["otlp", 0, 500],
+        ["otlp", 50, 500],
+      ],
+      ["otlp", "otlp"],
+    ],
+    [
+      "two such calls of which another saw one",
+      [
+        ["otlp", 0, 500],
+        ["otlp", 50, 500],
+        ["transcript", 60, 500],
+      ],
+      ["otlp+transcript", "otlp", "*"],
+    ],
+    [
+      "three such calls of both",
+      [
+        ["otlp", 0, 500],
+        ["otlp", 2_000, 500],
+        ["otlp", 4_000, 500],
+        ["transcript", 1, 500],
+        ["transcript", 2_001, 500],
+        ["transcript", 4_001, 500],
+      ],
+      ["otlp+transcript", "otlp+transcript", "otlp+transcript", "*", "*", "*"],
+    ],
+    [
+      "three such calls, of which one clock is 3 s behind",
+      [
+        ["otlp", 3_000, 500],
+        ["otlp", 5_000, 500],
+        ["otlp", 7_000, 500],
+        ["transcript", 0, 500],
+        ["transcript", 2_000, 500],
+        ["transcript", 4_000, 500],
+      ],
+      ["otlp+transcript", "otlp+transcript", "otlp+transcript", "*", "*", "*"],
+    ],
+    [
+      "as long apart as they may be",
+      [
+        ["otlp", 0, 500],
+        ["transcript", SAME_CALL_MS, 500],
+      ],
+      ["otlp+transcript", "*"],
+    ],
+    [
+      "longer apart",
+      [
+        ["otlp", 0, 500],
+        ["transcript", SAME_CALL_MS + 1, 500],
+      ],
+      ["otlp", "transcript"],
+    ],
+    [
+      "another level",
+      [
+        ["otlp", 0, 500],
+        ["transcript", 0, 501],
+      ],
+      ["otlp", "transcript"],
+    ],
+    [
+      "one level in another basis",
+      [
+        ["otlp", 0, 500],
+        ["transcript", 0, 0, cached],
+      ],
+      ["otlp+transcript", "*"],
+    ],
+    [
+      "an output of which one knows",
+      [
+        ["otlp", 0, 0, output(7)],
+        ["transcript", 0, 500],
+      ],
+      ["otlp+transcript", "*"],
+    ],
+    [
+      "another output",
+      [
+        ["otlp", 0, 0, output(7)],
+        ["transcript", 0, 0, output(8)],
+      ],
+      ["otlp", "transcript"],
+    ],
+    [
+      "an estimate",
+      [
+        ["otlp", 0, 500, { estimated: true }],
+        ["transcript", 0, 500],
+      ],
+      ["otlp", "transcript"],
+    ],
+    [
+      "a call that compacts",
+      [
+        ["otlp", 0, 500, { compaction: true }],
+        ["transcript", 0, 500],
+      ],
+      ["otlp", "transcript"],
+    ],
+    [
+      "the harness itself",
+      [
+        ["harness", 0, 500],
+        ["otlp", 0, 500],
+      ],
+      ["harness", "otlp"],
+    ],
+    [
+      "another window",
+      [
+        ["otlp", 0, 500, { sentWindow: 1 }],
+        ["transcript", 0, 500, { sentWindow: 2 }],
+      ],
+      ["otlp", "transcript"],
+    ],
+  ])("%s", (_, reports, calls) => {
+    expect(callsOf(reports)).toEqual(calls);
+  });
+
+  test("a boundary between them that opens a window", () => {
+    const reports: Report[] = [
+      ["otlp", 0, 500],
+      ["transcript", 20, 500],
+    ];
+    expect(callsOf(reports, [mark("m", 10, "cleared")])).toEqual(["otlp", "transcript"]);
+    expect(callsOf(reports, [mark("m", 10, "masked")])).toEqual(["otlp+transcript", "*"]);
+  });
+
+  test("a repeat changes no level, no peak, no window, no fall and no forecast", () => {
+    const calls = [300, 800, 900, 200].map((tokens, index) =>
+      reportOf(["otlp", index * 60_000, tokens], index),
+    );
+    const repeats = [300, 800, 900, 200].map((tokens, index) =>
+      reportOf(["transcript", index * 60_000, tokens], index + 10),
+    );
+    const once = foldAgent(calls, [], OPTIONS);
+    const twice = foldAgent([...calls, ...repeats], [], OPTIONS);
+    expect(twice.summary).toEqual(once.summary);
+    expect(twice.crossings).toEqual(once.crossings);
+    expect(twice.crossings.size).toBeGreaterThan(0);
+    expect(twice.inferred).toEqual(once.inferred);
+    expect(twice.inferred.size).toBe(1);
+    const { tail: _, traces, ...state } = twice.state;
+    expect(traces.length).toBe(2);
+    expect(state).toEqual({ ...state, recent: once.state.recent, levels: once.state.levels });
+  });
+});
+
+const maybe = (value: number) => fc.constantFrom(undefined, value);
+const anyReport = (witnesses: readonly Witness[]) =>
+  fc
+    .array(
+      fc.record({
+        witness: fc.constantFrom(...witnesses),
+        output: maybe(7),
+        reasoning: maybe(3),
+        parts: fc.option(fc.boolean(), { nil: undefined }),
+        durationMs: maybe(40),
+        costUsd: maybe(0.5),
+        sentLimit: fc.constantFrom(undefined, 1_000, 2_000),
+      }),
+      { minLength: 1, maxLength: 3 },
+    )
+    .map((reports) =>
+      reports
+        .map(({ witness, output, reasoning, parts, ...more }) =>
+          turn("t", 5, 500, {
+            usage: { ...usage, output_tokens: output, reasoning_tokens: reasoning },
+            composition: parts === undefined ? undefined : ({ system: 10 } as TurnFacts["composition"]),
+            compositionEstimated: parts === true,
+            provenance: provenanceOf(witness),
+            ...more,
+          }),
+        )
+        .reduce(mergeTurns),
+    );
+const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
+
+test("a joined call shows every source, and each report can be told from it", () => {
+  fc.assert(
+    fc.property(
+      anyReport(["otlp", "hook"]),
+      anyReport(["transcript"]),
+      anyReport(["status_line"]),
+      fc.boolean(),
+      (report, second, third, both) => {
+        const others = both ? [third, second] : [second];
+        const call = joinReports(report, others);
+        const masks = [report, ...others].map(({ provenance }) => witnessMask(provenance));
+        const all = masks.reduce((one, other) => one | other);
+        expect(witnessMask(call.provenance)).toBe(all);
+        const read = [report, ...others].map(({ costUsd }) => costUsd).find((cost) => cost !== undefined);
+        expect(call.costUsd).toBe(read);
+        expect(plain(ownReport(call, all & ~masks[0]!))).toEqual(plain(report));
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+});
+
+describe("the traces of an agent", () => {
+  const anyTurn = fc.record({
+    at: fc.integer({ min: 0, max: 30 }).map((step) => step * 1_000),
+    tokens: fc.constantFrom(100, 200),
+    witness: fc.constantFrom(...WITNESSES),
+  });
+
+  test("are few, and hold back every turn that could repeat one of the traced", () => {
+    fc.assert(
+      fc.property(fc.array(anyTurn, { maxLength: 60 }), anyTurn, (before, next) => {
+        const turns = [...before].sort((a, b) => a.at - b.at).map(factsOf);
+        const traces = turns.reduce<readonly ReportTrace[]>(withTrace, []);
+        expect(traces.length).toBeLessThanOrEqual(16);
+        const facts = factsOf(next);
+        const repeats = turns.some(
+          (one) =>
+            foldAgent(
+              [
+                { ...one, key: "a" },
+                { ...facts, key: "b" },
+              ],
+              [],
+              OPTIONS,
+            ).summary.turns === 1,
+        );
+        if (repeats) expect(mayRepeat(traces, facts)).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("of one witness hold back none of its own turns", () => {
+    const turns = Array.from({ length: 50 }, (_, index) => reportOf(["otlp", index * 10, 500], index));
+    const traces = turns.reduce<readonly ReportTrace[]>(withTrace, []);
+    expect(mayRepeat(traces, reportOf(["otlp", 600, 500]))).toBe(false);
+    expect(mayRepeat(traces, reportOf(["transcript", 600, 123]))).toBe(true);
+    expect(mayRepeat(traces, reportOf(["harness", 600, 500]))).toBe(false);
+  });
+
+  function factsOf({ at, tokens, witness }: { at: number; tokens: number; witness: Witness }): TurnFacts {
+    return reportOf([witness, at, tokens]);
+  }
+});

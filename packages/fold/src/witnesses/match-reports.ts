@@ -1,0 +1,169 @@
+import { WITNESSES } from "@plimsoll/protocol/pure";
+import { compareText } from "../history/timeline.ts";
+import type { TurnFacts } from "../history/turn.ts";
+import { contextTokens } from "../history/usage.ts";
+import { joinReports } from "./join-reports.ts";
+import { rankOf, witnessMask } from "./witness.ts";
+
+/**
+ * Reports of one call are stamped within this time. Telemetry has the end of the call, a recording the time at which its
+ * line was written, and the clocks of both may differ by seconds.
+ */
+export const SAME_CALL_MS = 10_000;
+/** Calls that wait for another report at once, of those with one level. More are only seen in broken recordings. */
+const MOST_WAITING = 64;
+/** Reports that an agent's state remembers one by one. */
+const MOST_TRACES = 16;
+
+/** How a turn reads that reports a call again, under an id of its own. It counts nowhere. */
+export const REPEATED_TURN = "repeated";
+
+/** The calls with what other reports add to them, and the reports that repeat a call. The rest reads as it is. */
+export type MatchedReports = ReadonlyMap<TurnFacts, TurnFacts | typeof REPEATED_TURN>;
+
+/** A turn or another event, and the window it belongs to. */
+interface PlacedEvent {
+  turn?: TurnFacts | undefined;
+  window: number;
+}
+
+/** A turn that another witness may report too. Tokens. */
+interface WitnessedReport {
+  turn: TurnFacts;
+  window: number;
+  tokens: number;
+  witnesses: number;
+}
+
+/**
+ * Finds the reports of one agent that repeat a call of it. They come from other witnesses, in the same window, within
+ * `SAME_CALL_MS`, with the same level and no count that contradicts. Each witness reports a call once, and calls with
+ * equal counts are matched in the order of time. The result depends only on the set of turns.
+ * @returns undefined if no two turns have different witnesses
+ */
+export function matchReports(events: readonly PlacedEvent[]): MatchedReports | undefined {
+  const byLevel = witnessedByLevel(events);
+  if (byLevel === undefined) return undefined;
+  const matched = new Map<TurnFacts, TurnFacts | typeof REPEATED_TURN>();
+  for (const reports of byLevel.values()) {
+    for (const { members } of callsOf(reports)) {
+      if (members.length < 2) continue;
+      const [first, ...others] = members.sort((a, b) => trustOf(b) - trustOf(a)).map(({ turn }) => turn);
+      matched.set(first!, joinReports(first!, others));
+      for (const other of others) matched.set(other, REPEATED_TURN);
+    }
+  }
+  return matched;
+}
+
+function witnessedByLevel(events: readonly PlacedEvent[]): Map<number, WitnessedReport[]> | undefined {
+  let common = -1;
+  for (const { turn } of events)
+    if (turn !== undefined && turn.provenance !== 0) common &= witnessMask(turn.provenance);
+  // Nobody reports a call twice, so a witness of all turns leaves nothing to match. Without any witness, all bits are left.
+  if (common !== 0) return undefined;
+  const byLevel = new Map<number, WitnessedReport[]>();
+  for (const { turn, window } of events) {
+    if (turn === undefined) continue;
+    const tokens = witnessedLevel(turn);
+    if (tokens === undefined) continue;
+    const report = { turn, window, tokens, witnesses: witnessMask(turn.provenance) };
+    const same = byLevel.get(tokens);
+    if (same === undefined) byLevel.set(tokens, [report]);
+    else same.push(report);
+  }
+  return byLevel;
+}
+
+/** The prompt of a turn that may have other reports; undefined if the harness alone reports it, or nobody counted it. */
+function witnessedLevel(turn: TurnFacts): number | undefined {
+  return turn.provenance === 0 || turn.estimated ? undefined : contextTokens(turn.usage);
+}
+
+interface Call {
+  at: number;
+  witnesses: number;
+  members: WitnessedReport[];
+}
+
+function callsOf(reports: WitnessedReport[]): Call[] {
+  const calls: Call[] = [];
+  const waiting: Call[] = [];
+  reports.sort((a, b) => a.turn.at - b.turn.at || compareText(a.turn.key, b.turn.key));
+  for (const report of reports) {
+    const { at } = report.turn;
+    while (waiting.length > 0 && (at - waiting[0]!.at > SAME_CALL_MS || waiting.length > MOST_WAITING))
+      waiting.shift();
+    const known = waiting.find(
+      ({ witnesses, members }) =>
+        (witnesses & report.witnesses) === 0 && members.every((member) => agree(member, report)),
+    );
+    if (known !== undefined) {
+      known.members.push(report);
+      known.witnesses |= report.witnesses;
+      continue;
+    }
+    const call = { at, witnesses: report.witnesses, members: [report] };
+    calls.push(call);
+    waiting.push(call);
+  }
+  return calls;
+}
+
+function agree(a: WitnessedReport, b: WitnessedReport): boolean {
+  return (
+    a.window === b.window &&
+    a.turn.compaction === b.turn.compaction &&
+    COUNTS.every((count) => isSame(a.turn.usage[count], b.turn.usage[count]))
+  );
+}
+
+const COUNTS = ["output_tokens", "reasoning_tokens", "cache_read_tokens", "cache_write_tokens"] as const;
+
+const isSame = (one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined || one === other;
+
+/** Trust in the best witness of a report. Reports of one call have no witness in common, so no two are alike. */
+function trustOf({ witnesses }: WitnessedReport): number {
+  let trust = 0;
+  for (let code = 0; code < WITNESSES.length; code++)
+    if ((witnesses & (1 << code)) !== 0) trust = Math.max(trust, rankOf(code));
+  return trust;
+}
+
+/**
+ * What the state of an agent remembers of a report that may have others. Epoch ms, tokens; `witnesses` as a mask. Without
+ * tokens it stands for several reports: the latest time, and the witnesses that all of them have.
+ */
+export interface ReportTrace {
+  at: number;
+  tokens: number | undefined;
+  witnesses: number;
+}
+
+/** The traces after one more turn. Older ones than `SAME_CALL_MS` are dropped. */
+export function withTrace(traces: readonly ReportTrace[], turn: TurnFacts): readonly ReportTrace[] {
+  const tokens = witnessedLevel(turn);
+  if (tokens === undefined) return traces;
+  const all = [...traces, { at: turn.at, tokens, witnesses: witnessMask(turn.provenance) }];
+  const from = all.reduce((latest, { at }) => Math.max(latest, at), turn.at) - SAME_CALL_MS;
+  const kept = all.filter(({ at }) => at >= from);
+  if (kept.length <= MOST_TRACES) return kept;
+  const [first, second, ...rest] = kept as [ReportTrace, ReportTrace, ...ReportTrace[]];
+  const at = Math.max(first.at, second.at);
+  return [{ at, tokens: undefined, witnesses: first.witnesses & second.witnesses }, ...rest];
+}
+
+/** Whether a turn may report a call that the traces are of. Then the history is folded again from before that call. */
+export function mayRepeat(traces: readonly ReportTrace[], turn: TurnFacts): boolean {
+  const tokens = witnessedLevel(turn);
+  if (tokens === undefined) return false;
+  const witnesses = witnessMask(turn.provenance);
+  return traces.some(
+    (trace) =>
+      turn.at < trace.at ||
+      (turn.at - trace.at <= SAME_CALL_MS &&
+        (trace.tokens === undefined || trace.tokens === tokens) &&
+        (trace.witnesses & witnesses) === 0),
+  );
+}

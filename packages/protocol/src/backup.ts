@@ -1,0 +1,2 @@
+export * from "./backup/format.ts";
+export * from "./backup/reader.ts";

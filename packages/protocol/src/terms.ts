@@ -1,0 +1,82 @@
+/** Terms of the wire that are lists of words: each with its type. */
+
+/** What explains a drop. `unexplained` is only ever inferred. */
+export const BOUNDARY_TYPES = [
+  "masked",
+  "compacted",
+  "subtick",
+  "restarted",
+  "cleared",
+  "unexplained",
+] as const;
+export type BoundaryType = (typeof BOUNDARY_TYPES)[number];
+
+/** What Plimsoll could tell about a drop that nobody explained. */
+export const DROP_HINTS = ["truncation_suspected", "model_changed", "window_moved"] as const;
+export type DropHint = (typeof DROP_HINTS)[number];
+
+/** Who found that a threshold was crossed: the server from a turn, the harness, or both. */
+export const CROSSING_ORIGINS = ["derived", "reported", "both"] as const;
+export type CrossingOrigin = (typeof CROSSING_ORIGINS)[number];
+
+/** Where a window's size came from, best first. */
+export const WINDOW_SOURCES = ["unknown", "catalog", "configured", "reported"] as const;
+export type WindowSource = (typeof WINDOW_SOURCES)[number];
+
+/** Why there is, or is not, a number of turns to the line. */
+export const FORECAST_REASONS = ["rising", "over", "steady", "no_trend", "no_line"] as const;
+export type ForecastReason = (typeof FORECAST_REASONS)[number];
+
+/**
+ * How observation and own line agree. `earlier`, `later`: the harness compacts clearly below or above its line. `not_off`: it
+ * compacts although it is off. `scattered`: the falls have no common level. `too_few`: fewer than 3 falls. `no_line`: no own line is
+ * known, so the observation is all there is.
+ */
+export const LINE_VERDICTS = [
+  "agrees",
+  "earlier",
+  "later",
+  "not_off",
+  "scattered",
+  "too_few",
+  "no_line",
+] as const;
+export type LineVerdict = (typeof LINE_VERDICTS)[number];
+
+/** Who reports a call. An event without a witness comes from the harness itself. Stored by position: append, at most 8. */
+export const WITNESSES = ["harness", "status_line", "hook", "otlp", "transcript"] as const;
+export type Witness = (typeof WITNESSES)[number];
+
+/** Why a threshold is in force. */
+export const THRESHOLD_SOURCES = ["acknowledged", "reported", "policy", "default"] as const;
+export type ThresholdSource = (typeof THRESHOLD_SOURCES)[number];
+
+/**
+ * How the own line of a harness is known. `acknowledged`: the harness stated it, with its settings. `computed`: from its defaults.
+ * `off`: it acknowledged that it does not compact. `unknown`: its window is of unknown size, or too small to compact in.
+ */
+export const HARNESS_LINE_BASES = ["acknowledged", "computed", "off", "unknown"] as const;
+export type HarnessLineBasis = (typeof HARNESS_LINE_BASES)[number];
+
+/** What happens at a line. Known harnesses compact by themselves; an unknown one is only known to meet the window's end. */
+export const LINE_KINDS = ["ceiling", "hard", "reserve", "compaction", "window_end"] as const;
+export type LineKind = (typeof LINE_KINDS)[number];
+
+/** Usual causes of such a difference. */
+export const LINE_CAUSES = [
+  "smallest_window",
+  "window_size",
+  "own_setting",
+  "environment",
+  "percent_variable",
+  "other_settings",
+  "input_limit",
+  "idle_compaction",
+  "counted_scope",
+  "experiment",
+  "old_session",
+] as const;
+export type LineCause = (typeof LINE_CAUSES)[number];
+
+/** What fills a context window. */
+export const COMPOSITION_PARTS = ["system", "tools", "memory", "history", "tool_output", "other"] as const;
