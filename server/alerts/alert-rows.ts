@@ -1,15 +1,4 @@
-import type {
-  AlertBoundary,
-  AlertConditionType,
-  AlertEndReason,
-  AlertLabels,
-  AlertLevel,
-  AlertPhase,
-  AlertSeverity,
-  AlertState,
-  GroupMemory,
-  GroupTiming,
-} from "@plimsoll/protocol/alerts";
+import type { AlertBoundary, AlertConditionType, AlertEndReason, AlertLabels, AlertLevel, AlertPhase, AlertSeverity, AlertState, GroupMemory, GroupTiming } from "@plimsoll/protocol/alerts";
 import type { Sql } from "../db/sql.ts";
 import { defineTable, type RowOf } from "../db/tables/table.ts";
 

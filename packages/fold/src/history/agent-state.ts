@@ -1,5 +1,4 @@
-import type { DropHint, WindowSource } from "@plimsoll/protocol/events";
-import type { ThresholdName } from "@plimsoll/protocol/policy";
+import type { DropHint, ThresholdName, WindowSource } from "@plimsoll/protocol/pure";
 import type { ReportTrace } from "../witnesses/match-reports.ts";
 import type { CrossingReport, KnownLevel } from "./crossings.ts";
 import type { ReportedLine } from "./reported-lines.ts";

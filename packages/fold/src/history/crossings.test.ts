@@ -1,5 +1,10 @@
-import type { ThresholdName, Thresholds } from "@plimsoll/protocol/policy";
-import { DEFAULT_THRESHOLDS, THRESHOLD_NAMES, thresholdTokens } from "@plimsoll/protocol/pure";
+import {
+  DEFAULT_THRESHOLDS,
+  THRESHOLD_NAMES,
+  type ThresholdName,
+  type Thresholds,
+  thresholdTokens,
+} from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {

@@ -1,5 +1,10 @@
-import type { ThresholdName, Thresholds } from "@plimsoll/protocol/policy";
-import { type CrossingOrigin, THRESHOLD_NAMES, thresholdTokens } from "@plimsoll/protocol/pure";
+import {
+  type CrossingOrigin,
+  THRESHOLD_NAMES,
+  type ThresholdName,
+  type Thresholds,
+  thresholdTokens,
+} from "@plimsoll/protocol/pure";
 import type { ReportedCrossing } from "./mark.ts";
 import { isThreshold } from "./reported-lines.ts";
 

@@ -1,5 +1,4 @@
-import type { DropHint } from "@plimsoll/protocol/events";
-import type { ThresholdName } from "@plimsoll/protocol/policy";
+import type { DropHint, ThresholdName } from "@plimsoll/protocol/pure";
 import type { ThresholdTimeline } from "../lines/in-force.ts";
 import {
   type MatchedReports,

@@ -1,5 +1,4 @@
-import type { ThresholdName, Thresholds } from "@plimsoll/protocol/policy";
-import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import { THRESHOLD_NAMES, type ThresholdName, type Thresholds } from "@plimsoll/protocol/pure";
 import type { InForce, ThresholdTimeline } from "../lines/in-force.ts";
 import type { AgentState } from "./agent-state.ts";
 import type { ReportedCrossing } from "./mark.ts";

@@ -1,5 +1,4 @@
-import type { TurnEvent } from "@plimsoll/protocol/events";
-import { parseEvent } from "@plimsoll/protocol/events";
+import { parseEvent, type TurnEvent } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyReport, turn } from "./testing/agent-history.ts";

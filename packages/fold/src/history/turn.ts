@@ -1,5 +1,5 @@
-import type { Composition, TurnEvent, Usage } from "@plimsoll/protocol/events";
-import { COMPOSITION_PARTS } from "@plimsoll/protocol/pure";
+import type { Composition, TurnEvent } from "@plimsoll/protocol/events";
+import { COMPOSITION_PARTS, type Usage } from "@plimsoll/protocol/pure";
 import {
   type Choice,
   type Choices,

@@ -1,5 +1,4 @@
-import type { Usage } from "@plimsoll/protocol/events";
-import { Usage as UsageSchema } from "@plimsoll/protocol/events";
+import { type Usage, Usage as UsageSchema } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { contextTokens, mergeBasis, mergeUsage, normaliseUsage, provenBasis } from "./usage.ts";

@@ -1,4 +1,5 @@
-import type { Basis, Usage } from "@plimsoll/protocol/events";
+import type { Basis } from "@plimsoll/protocol/events";
+import type { Usage } from "@plimsoll/protocol/pure";
 
 /**
  * How sure we are of what `input_tokens` means: `inclusive` and `exclusive` were said or proven by the numbers,

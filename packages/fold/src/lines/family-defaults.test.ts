@@ -1,5 +1,5 @@
-import type { Thresholds } from "@plimsoll/protocol/policy";
-import { lineOf, readPolicy } from "@plimsoll/protocol/policy";
+import { readPolicy } from "@plimsoll/protocol/policy";
+import { lineOf, type Thresholds } from "@plimsoll/protocol/pure";
 import { expect, test } from "vitest";
 import { familyDefaults, lineKind } from "./family-defaults.ts";
 

@@ -1,6 +1,11 @@
-import type { ThresholdSource } from "@plimsoll/protocol/events";
-import type { Line, PolicySettings } from "@plimsoll/protocol/policy";
-import { familyOf, type LineKind, POLICY_PRESETS } from "@plimsoll/protocol/pure";
+import {
+  familyOf,
+  type Line,
+  type LineKind,
+  POLICY_PRESETS,
+  type PolicySettings,
+  type ThresholdSource,
+} from "@plimsoll/protocol/pure";
 import { hasOwnLine, ownThresholds } from "./own-lines.ts";
 
 type Thresholds = NonNullable<PolicySettings["thresholds"]>;

@@ -1,4 +1,4 @@
-import type { LineVerdict } from "@plimsoll/protocol/events";
+import type { LineVerdict } from "@plimsoll/protocol/pure";
 import { describe, expect, test } from "vitest";
 import {
   harnessLineText,

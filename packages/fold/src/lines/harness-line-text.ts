@@ -1,5 +1,4 @@
-import type { HarnessLineBasis, LineVerdict } from "@plimsoll/protocol/events";
-import { compact, exact } from "@plimsoll/protocol/pure";
+import { compact, exact, type HarnessLineBasis, type LineVerdict } from "@plimsoll/protocol/pure";
 import { isDifferent } from "../history/observed-line.ts";
 
 /** The own line of a harness as the API states it. Tokens; null if off or unknown. */

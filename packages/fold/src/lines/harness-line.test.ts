@@ -1,5 +1,5 @@
 import type { PolicyAckEvent } from "@plimsoll/protocol/events";
-import type { PolicySettings, PolicyVersion } from "@plimsoll/protocol/policy";
+import type { PolicySettings, PolicyVersion } from "@plimsoll/protocol/pure";
 import { expect, test } from "vitest";
 import { harnessLine } from "./harness-line.ts";
 import { type Acknowledgement, thresholdTimeline } from "./in-force.ts";

@@ -1,5 +1,9 @@
-import type { PolicySettings, PolicyVersion, RolloutStep } from "@plimsoll/protocol/policy";
-import { versionFor } from "@plimsoll/protocol/pure";
+import {
+  type PolicySettings,
+  type PolicyVersion,
+  type RolloutStep,
+  versionFor,
+} from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { foldAgent } from "../history/fold.ts";

@@ -1,14 +1,12 @@
-import type {
-  PolicySettings,
-  PolicyVersion,
-  ThresholdName,
-  Thresholds,
-  ThresholdValue,
-} from "@plimsoll/protocol/policy";
 import {
+  type PolicySettings,
+  type PolicyVersion,
   resolveForHarness,
   THRESHOLD_NAMES,
+  type ThresholdName,
   type ThresholdSource,
+  type Thresholds,
+  type ThresholdValue,
   versionFor,
 } from "@plimsoll/protocol/pure";
 import { familyDefaults } from "./family-defaults.ts";

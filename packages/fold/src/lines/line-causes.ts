@@ -1,5 +1,11 @@
-import type { LineVerdict, WindowSource } from "@plimsoll/protocol/events";
-import { exact, familyOf, LINE_CAUSES, type LineCause } from "@plimsoll/protocol/pure";
+import {
+  exact,
+  familyOf,
+  LINE_CAUSES,
+  type LineCause,
+  type LineVerdict,
+  type WindowSource,
+} from "@plimsoll/protocol/pure";
 import type { ObservedLine } from "../history/observed-line.ts";
 import type { OwnHarnessLine } from "./harness-line.ts";
 

@@ -1,5 +1,4 @@
-import type { Thresholds } from "@plimsoll/protocol/policy";
-import { lineOf } from "@plimsoll/protocol/pure";
+import { lineOf, type Thresholds } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { familyDefaults } from "./family-defaults.ts";

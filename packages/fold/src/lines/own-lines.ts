@@ -1,5 +1,4 @@
-import type { ThresholdValue } from "@plimsoll/protocol/policy";
-import { familyOf, thresholdTokens } from "@plimsoll/protocol/pure";
+import { familyOf, type ThresholdValue, thresholdTokens } from "@plimsoll/protocol/pure";
 
 /** Where a harness compacts by itself without settings of its user. Negative numbers are tokens that stay free. */
 interface OwnLine {

@@ -1,5 +1,4 @@
-import type { Usage, Witness } from "@plimsoll/protocol/events";
-import { WITNESSES } from "@plimsoll/protocol/pure";
+import { type Usage, WITNESSES, type Witness } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { foldAgent } from "../history/fold.ts";

@@ -1,5 +1,4 @@
-import type { Witness } from "@plimsoll/protocol/events";
-import { WITNESSES } from "@plimsoll/protocol/pure";
+import { WITNESSES, type Witness } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyReport, turn } from "../history/testing/agent-history.ts";

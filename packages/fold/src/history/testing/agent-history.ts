@@ -1,5 +1,4 @@
-import type { Witness } from "@plimsoll/protocol/events";
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/pure";
+import { DEFAULT_THRESHOLDS, type Witness } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { constantTimeline } from "../../lines/in-force.ts";
 import { SAME_CALL_MS } from "../../witnesses/match-reports.ts";
