@@ -1,7 +1,7 @@
 import { defineConfig } from "tsdown";
 
 export default defineConfig({
-  entry: "src/*.ts",
+  entry: "src/{alerts,api,backup,connect,events,mapping,policy,pure}.ts",
   platform: "neutral",
   target: "es2023",
   dts: true,
