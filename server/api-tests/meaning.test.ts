@@ -8,7 +8,7 @@ import type {
   SessionPage,
   TurnPage,
 } from "@plimsoll/protocol";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Sendable, startTestServer, type TestServer } from "../testing/server.ts";
 import {
   countsOf,
@@ -26,8 +26,9 @@ let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer();
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 const HARNESS = "phantom@api";
 

@@ -7,7 +7,7 @@ import type {
   SavedSessionViewList,
   SessionPage,
 } from "@plimsoll/protocol";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TestServer } from "../testing/server.ts";
 import { appRouter } from "../trpc/router.ts";
 import { openLive } from "./live-client.ts";
@@ -34,8 +34,9 @@ beforeAll(async () => {
   projects = await startTwoProjects();
   ({ server, a, b } = projects);
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => projects?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 function expectNothingOfB(text: string, what: string): void {
   for (const trace of [MARKER, b.sessionId, b.agentId, b.ruleId, b.key.id, b.key.prefix])

@@ -13,7 +13,7 @@ import type {
   TaggedSessions,
 } from "@plimsoll/protocol";
 import { MOST_SAVED_VIEWS, MOST_TAGS } from "@plimsoll/protocol";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { openLive } from "./live-client.ts";
 import { KNOWN_WINDOW, makeKey, rangeQuery, START, turn, unique } from "./support.ts";
@@ -63,8 +63,9 @@ beforeAll(async () => {
   expect(body.rejected).toEqual([]);
   for (const item of (await list("limit=500")).items) ids.set(item.session, item.id);
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 async function list(query: string, range = rangeQuery): Promise<SessionPage> {
   const { status, body, text } = await server.get<SessionPage>(`/api/v1/sessions?${range}&${query}`);
