@@ -12,7 +12,7 @@ const FOLDERS = ["server", "packages", "components", "scripts", "bench", "exampl
 const OUTSIDE = new RegExp(
   [
     "node:child_process",
-    "/api-tests/",
+    "^\\S*/api-tests/",
     'from "@anthropic-ai/claude-agent-sdk"',
     "sdkUnderTest",
     "\\./phantom/main\\.ts",
