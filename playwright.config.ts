@@ -1,9 +1,12 @@
 import { defineConfig } from "@playwright/test";
 import { ensureChromium } from "./scripts/chromium.ts";
+import { memoryFolder } from "./server/testing/memory-folder.ts";
 
 const inCi = Boolean(process.env.CI);
 // Workers load this file too; they inherit the path that the first process found.
 process.env.PLIMSOLL_CHROMIUM ||= ensureChromium();
+// Servers, their databases and Chromium inherit it.
+process.env.TMPDIR = memoryFolder();
 const isRoot = process.getuid?.() === 0;
 
 export default defineConfig({
@@ -14,7 +17,6 @@ export default defineConfig({
   workers: 2,
   fullyParallel: false,
   forbidOnly: inCi,
-  retries: inCi ? 1 : 0,
   // Generous limits for busy machines. A test continues as soon as the page is ready.
   timeout: 240_000,
   expect: { timeout: 20_000 },
@@ -29,8 +31,8 @@ export default defineConfig({
     locale: "en-GB",
     timezoneId: "UTC",
     screenshot: "only-on-failure",
-    // Recording a trace slows down a test by a sixth. `--trace on` records one without a retry.
-    trace: { mode: "on-first-retry", screenshots: false },
+    // Recording a trace slows down a test by a sixth: `--trace on`.
+    trace: "off",
   },
   projects: [
     { name: "desktop", grepInvert: /@phone-only/, use: { viewport: { width: 1440, height: 900 } } },

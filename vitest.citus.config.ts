@@ -23,6 +23,7 @@ export default defineConfig({
   ...config,
   test: {
     ...config.test,
+    projects: undefined,
     globalSetup: ["server/testing/global-setup.ts", "server/testing/citus-setup.ts"],
     // Without Citus, these say that they are skipped.
     include: CITUS === undefined ? ["server/api-tests/citus.test.ts"] : FILES,

@@ -1,7 +1,37 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { memoryFolder } from "./server/testing/memory-folder.ts";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+const FOLDERS = ["server", "packages", "components", "scripts", "bench", "examples", "fuzz"];
+
+/** In a test that needs PostgreSQL or starts programs. `npm test -- --quick` runs the others. */
+const OUTSIDE = new RegExp(
+  [
+    "node:child_process",
+    "^\\S*/api-tests/",
+    'from "@anthropic-ai/claude-agent-sdk"',
+    "sdkUnderTest",
+    "\\./phantom/main\\.ts",
+    "testing/(alerts|child-process|database|deliveries|fifo|http-stack|ingest|pgbouncer|real-harness|real-server|server)\\.ts",
+  ].join("|"),
+);
+
+/** In a test whose packages read the environment when they are loaded, or are replaced. */
+const ISOLATED = /testing\/clean-environment\.ts|vi\.mock\(/;
+
+const TESTS = FOLDERS.flatMap((folder) =>
+  readdirSync(at(folder), { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
+)
+  .filter((path) => /\.test\.tsx?$/.test(path) && !/\b(node_modules|dist)\b/.test(path))
+  .map((path) => path.replaceAll(sep, "/"))
+  .map((path) => ({ path, text: `${path}\n${readFileSync(at(path), "utf8")}` }));
+
+// Workers and what they start inherit it.
+process.env.TMPDIR = memoryFolder();
 
 export default defineConfig({
   resolve: {
@@ -15,15 +45,25 @@ export default defineConfig({
     ],
   },
   test: {
-    globalSetup: ["server/testing/global-setup.ts"],
-    include: ["{server,packages,components,scripts,bench,examples,fuzz}/**/*.test.{ts,tsx}"],
-    exclude: ["**/node_modules/**", "**/dist/**"],
     // Generous limits for busy machines: no test measures time with them.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // A test, its server and its database already fill two cores.
     maxWorkers: 2,
-    // As in the browser tests: one timeout on a stalled machine must not fail the whole run. The report lists retries.
-    retry: process.env.CI ? 1 : 0,
+    projects: [false, true].flatMap((outside) =>
+      [false, true].map((isolate) => ({
+        extends: true as const,
+        test: {
+          name: `${outside ? "outside" : "inside"}${isolate ? "-isolated" : ""}`,
+          include: TESTS.filter(
+            ({ text }) => OUTSIDE.test(text) === outside && ISOLATED.test(text) === isolate,
+          ).map(({ path }) => path),
+          // Loading all modules again for each file takes longer than most files.
+          isolate,
+          globalSetup: outside ? ["server/testing/global-setup.ts"] : [],
+          sequence: { groupOrder: Number(outside) },
+        },
+      })),
+    ),
   },
 });

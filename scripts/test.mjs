@@ -1,7 +1,8 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { testsReached } from "./tests-reached.mjs";
 
 const root = join(import.meta.dirname, "..");
 const reports = mkdtempSync(join(tmpdir(), "plimsoll-test-"));
@@ -19,12 +20,27 @@ function vitestCounts(file) {
   return { passed: report.numPassedTests, failed: report.numFailedTests, skipped };
 }
 
-/** The steps of `npm test`, in order. `count` reads how many tests of the step passed, failed and were skipped. */
+const INSIDE = ["--project", "inside*"];
+
+/**
+ * The steps of `npm test`, in order; the first ones run two at a time. `count` reads how many tests of the step passed,
+ * failed and were skipped.
+ */
 const STEPS = [
-  { name: "lint", title: "Lint and format (Biome)", command: ["npm", "run", "--silent", "lint"] },
-  { name: "types", title: "Types (tsc)", command: ["npm", "run", "--silent", "types"] },
-  { name: "arrows", title: "Imports (dependency-cruiser)", command: ["npm", "run", "--silent", "arrows"] },
-  { name: "dead", title: "Dead code (knip)", command: ["npm", "run", "--silent", "dead"] },
+  {
+    name: "lint",
+    title: "Lint and format (Biome)",
+    command: ["npm", "run", "--silent", "lint"],
+    beside: true,
+  },
+  { name: "types", title: "Types (tsc)", command: ["npm", "run", "--silent", "types"], beside: true },
+  {
+    name: "arrows",
+    title: "Imports (dependency-cruiser)",
+    command: ["npm", "run", "--silent", "arrows"],
+    beside: true,
+  },
+  { name: "dead", title: "Dead code (knip)", command: ["npm", "run", "--silent", "dead"], beside: true },
   {
     name: "unit",
     title: "Unit and API tests (Vitest)",
@@ -49,24 +65,27 @@ const STEPS = [
   },
 ];
 
-const USAGE = `Usage: npm test [-- --only STEP,…] [-- --skip STEP,…]
+const USAGE = `Usage: npm test [-- --quick | --changed | --only STEP,… | --skip STEP,…]
 Steps: ${STEPS.map((step) => step.name).join(", ")}`;
 
-let running;
+const running = new Set();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.once(signal, () => {
-    running?.kill(signal);
+    for (const child of running) child.kill(signal);
     rmSync(reports, { recursive: true, force: true });
     process.exit(1);
   });
 }
 
-/** @returns {Promise<boolean>} true if the command exited with code 0 */
-function run([program, ...args]) {
+/**
+ * @param held keep the output until the end, so that two commands do not mix theirs
+ * @returns {Promise<boolean>} true if the command exited with code 0
+ */
+function run([program, ...args], held = false) {
   return new Promise((resolve, reject) => {
-    running = spawn(program, args, {
+    const child = spawn(program, args, {
       cwd: root,
-      stdio: "inherit",
+      stdio: held ? ["ignore", "pipe", "pipe"] : "inherit",
       shell: process.platform === "win32",
       env: {
         ...process.env,
@@ -74,12 +93,55 @@ function run([program, ...args]) {
         PLAYWRIGHT_JSON_OUTPUT_NAME: playwrightReport,
       },
     });
-    running.once("error", reject);
-    running.once("close", (code) => resolve(code === 0));
+    running.add(child);
+    const output = [];
+    child.stdout?.on("data", (chunk) => output.push(chunk));
+    child.stderr?.on("data", (chunk) => output.push(chunk));
+    child.once("error", reject);
+    child.once("close", (code) => {
+      running.delete(child);
+      process.stdout.write(Buffer.concat(output));
+      resolve(code === 0);
+    });
   });
 }
 
+/** The step with other arguments for its program. */
+function withArguments(name, ...more) {
+  const step = STEPS.find((step) => step.name === name);
+  return { ...step, command: [...step.command, ...more] };
+}
+
+/** The checks and the tests that need neither a server nor a database. */
+function quickSteps() {
+  return [
+    ...STEPS.filter(({ name }) => ["lint", "types", "arrows"].includes(name)),
+    withArguments("unit", ...INSIDE),
+  ];
+}
+
+/** The quick steps, and the other tests that reach what changed since the last commit. */
+function changedSteps() {
+  const git = (...args) =>
+    execFileSync("git", args, { cwd: root, encoding: "utf8" }).split("\n").filter(Boolean);
+  const changed = [
+    ...git("diff", "--name-only", "--diff-filter=d", "HEAD"),
+    ...git("ls-files", "--others", "--exclude-standard"),
+  ];
+  const { apiTests, stories } = testsReached(changed, git("ls-files", "server", "e2e"));
+  const related = {
+    ...STEPS.find(({ name }) => name === "unit"),
+    title: "API tests that reach what changed (Vitest)",
+    command: ["vitest", "related", "--run", "--project", "outside*", ...vitestReporters(vitestReport)],
+  };
+  related.command.push("--passWithNoTests", ...new Set([...changed, ...apiTests]));
+  const browser = stories.length > 0 ? [withArguments("browser", ...stories)] : [];
+  return [...quickSteps(), ...(changed.length > 0 ? [related] : []), ...browser];
+}
+
 function chosenSteps(args) {
+  if (args.length === 1 && args[0] === "--quick") return quickSteps();
+  if (args.length === 1 && args[0] === "--changed") return changedSteps();
   const names = { "--only": undefined, "--skip": undefined };
   for (let index = 0; index < args.length; index += 2) {
     const [flag, inline] = args[index].split("=");
@@ -95,13 +157,13 @@ function chosenSteps(args) {
 }
 
 /** @returns {Promise<{ ok: boolean, time: string, tests?: { passed: number, failed: number, skipped: number } }>} */
-async function runStep({ title, command, count }) {
-  console.log(`\n=== ${title}`);
+async function runStep({ title, command, count, beside }) {
+  if (!beside) console.log(`\n=== ${title}`);
   const start = performance.now();
   let ok = false;
   let tests;
   try {
-    ok = await run(command);
+    ok = await run(command, beside);
     tests = count?.();
   } catch (error) {
     ok = false;
@@ -121,13 +183,21 @@ async function main() {
   const lines = [];
   // Every step reads the generated database client.
   if (!(await run(["npm", "run", "--silent", "generate"]))) throw new Error("npm run generate failed.");
-  for (const step of steps) {
-    const { ok, time, tests } = await runStep(step);
-    for (const outcome of Object.keys(total)) total[outcome] += tests?.[outcome] ?? 0;
-    lines.push(`  ${ok ? "ok    " : "FAILED"}  ${time.padStart(8)}  ${step.name}`);
-    if (!ok) break;
+  const waiting = [...steps];
+  let failed = false;
+  /** Runs the steps that wait, one after the other; `alone` also those that do not run beside others. */
+  async function lane(alone) {
+    while (!failed && waiting.length > 0 && (alone || waiting[0].beside)) {
+      const step = waiting.shift();
+      const { ok, time, tests } = await runStep(step);
+      for (const outcome of Object.keys(total)) total[outcome] += tests?.[outcome] ?? 0;
+      lines.push(`  ${ok ? "ok    " : "FAILED"}  ${time.padStart(8)}  ${step.name}`);
+      failed ||= !ok;
+    }
   }
-  for (const step of steps.slice(lines.length)) lines.push(`  not run            ${step.name}`);
+  await Promise.all([lane(false), lane(false)]);
+  await lane(true);
+  for (const step of waiting) lines.push(`  not run            ${step.name}`);
   console.log(`\n${lines.join("\n")}\n`);
   const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : "";
   console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);

@@ -1,5 +1,5 @@
 import type { CreatedKey, ErrorBody, KeyView } from "@plimsoll/protocol/api";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { makeKey, rangeQuery, turn, unique } from "./support.ts";
@@ -8,8 +8,9 @@ let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer();
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 const event = () => turn(unique("session"), 1_000);
 const listed = () => server.trpc<{ keys: KeyView[] }>("keys.list").then(({ keys }) => keys);

@@ -1,6 +1,11 @@
-import type { AlertDeliveryPage, AlertEndpointWithSecret, AlertRuleView, SessionPage } from "@plimsoll/protocol/api";
+import type {
+  AlertDeliveryPage,
+  AlertEndpointWithSecret,
+  AlertRuleView,
+  SessionPage,
+} from "@plimsoll/protocol/api";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { dayRange, finishedReplay, rangeQuery, turn, UNKNOWN_MODEL, unique } from "./support.ts";
@@ -65,8 +70,9 @@ beforeAll(async () => {
   const deliveries = await server.trpc<AlertDeliveryPage>("alerts.deliveries.list", {});
   deliveryId = deliveries.items[0]!.id;
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 /** What each path takes besides its own id. */
 const QUERIES: Record<string, string[]> = {

@@ -1,6 +1,14 @@
-import type { ErrorBody, FleetAgent, FleetView, SessionChart, SessionDetail, SessionPage, TurnPage } from "@plimsoll/protocol/api";
+import type {
+  ErrorBody,
+  FleetAgent,
+  FleetView,
+  SessionChart,
+  SessionDetail,
+  SessionPage,
+  TurnPage,
+} from "@plimsoll/protocol/api";
 import type { IngestAnswer } from "@plimsoll/protocol/events";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Sendable, startTestServer, type TestServer } from "../testing/server.ts";
 import {
   countsOf,
@@ -18,8 +26,9 @@ let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer();
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 const HARNESS = "phantom@api";
 

@@ -1,6 +1,13 @@
 import { randomUUID } from "node:crypto";
-import type { DoctorReport, KeyView, ProjectView, SavedMappingList, SavedSessionViewList, SessionPage } from "@plimsoll/protocol/api";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type {
+  DoctorReport,
+  KeyView,
+  ProjectView,
+  SavedMappingList,
+  SavedSessionViewList,
+  SessionPage,
+} from "@plimsoll/protocol/api";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TestServer } from "../testing/server.ts";
 import { appRouter } from "../trpc/router.ts";
 import { openLive } from "./live-client.ts";
@@ -27,8 +34,9 @@ beforeAll(async () => {
   projects = await startTwoProjects();
   ({ server, a, b } = projects);
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => projects?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 function expectNothingOfB(text: string, what: string): void {
   for (const trace of [MARKER, b.sessionId, b.agentId, b.ruleId, b.key.id, b.key.prefix])

@@ -1,6 +1,6 @@
 import type { ErrorBody, SessionPage } from "@plimsoll/protocol/api";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PROJECT_TABLES } from "../tenants/projects/delete-step.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
@@ -26,8 +26,9 @@ beforeAll(async () => {
   projects = await startTwoProjects();
   ({ server, a, b } = projects);
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => projects?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 describe("a person", () => {
   const titles = async (init: RequestInit, query = "") =>

@@ -1,6 +1,20 @@
-import { type ErrorBody, type FleetPart, type FleetStatus, type FleetView, type IngestCounts, type ModelWindowView, SESSION_SORTS, type Series, type SessionDetail, type SessionPage, type SessionSummary, type TurnPage, type TurnView } from "@plimsoll/protocol/api";
+import {
+  type ErrorBody,
+  type FleetPart,
+  type FleetStatus,
+  type FleetView,
+  type IngestCounts,
+  type ModelWindowView,
+  SESSION_SORTS,
+  type Series,
+  type SessionDetail,
+  type SessionPage,
+  type SessionSummary,
+  type TurnPage,
+  type TurnView,
+} from "@plimsoll/protocol/api";
 import parsePrometheusTextFormat from "parse-prometheus-text-format";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { dayRange, rangeQuery, START, turn, UNKNOWN_MODEL, unique } from "./support.ts";
@@ -75,8 +89,9 @@ beforeAll(async () => {
   expect(answer.body.rejected).toEqual([]);
   long = (await sessions("q=long")).items[0]!.id;
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 async function sessions(query: string): Promise<SessionPage> {
   const { status, body, text } = await server.get<SessionPage>(`/api/v1/sessions?${rangeQuery}&${query}`);

@@ -1,5 +1,5 @@
 import type { ErrorBody, ReplaySessionView, ReplayView, SessionPage } from "@plimsoll/protocol/api";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { dayRange, makeKey, sendAndWait, turn, unique } from "./support.ts";
@@ -19,8 +19,9 @@ beforeAll(async () => {
     levels.map((level) => turn(session, level)),
   );
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 const post = (path: string, body: unknown, key?: string) =>
   server.request<ReplayView & ErrorBody>(path, {

@@ -2,7 +2,7 @@ import { request as rawRequest } from "node:http";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { ErrorBody } from "@plimsoll/protocol/api";
 import { type IngestAnswer, LIMITS } from "@plimsoll/protocol/events";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";
 import { countsOf, turn, unique } from "./support.ts";
 
@@ -10,8 +10,9 @@ let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer();
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 function post(body: BodyInit, headers: Record<string, string> = {}) {
   return server.request<IngestAnswer>("/api/v1/events", {

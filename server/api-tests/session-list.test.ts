@@ -1,6 +1,20 @@
 import { randomUUID } from "node:crypto";
-import { type AuditAction, type AuditPage, type ErrorBody, type Extent, MOST_SAVED_VIEWS, MOST_TAGS, type SavedSessionViewList, type SessionCount, type SessionDetail, type SessionFilterValues, type SessionNoteText, type SessionPage, type TaggedSessions } from "@plimsoll/protocol/api";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import {
+  type AuditAction,
+  type AuditPage,
+  type ErrorBody,
+  type Extent,
+  MOST_SAVED_VIEWS,
+  MOST_TAGS,
+  type SavedSessionViewList,
+  type SessionCount,
+  type SessionDetail,
+  type SessionFilterValues,
+  type SessionNoteText,
+  type SessionPage,
+  type TaggedSessions,
+} from "@plimsoll/protocol/api";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { openLive } from "./live-client.ts";
 import { KNOWN_WINDOW, makeKey, rangeQuery, START, turn, unique } from "./support.ts";
@@ -50,8 +64,9 @@ beforeAll(async () => {
   expect(body.rejected).toEqual([]);
   for (const item of (await list("limit=500")).items) ids.set(item.session, item.id);
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 async function list(query: string, range = rangeQuery): Promise<SessionPage> {
   const { status, body, text } = await server.get<SessionPage>(`/api/v1/sessions?${range}&${query}`);

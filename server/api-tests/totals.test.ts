@@ -1,6 +1,6 @@
 import type { FleetStatus, SessionPage } from "@plimsoll/protocol/api";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { rangeQuery, START, turn } from "./support.ts";
 
@@ -48,8 +48,9 @@ beforeAll(async () => {
   );
   expect((await server.send(events)).body.rejected).toEqual([]);
 });
-afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
+// Runs before the hook above.
+afterAll(() => server.expectHealthy());
 
 /** Each passage from below the warning to above it. */
 function warnings({ turns }: Told): number[] {

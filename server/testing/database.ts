@@ -58,6 +58,8 @@ let template: Promise<string> | undefined;
 
 /** The same for the whole worker. Nothing stops the cluster here: the global set-up does, at the end. */
 function adminUrl(): Promise<string> {
+  if (inject("testHome") === undefined)
+    throw new Error("Add what this test imports to OUTSIDE in vitest.config.ts.");
   admin ??= process.env.TEST_DATABASE_URL
     ? Promise.resolve(process.env.TEST_DATABASE_URL)
     : startEmbedded({ home: inject("testHome"), log }).then((cluster) => cluster.adminUrl);

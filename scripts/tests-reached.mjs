@@ -1,0 +1,42 @@
+/** Everything that is no subject of its own: a change there can reach every test. */
+const SHARED = /^(package|prisma|scripts|next\.config|postcss|vitest|playwright|instrumentation)/;
+
+/** The subject of a file: the folder below `server/`, `components/`, `packages/` or of a page, without its ending. */
+function subjectOf(path) {
+  const [, area, folder] = /^(server|components|packages|app)\/(?:\([^/]+\)\/)?([^/]+)\//.exec(path) ?? [];
+  return area === undefined ? undefined : folder.replace(/(ies|y|s)$/, "");
+}
+
+const isProduct = (path) =>
+  (SHARED.test(path) || /^(server|components|app|packages\/(protocol|guard|cli)\/src)\//.test(path)) &&
+  !/\.test\.tsx?$|\.md$/.test(path);
+
+/**
+ * The tests of whole servers that a change can reach. Built servers have no imports that a test runner could follow, so the
+ * names decide: a changed `server/alerts/` reaches the tests with "alert" in their names. If no name has the subject, or the
+ * change has none, all are reached.
+ * @param {string[]} changed paths from the root
+ * @param {string[]} files all files of `server/` and `e2e/`
+ * @returns {{ apiTests: string[], stories: string[] }}
+ */
+export function testsReached(changed, files) {
+  const reached = (tests, areas) => {
+    const found = new Set(changed.filter((path) => tests.includes(path)));
+    for (const path of changed.filter((path) => isProduct(path) && areas.test(path))) {
+      const subject = subjectOf(path);
+      const named = tests.filter((test) => subject !== undefined && test.split("/").at(-1).includes(subject));
+      for (const test of named.length > 0 ? named : tests) found.add(test);
+    }
+    return [...found];
+  };
+  return {
+    apiTests: reached(
+      files.filter((path) => /^server\/api-tests\/.*\.test\.ts$/.test(path)),
+      /^(?!components|app|packages\/cli)/,
+    ),
+    stories: reached(
+      files.filter((path) => /^e2e\/.*\.spec\.ts$/.test(path)),
+      /^/,
+    ),
+  };
+}

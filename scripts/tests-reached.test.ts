@@ -1,0 +1,31 @@
+import { expect, it } from "vitest";
+import { testsReached } from "./tests-reached.mjs";
+
+const FILES = [
+  "e2e/alerts.spec.ts",
+  "e2e/policies.spec.ts",
+  "e2e/session.spec.ts",
+  "server/alerts/rules.ts",
+  "server/api-tests/alerts.test.ts",
+  "server/api-tests/attacks/keys.test.ts",
+  "server/api-tests/support.ts",
+  "server/db/client.ts",
+];
+const API_TESTS = ["server/api-tests/alerts.test.ts", "server/api-tests/attacks/keys.test.ts"];
+const STORIES = ["e2e/alerts.spec.ts", "e2e/policies.spec.ts", "e2e/session.spec.ts"];
+
+it.each<[change: string, apiTests: string[], stories: string[]]>([
+  ["server/alerts/rules.ts", ["server/api-tests/alerts.test.ts"], ["e2e/alerts.spec.ts"]],
+  ["server/policy/policies.ts", API_TESTS, ["e2e/policies.spec.ts"]],
+  ["components/sessions/list.tsx", [], ["e2e/session.spec.ts"]],
+  ["app/(shell)/alerts/page.tsx", [], ["e2e/alerts.spec.ts"]],
+  ["server/db/client.ts", API_TESTS, STORIES],
+  ["packages/protocol/src/index.ts", API_TESTS, STORIES],
+  ["package.json", API_TESTS, STORIES],
+  ["e2e/session.spec.ts", [], ["e2e/session.spec.ts"]],
+  ["server/api-tests/attacks/keys.test.ts", ["server/api-tests/attacks/keys.test.ts"], []],
+  ["server/alerts/rules.test.ts", [], []],
+  ["docs/alerts.md", [], []],
+])("a change of %s reaches the tests of its subject, or all", (change, apiTests, stories) => {
+  expect(testsReached([change], FILES)).toEqual({ apiTests, stories });
+});
