@@ -1,8 +1,13 @@
-import { Conversation } from "../conversation.ts";
-import { limitsOf, restartsSpent, windDownOver } from "../decide.ts";
+import { Conversation } from "../conversation/conversation.ts";
+import { limitsOf, restartsSpent, windDownOver } from "../decide/decide.ts";
 import { noRestartLeft } from "../error.ts";
 import { CallForecast } from "../measure/forecast.ts";
-import { COMPACTING_NOTICE, maxRestartsReached, RESTART_CONFIRMATION, windDownNotice } from "../texts.ts";
+import {
+  COMPACTING_NOTICE,
+  maxRestartsReached,
+  RESTART_CONFIRMATION,
+  windDownNotice,
+} from "../respond/texts.ts";
 import type { Message } from "../view/shape.ts";
 import { decidePrompt, decideStep, type FreshReason, type StepFacts } from "./decide-step.ts";
 import { HandoffWriter } from "./handoff-writer.ts";

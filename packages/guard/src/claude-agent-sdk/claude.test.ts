@@ -2,7 +2,7 @@ import "../testing/clean-environment.ts";
 
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
-import type { RestartPolicy } from "../policy.ts";
+import type { RestartPolicy } from "../policy/policy.ts";
 import { capOutput } from "./cap-output.ts";
 import { ClaudeSession, type SdkUserMessage } from "./index.ts";
 import { PATIENCE, sdkUnderTest } from "./testing.ts";

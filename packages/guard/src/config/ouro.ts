@@ -1,4 +1,4 @@
-import type { PolicyInput } from "../policy.ts";
+import type { PolicyInput } from "../policy/policy.ts";
 import { ConfigError } from "./config-error.ts";
 import { share } from "./phantom.ts";
 import { type Scalar, SettingsReader } from "./settings-reader.ts";

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { GuardError } from "../error.ts";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
-import type { PolicyInput } from "../policy.ts";
+import type { PolicyInput } from "../policy/policy.ts";
 import {
   type ModelRequest,
   type Script,
@@ -16,8 +16,8 @@ import {
   startScriptedModel,
 } from "../scripted-model/index.ts";
 import { DIALECTS } from "../testing/dialects.ts";
-import { filler } from "../testing.ts";
-import type { ClientOptions } from "../wrapped-client.ts";
+import { filler } from "../testing/test-guard.ts";
+import type { ClientOptions } from "../wrapped-client/wrapped-client.ts";
 import { type ChatMessage, chatShape, guardChat } from "./index.ts";
 
 let model: ScriptedModel;

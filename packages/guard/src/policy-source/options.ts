@@ -1,5 +1,5 @@
 import type { PlimsollEventInput, PolicySettings, ThresholdValue } from "@plimsoll/protocol/pure";
-import type { PolicyInput } from "../policy.ts";
+import type { PolicyInput } from "../policy/policy.ts";
 
 /** What a policy source changes: a guard, or anything else that takes a policy at a turn boundary. */
 export interface PolicyTarget {

@@ -1,6 +1,6 @@
 import type { PolicySettings } from "@plimsoll/protocol/pure";
-import type { PolicyInput } from "../policy.ts";
-import { settingsOf } from "../policy-settings.ts";
+import type { PolicyInput } from "../policy/policy.ts";
+import { settingsOf } from "../policy/policy-settings.ts";
 import { type AckBody, Acknowledger } from "./acknowledger.ts";
 import { HealthWatch } from "./health-watch.ts";
 import { type AckCode, type Judgement, judge } from "./judge.ts";

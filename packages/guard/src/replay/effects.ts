@@ -1,6 +1,6 @@
 import type { PolicySettings } from "@plimsoll/protocol/pure";
-import { type GuardPolicy, type PolicyInput, resolvePolicy } from "../policy.ts";
-import { policyInputOf } from "../policy-settings.ts";
+import { type GuardPolicy, type PolicyInput, resolvePolicy } from "../policy/policy.ts";
+import { policyInputOf } from "../policy/policy-settings.ts";
 
 /** Responses whose effect a replay must know. */
 export const EFFECT_NAMES = ["masked", "compacted", "subtick", "restarted"] as const;

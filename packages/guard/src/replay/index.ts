@@ -1,4 +1,4 @@
-export { type GuardPolicy, resolvePolicy } from "../policy.ts";
+export { type GuardPolicy, resolvePolicy } from "../policy/policy.ts";
 export {
   ASSUMED_EFFECTS,
   EFFECT_NAMES,

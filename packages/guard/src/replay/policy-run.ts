@@ -7,8 +7,8 @@ import {
   limitsOf,
   lineOfAction,
   windDownOver,
-} from "../decide.ts";
-import { averageGrowth } from "../observe.ts";
+} from "../decide/decide.ts";
+import { averageGrowth } from "../state/observe-turn.ts";
 import type { EffectName, ReplayEffects, ReplayPolicy } from "./effects.ts";
 
 /** What happened to one agent, or would have happened. */

@@ -5,8 +5,8 @@ import { isBoundary, type PlimsollEventInput, parseEvent, type Usage } from "@pl
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit } from "../fit.ts";
-import { type PolicyInput, resolvePolicy } from "../policy.ts";
-import { counted, filler, testGuard, toolTurn } from "../testing.ts";
+import { type PolicyInput, resolvePolicy } from "../policy/policy.ts";
+import { counted, filler, testGuard, toolTurn } from "../testing/test-guard.ts";
 import type { Message } from "../view/shape.ts";
 import { type Recorded, replay } from "./replay.ts";
 

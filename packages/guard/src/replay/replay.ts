@@ -1,9 +1,9 @@
 import { type BoundaryType, type Crossing, opensWindow, type Usage } from "@plimsoll/protocol/pure";
-import { type Decision, decide, limitsOf } from "../decide.ts";
-import { observeTurn, type UsageFlag } from "../observe.ts";
-import type { GuardPolicy } from "../policy.ts";
-import { type GuardState, newState } from "../state.ts";
-import { afterRestart, afterWindDown, settleWindDown } from "../state-changes.ts";
+import { type Decision, decide, limitsOf } from "../decide/decide.ts";
+import type { GuardPolicy } from "../policy/policy.ts";
+import { observeTurn, type UsageFlag } from "../state/observe-turn.ts";
+import { type GuardState, newState } from "../state/state.ts";
+import { afterRestart, afterWindDown, settleWindDown } from "../state/state-changes.ts";
 
 /** One recorded turn of one agent. */
 export interface RecordedTurn {

@@ -2,8 +2,8 @@ import { isBoundary, normaliseUsage, parseEvent, type Thresholds } from "@plimso
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit } from "../fit.ts";
-import { type PolicyInput, resolvePolicy } from "../policy.ts";
-import { counted, filler, testGuard, toolTurn } from "../testing.ts";
+import { type PolicyInput, resolvePolicy } from "../policy/policy.ts";
+import { counted, filler, testGuard, toolTurn } from "../testing/test-guard.ts";
 import type { Message } from "../view/shape.ts";
 import { ASSUMED_EFFECTS, type ReplayEffects, type ReplayPolicy, replayPolicyOf } from "./effects.ts";
 import { type AgentFigures, AgentReplay, type ReplayItem, type ReplayPoint } from "./turns.ts";

@@ -1,6 +1,6 @@
 import type { BoundaryType, ThresholdName, Thresholds } from "@plimsoll/protocol/pure";
 import { lineOf, THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
-import { averageGrowth } from "../observe.ts";
+import { averageGrowth } from "../state/observe-turn.ts";
 import type { ReplayPolicy } from "./effects.ts";
 import { FIGURE_OF, noFigures, PolicyRun, type RunFigures, type RunOptions } from "./policy-run.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect } from "vitest";
 import { createGuard, type Guard } from "../guard.ts";
-import type { PolicyInput } from "../policy.ts";
+import type { PolicyInput } from "../policy/policy.ts";
 import { type PolicySource, type PolicySourceOptions, policySource } from "../policy-source/index.ts";
 import { createReporter } from "../report/index.ts";
 import { POLICY_HARNESS, POLICY_KEY, PolicyServer } from "./policy-server.ts";
