@@ -142,14 +142,15 @@ describe("the packed guard", () => {
     ]);
   });
 
-  it("imports only Node's modules, and only in node/ and scripted-model/", async () => {
+  it("imports only Node's modules, and only in node/", async () => {
     const named = await modulesNamed(alone, "guard", ".js");
     expect(named.size).toBeGreaterThan(12);
     for (const [file, modules] of named) {
       const outside = modules.filter((module) => !isOurs(module));
-      const allowed = file.startsWith("node/") || file.startsWith("scripted-model/");
       expect(
-        allowed ? outside.filter((module) => !builtinModules.includes(module.slice(5))) : outside,
+        file.startsWith("node/")
+          ? outside.filter((module) => !builtinModules.includes(module.slice(5)))
+          : outside,
         file,
       ).toEqual([]);
     }

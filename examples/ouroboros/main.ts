@@ -6,10 +6,13 @@ import { promisify } from "node:util";
 import { readOuroToml } from "@plimsoll/guard/config";
 import { fileMaskStore, sessionLog } from "@plimsoll/guard/node";
 import { guardOllama, type OllamaMessage, ollamaShape } from "@plimsoll/guard/ollama";
-import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { runSessions } from "@plimsoll/runtime";
 import { fileSessionsStore } from "@plimsoll/runtime/node";
 import { type Message, Ollama } from "ollama";
+import {
+  type ModelRequest,
+  startScriptedModel,
+} from "../../packages/guard/src/testing/scripted-model/index.ts";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 
 const CONFIG = `[general]

@@ -10,8 +10,8 @@ import { GuardError } from "../error.ts";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { DIALECTS } from "../testing/dialects.ts";
+import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "./index.ts";
 

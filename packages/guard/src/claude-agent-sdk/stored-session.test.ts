@@ -3,7 +3,7 @@ import "../testing/clean-environment.ts";
 import { randomUUID } from "node:crypto";
 import { getSessionMessages } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, it } from "vitest";
-import type { ModelRequest } from "../scripted-model/index.ts";
+import type { ModelRequest } from "../testing/scripted-model/index.ts";
 import { all, PATIENCE, sdkUnderTest } from "./testing.ts";
 
 const { setup, session } = sdkUnderTest();

@@ -2,7 +2,7 @@ import "../testing/clean-environment.ts";
 
 import type { SDKMessage } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, it } from "vitest";
-import type { ModelRequest } from "../scripted-model/index.ts";
+import type { ModelRequest } from "../testing/scripted-model/index.ts";
 import { Channel } from "./channel.ts";
 import type { SdkUserMessage } from "./sdk-types.ts";
 import { all, PATIENCE, sdkUnderTest, shell, userMessage } from "./testing.ts";

@@ -10,7 +10,7 @@ import {
   type Script,
   type ScriptedModel,
   startScriptedModel,
-} from "../scripted-model/index.ts";
+} from "../testing/scripted-model/index.ts";
 import { ClaudeSession, type ClaudeSessionOptions } from "./index.ts";
 import type { SdkUserMessage } from "./sdk-types.ts";
 

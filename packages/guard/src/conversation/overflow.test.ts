@@ -7,7 +7,7 @@ import { fit } from "../fit.ts";
 import { createGuard } from "../guard.ts";
 import { guardResponses, responsesShape } from "../openai/index.ts";
 import type { OverflowPolicy } from "../policy/policy.ts";
-import { startScriptedModel } from "../scripted-model/index.ts";
+import { startScriptedModel } from "../testing/scripted-model/index.ts";
 import { counted, expectPaired, filler, testGuard, toolTurn, usage } from "../testing/test-guard.ts";
 import type { Message } from "../view/shape.ts";
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
+import { type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../../../..", import.meta.url));

@@ -9,13 +9,13 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createGuard } from "../guard.ts";
 import type { PolicyInput } from "../policy/policy.ts";
+import { DIALECTS } from "../testing/dialects.ts";
 import {
   type ModelRequest,
   type Script,
   type ScriptedModel,
   startScriptedModel,
-} from "../scripted-model/index.ts";
-import { DIALECTS } from "../testing/dialects.ts";
+} from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import type { AdapterOptions } from "../wrapped-client/wrapped-client.ts";
 import { guardLangChain, type LangChainMessage, langChainShape } from "./index.ts";

@@ -4,7 +4,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { type Message, Ollama } from "ollama";
 import { afterEach, describe, expect, it } from "vitest";
 import { Conversation } from "../conversation/conversation.ts";
-import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
+import { type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import { guardOllama, type OllamaMessage, ollamaShape } from "./index.ts";
 

@@ -10,7 +10,7 @@ import { z } from "zod";
 import { GuardError } from "../error.ts";
 import { createGuard, type Guard } from "../guard.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { type Script, startScriptedModel } from "../scripted-model/index.ts";
+import { type Script, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import { guardResponses, type InputItem, responsesShape } from "./index.ts";
 

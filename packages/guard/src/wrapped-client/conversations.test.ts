@@ -5,8 +5,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
 import { type ChatMessage, chatShape, guardChat } from "../openai/index.ts";
-import { type ModelRequest, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { DIALECTS } from "../testing/dialects.ts";
+import {
+  type ModelRequest,
+  type ScriptedModel,
+  startScriptedModel,
+} from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 
 const WINDOW = 4_000;

@@ -9,9 +9,9 @@ import { anthropicShape, guardMessages } from "../anthropic/index.ts";
 import { type GeminiContent, geminiShape, guardGemini } from "../google-genai/index.ts";
 import { createGuard, type Guard } from "../guard.ts";
 import { type ChatMessage, chatShape, guardChat } from "../openai/index.ts";
-import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import type { GuardState } from "../state/state.ts";
 import { DIALECTS } from "../testing/dialects.ts";
+import { type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import type { ClientOptions } from "./wrapped-client.ts";
 

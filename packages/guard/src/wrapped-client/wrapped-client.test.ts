@@ -13,7 +13,7 @@ import { GuardError } from "../error.ts";
 import { guardOllama, ollamaShape } from "../ollama/index.ts";
 import { chatShape, guardChat, guardResponses, responsesShape } from "../openai/index.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
+import { type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import type { Shape } from "../view/shape.ts";
 import type { AdapterOptions } from "./wrapped-client.ts";

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { estimateTokens } from "../measure/estimate.ts";
+import { estimateTokens } from "../../measure/estimate.ts";
 import { geminiBody } from "./gemini-format.ts";
 import { type FinishedReply, type ModelApi, type ScriptedCall, writeReply } from "./provider-formats.ts";
 
