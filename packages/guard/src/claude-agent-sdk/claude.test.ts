@@ -3,9 +3,9 @@ import "../testing/clean-environment.ts";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
 import type { RestartPolicy } from "../policy/policy.ts";
+import { PATIENCE, sdkUnderTest } from "../testing/claude-session.ts";
 import { capOutput } from "./cap-output.ts";
 import { ClaudeSession, type SdkUserMessage } from "./index.ts";
-import { PATIENCE, sdkUnderTest } from "./testing.ts";
 
 const { setup, session } = sdkUnderTest();
 

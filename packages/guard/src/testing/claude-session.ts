@@ -5,14 +5,14 @@ import { query, type SDKMessage } from "@anthropic-ai/claude-agent-sdk";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { parseEvent } from "@plimsoll/protocol";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { ClaudeSession, type ClaudeSessionOptions } from "../claude-agent-sdk/index.ts";
+import type { SdkUserMessage } from "../claude-agent-sdk/sdk-types.ts";
 import {
   type ModelRequest,
   type Script,
   type ScriptedModel,
   startScriptedModel,
-} from "../testing/scripted-model/index.ts";
-import { ClaudeSession, type ClaudeSessionOptions } from "./index.ts";
-import type { SdkUserMessage } from "./sdk-types.ts";
+} from "./scripted-model/index.ts";
 
 /** Time for several starts of the SDK's process on a busy machine, in ms. */
 export const PATIENCE = 120_000;
