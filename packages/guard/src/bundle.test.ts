@@ -27,7 +27,6 @@ async function bundle(entry: string, platform: "browser" | "node") {
 describe("bundles of the guard and the runtime", () => {
   it.each([
     "index",
-    "config/index",
     "conversation/index",
     "measure/index",
     "view/index",
