@@ -169,7 +169,6 @@ describe("the packed guard", () => {
     }
     const consumer = `
       import { createGuard, fit, type GuardState, type Message } from "@plimsoll/guard";
-      import { replay } from "@plimsoll/guard/replay";
       import { chatShape, guardChat } from "@plimsoll/guard/openai";
       import { createReporter } from "@plimsoll/guard/report";
       import { ContextWatcher } from "@plimsoll/guard/watcher";
@@ -182,7 +181,7 @@ describe("the packed guard", () => {
       createGuard({ identity: { harness: "h", session: "s" }, onEvent: (event) => {
         if (event.type === "masked") { const sum: number = event.observations; void sum; }
       } });
-      void [tokens, state, replay, chatShape, guardChat, ContextWatcher];
+      void [tokens, state, chatShape, guardChat, ContextWatcher];
     `;
     expect(await compile(alone, consumer)).toBe("");
     const wrong =

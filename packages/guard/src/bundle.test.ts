@@ -30,7 +30,6 @@ describe("bundles of the guard and the runtime", () => {
     "conversation/index",
     "measure/index",
     "view/index",
-    "replay/index",
     "../../runtime/src/index",
     "watcher/index",
     "policy-source/index",

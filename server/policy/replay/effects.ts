@@ -1,14 +1,14 @@
+import type { ReplayAssumption } from "@plimsoll/protocol";
+import type { Sql } from "../../db/sql.ts";
+import { arrayLiteral } from "../../store/binary-arrays.ts";
+import { BOUNDARY_ORIGIN } from "../../store/codes.ts";
 import {
   ASSUMED_EFFECTS,
   EFFECT_NAMES,
   type EffectName,
   type ReplayEffects,
   type ResponseHabits,
-} from "@plimsoll/guard/replay";
-import type { ReplayAssumption } from "@plimsoll/protocol";
-import type { Sql } from "../../db/sql.ts";
-import { arrayLiteral } from "../../store/binary-arrays.ts";
-import { BOUNDARY_ORIGIN } from "../../store/codes.ts";
+} from "./replay-policy.ts";
 
 /** Sessions, the latest ones, from which effects are measured. */
 const SESSIONS = 2_000;

@@ -1,6 +1,6 @@
-import { type ReplayPolicy, replayPolicyOf } from "@plimsoll/guard/replay";
 import { familyDefaults, familyOf, type PolicyBody, resolveForHarness } from "@plimsoll/protocol";
 import type { MeasuredEffects } from "./effects.ts";
+import { type ReplayPolicy, replayPolicyOf } from "./replay-policy.ts";
 
 /** Returns the policy of a harness by model: the same object each time. */
 export type PolicyLookup = (harness: string) => (model: string) => ReplayPolicy;

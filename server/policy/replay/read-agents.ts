@@ -1,4 +1,3 @@
-import type { AgentReplay, ReplayItem } from "@plimsoll/guard/replay";
 import {
   BOUNDARY_TYPES,
   type BoundaryType,
@@ -11,6 +10,7 @@ import { inBatches, readTurnsBetween, type TimeSpan } from "../../history/read-t
 import { arrayLiteral } from "../../store/binary-arrays.ts";
 import { BOUNDARY_ORIGIN } from "../../store/codes.ts";
 import { isLevel, type TurnRow } from "../../store/turns.ts";
+import type { AgentReplay, ReplayItem } from "./agent-replay.ts";
 import { BY_POLICY } from "./effects.ts";
 
 /** Which agents a replay reads. */

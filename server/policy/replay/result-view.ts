@@ -1,4 +1,3 @@
-import { countOf, type ReplayCount, type ReplayTotals, type RunTotals } from "@plimsoll/guard/replay";
 import {
   type ReplayAssumption,
   type ReplayFigure,
@@ -6,6 +5,7 @@ import {
   type ReplayRunView,
   THRESHOLD_NAMES,
 } from "@plimsoll/protocol";
+import { countOf, type ReplayCount, type ReplayTotals, type RunTotals } from "./totals.ts";
 
 /** Sessions that the result of a replay names. */
 export function namedSessions({ mostAffected, runs }: ReplayTotals): string[] {

@@ -1,17 +1,10 @@
-import {
-  type AgentFigures,
-  AgentReplay,
-  mergeTotals,
-  noTotals,
-  type ReplayPoint,
-  sessionTotals,
-} from "@plimsoll/guard/replay";
 import { familyOf, type PolicyBody, type ReplayResult, type ThresholdTimeline } from "@plimsoll/protocol";
 import { atOneMoment } from "../../db/one-moment.ts";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../store/binary-arrays.ts";
 import { readAcknowledgements } from "../acknowledgements.ts";
 import type { PolicyBook } from "../policy-book.ts";
+import { type AgentFigures, AgentReplay, type ReplayPoint } from "./agent-replay.ts";
 import { MeasuredEffects } from "./effects.ts";
 import { policyLookup } from "./policies.ts";
 import {
@@ -22,6 +15,7 @@ import {
   replayRecord,
 } from "./read-agents.ts";
 import { namedSessions, resultView } from "./result-view.ts";
+import { mergeTotals, noTotals, sessionTotals } from "./totals.ts";
 
 /** What to replay. */
 export interface ReplayRequest {

@@ -1,12 +1,12 @@
 import { isBoundary, normaliseUsage, parseEvent, type Thresholds } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fit } from "../fit.ts";
-import { type PolicyInput, resolvePolicy } from "../policy/policy.ts";
-import { counted, filler, testGuard, toolTurn } from "../testing/test-guard.ts";
-import type { Message } from "../view/shape.ts";
-import { ASSUMED_EFFECTS, type ReplayEffects, type ReplayPolicy, replayPolicyOf } from "./effects.ts";
-import { type AgentFigures, AgentReplay, type ReplayItem, type ReplayPoint } from "./turns.ts";
+import { fit } from "../../../packages/guard/src/fit.ts";
+import { type PolicyInput, resolvePolicy } from "../../../packages/guard/src/policy/policy.ts";
+import { counted, filler, testGuard, toolTurn } from "../../../packages/guard/src/testing/test-guard.ts";
+import type { Message } from "../../../packages/guard/src/view/shape.ts";
+import { type AgentFigures, AgentReplay, type ReplayItem, type ReplayPoint } from "./agent-replay.ts";
+import { ASSUMED_EFFECTS, type ReplayEffects, type ReplayPolicy, replayPolicyOf } from "./replay-policy.ts";
 
 const WINDOW = 10_000;
 const OFF: Thresholds = { warning: null, ceiling: null, soft: null, hard: null, reserve: null };

@@ -7,9 +7,9 @@ import {
   limitsOf,
   lineOfAction,
   windDownOver,
-} from "../decide/decide.ts";
-import { averageGrowth } from "../state/observe-turn.ts";
-import type { EffectName, ReplayEffects, ReplayPolicy } from "./effects.ts";
+} from "../../../packages/guard/src/decide/decide.ts";
+import { averageGrowth } from "../../../packages/guard/src/state/observe-turn.ts";
+import type { EffectName, ReplayEffects, ReplayPolicy } from "./replay-policy.ts";
 
 /** What happened to one agent, or would have happened. */
 export interface RunFigures {

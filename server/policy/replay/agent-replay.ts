@@ -1,8 +1,8 @@
 import type { BoundaryType, ThresholdName, Thresholds } from "@plimsoll/protocol/pure";
 import { lineOf, THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
-import { averageGrowth } from "../state/observe-turn.ts";
-import type { ReplayPolicy } from "./effects.ts";
+import { averageGrowth } from "../../../packages/guard/src/state/observe-turn.ts";
 import { FIGURE_OF, noFigures, PolicyRun, type RunFigures, type RunOptions } from "./policy-run.ts";
+import type { ReplayPolicy } from "./replay-policy.ts";
 
 /** The runs of a replay: what happened, the current policy, and the candidate. */
 export const REPLAY_RUNS = ["happened", "current", "candidate"] as const;
@@ -60,10 +60,6 @@ const isReplaced = (type: string): type is Replaced => Object.hasOwn(FIGURE_OF, 
 /**
  * Replays the recorded turns of one agent, in order, under two policies beside what happened. Where the record falls because of a
  * policy, the replayed levels go on growing as the record does; every other fall stays.
- * @example
- * const agent = new AgentReplay({ policyOf, inForce, effects: ASSUMED_EFFECTS, inLoop: false, fromStart: true });
- * for (const item of items) agent.add(item);
- * console.log(agent.figures().runs.candidate.compactions);
  */
 export class AgentReplay {
   readonly #options: AgentReplayOptions;

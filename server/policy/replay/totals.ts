@@ -1,6 +1,6 @@
 import { THRESHOLD_NAMES, type ThresholdName } from "@plimsoll/protocol/pure";
+import type { AgentFigures, ReplayRun } from "./agent-replay.ts";
 import { noFigures, type RunFigures } from "./policy-run.ts";
-import type { AgentFigures, ReplayRun } from "./turns.ts";
 
 /** What a replay counts, besides crossings, by session. */
 export const SESSION_COUNTS = ["maskings", "compactions", "subticks", "restarts", "turnsAbove"] as const;
@@ -55,11 +55,7 @@ function byRun<T>(of: (run: ReplayRun) => T): Record<ReplayRun, T> {
   return { happened: of("happened"), current: of("current"), candidate: of("candidate") };
 }
 
-/**
- * The totals of no session: the neutral element of {@link mergeTotals}.
- * @example
- * const totals = noTotals();
- */
+/** The totals of no session: the neutral element of {@link mergeTotals}. */
 export function noTotals(): ReplayTotals {
   return {
     sessions: 0,
@@ -71,11 +67,7 @@ export function noTotals(): ReplayTotals {
   };
 }
 
-/**
- * The totals of one session, given all of its agents.
- * @example
- * const totals = sessionTotals("thread-91", []);
- */
+/** The totals of one session, given all of its agents. */
 export function sessionTotals(id: string, agents: readonly AgentFigures[]): ReplayTotals {
   const runs = byRun((run) =>
     runTotals(
@@ -105,22 +97,14 @@ function runTotals(id: string, agents: readonly RunFigures[]): RunTotals {
   };
 }
 
-/**
- * How often something happened.
- * @example
- * const crossed = countOf(noTotals().runs.candidate, "ceiling");
- */
+/** How often something happened. */
 export function countOf(figures: RunFigures, name: ReplayCount): number {
   return Object.hasOwn(figures.crossings, name)
     ? figures.crossings[name as ThresholdName]
     : figures[name as (typeof SESSION_COUNTS)[number]];
 }
 
-/**
- * Joins the totals of different sessions. Associative, and the order does not matter.
- * @example
- * const both = mergeTotals(sessionTotals("a", []), sessionTotals("b", []));
- */
+/** Joins the totals of different sessions. Associative, and the order does not matter. */
 export function mergeTotals(one: ReplayTotals, other: ReplayTotals): ReplayTotals {
   return {
     sessions: one.sessions + other.sessions,

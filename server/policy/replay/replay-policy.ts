@@ -1,6 +1,10 @@
 import type { PolicySettings } from "@plimsoll/protocol/pure";
-import { type GuardPolicy, type PolicyInput, resolvePolicy } from "../policy/policy.ts";
-import { policyInputOf } from "../policy/policy-settings.ts";
+import {
+  type GuardPolicy,
+  type PolicyInput,
+  resolvePolicy,
+} from "../../../packages/guard/src/policy/policy.ts";
+import { policyInputOf } from "../../../packages/guard/src/policy/policy-settings.ts";
 
 /** Responses whose effect a replay must know. */
 export const EFFECT_NAMES = ["masked", "compacted", "subtick", "restarted"] as const;
@@ -39,8 +43,6 @@ export interface ReplayPolicy {
 /**
  * Converts settings to the policy of a replay. A response that the settings do not name is on if the harnesses have the habit.
  * @param habits `undefined` for a family without recorded responses: the guard's own defaults apply
- * @example
- * const policy = replayPolicyOf({ thresholds: { ceiling: "50%" } }, undefined);
  */
 export function replayPolicyOf(settings: PolicySettings, habits: ResponseHabits | undefined): ReplayPolicy {
   const own: PolicyInput = {

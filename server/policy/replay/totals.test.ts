@@ -1,6 +1,7 @@
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { AgentFigures } from "./agent-replay.ts";
 import { noFigures, type RunFigures } from "./policy-run.ts";
 import {
   MOST_AFFECTED,
@@ -10,7 +11,6 @@ import {
   type ReplayTotals,
   sessionTotals,
 } from "./totals.ts";
-import type { AgentFigures } from "./turns.ts";
 
 const count = fc.integer({ min: 0, max: 5 });
 const figures: fc.Arbitrary<RunFigures> = fc
