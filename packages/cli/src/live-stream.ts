@@ -1,5 +1,5 @@
+import { eventParser, type ServerEvent } from "../../guard/src/http/message-parser.ts";
 import { sleep } from "./sleep.ts";
-import { eventParser, type ServerEvent } from "./sse-parser.ts";
 
 const LONGEST_RETRY_MS = 30_000;
 /** The server sends a ping every 15 s, so a stream silent for this long is dead. */

@@ -1,9 +1,9 @@
+import type { ServerEvent } from "../../../guard/src/http/message-parser.ts";
 import type { Connection } from "../connection.ts";
 import { followLive } from "../live-stream.ts";
 import { asObject, asText, type JsonObject, parseObject } from "../readers/json.ts";
 import type { HarnessReader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
-import type { ServerEvent } from "../sse-parser.ts";
 import { type ImportOptions, readerFor } from "./import.ts";
 import { listSessions, type OpencodeServer, readMessages, readWindows } from "./opencode-server.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";

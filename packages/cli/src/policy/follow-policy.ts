@@ -1,10 +1,10 @@
 import type { PolicyAnswer } from "@plimsoll/protocol";
+import type { ServerEvent } from "../../../guard/src/http/message-parser.ts";
 import type { Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { followLive } from "../live-stream.ts";
 import { request } from "../request.ts";
 import { sleep } from "../sleep.ts";
-import type { ServerEvent } from "../sse-parser.ts";
 import { fetchPolicy, type PolicyReader, PolicyUnavailable } from "./fetch-policy.ts";
 
 /** How often the policy is read without a stream, in ms. */

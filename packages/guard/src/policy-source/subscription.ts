@@ -1,4 +1,4 @@
-import { type Fetched, fetchPolicy, readStream, type ServerAccess } from "./live-stream.ts";
+import { type Fetched, fetchPolicy, readStream, type ServerAccess } from "./fetch-policy.ts";
 
 /** Durations in ms. */
 export interface SubscriptionOptions {

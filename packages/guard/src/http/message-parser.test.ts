@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { eventParser } from "./sse-parser.ts";
+import { eventParser } from "./message-parser.ts";
 
 const stream =
   ': hello\r\nretry: 2000\n\nid: 1\nevent: message\ndata: {"a":\ndata: 1}\r\n\r\ndata:x\n\nevent: ping\n\n';
