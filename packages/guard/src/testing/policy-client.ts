@@ -23,7 +23,7 @@ export function policyTests() {
         url: options.url ?? url,
         key: POLICY_KEY,
         flushMs: 5,
-        random: () => 0,
+        random: () => 1,
       });
       const guard = createGuard({
         identity: { harness: POLICY_HARNESS },
