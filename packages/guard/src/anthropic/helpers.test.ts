@@ -10,7 +10,7 @@ import { GuardError } from "../error.ts";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/dialects.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "./index.ts";

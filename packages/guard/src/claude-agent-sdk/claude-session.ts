@@ -13,7 +13,7 @@ import { decidePrompt, decideStep, type FreshReason, type StepFacts } from "./de
 import { HandoffWriter } from "./handoff-writer.ts";
 import { type Inputs, inputsOf, type SessionPrompt } from "./inputs.ts";
 import { LiveQuery } from "./live-query.ts";
-import { type Heard, nextInput, nextOutput } from "./next-heard.ts";
+import { type Heard, nextInput, nextOutput } from "./next-arrival.ts";
 import { ResultTotals } from "./result-totals.ts";
 import { blocksOf, type SdkControls, type SdkMessage, type SdkUserMessage } from "./sdk-types.ts";
 import { type ClaudeSessionOptions, opensStored, optionsFor } from "./session-options.ts";

@@ -7,7 +7,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { createGuard } from "../guard.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/dialects.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import type { ClientOptions } from "../wrapped-client/wrapped-client.ts";

@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createGuard } from "../guard.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/dialects.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
 import {
   type ModelRequest,
   type Script,

@@ -9,7 +9,7 @@ import { GuardError } from "../error.ts";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/dialects.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
 import {
   type ModelRequest,
   type Script,

@@ -20,7 +20,7 @@ import { guardLangChain, langChainShape } from "../langchain/index.ts";
 import { guardMastra } from "../mastra/index.ts";
 import { guardOllama, ollamaShape } from "../ollama/index.ts";
 import { chatShape, guardChat, guardResponses, responsesShape } from "../openai/index.ts";
-import { DIALECTS } from "../testing/dialects.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
 import {
   type ModelRequest,
   type ScriptedModel,

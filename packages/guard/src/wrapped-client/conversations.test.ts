@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
 import { type ChatMessage, chatShape, guardChat } from "../openai/index.ts";
-import { DIALECTS } from "../testing/dialects.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
 import {
   type ModelRequest,
   type ScriptedModel,

@@ -10,7 +10,7 @@ import { type GeminiContent, geminiShape, guardGemini } from "../google-genai/in
 import { createGuard, type Guard } from "../guard.ts";
 import { type ChatMessage, chatShape, guardChat } from "../openai/index.ts";
 import type { GuardState } from "../state/state.ts";
-import { DIALECTS } from "../testing/dialects.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
 import { type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import type { ClientOptions } from "./wrapped-client.ts";
