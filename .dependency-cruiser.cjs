@@ -189,8 +189,8 @@ module.exports = {
     ),
     never(
       "no-test-code-in-product",
-      "What exists for tests is imported by tests.",
-      { path: ".", pathNot: TEST },
+      "What exists for tests is imported by tests, and by the examples, which run a scripted model.",
+      { path: ".", pathNot: `${TEST}|${EXAMPLES}` },
       [TEST],
     ),
     {

@@ -10,7 +10,7 @@ import { phantomOpenAi } from "../examples/phantom/openai.ts";
 import { Conversation } from "../packages/guard/src/conversation/index.ts";
 import { fit as fitted, type Message, type PolicyInput } from "../packages/guard/src/index.ts";
 import { estimateTokens } from "../packages/guard/src/measure/index.ts";
-import { settingsOf } from "../packages/guard/src/policy-settings.ts";
+import { settingsOf } from "../packages/guard/src/policy/policy-settings.ts";
 import { codingSession, type PolicySession, recordedSessions } from "./guard-policy.ts";
 
 /** Agents that worked under a policy that is known, and what they reported. */

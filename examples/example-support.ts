@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { filePolicyStore, fileSpool } from "@plimsoll/guard/node";
 import {
   type PolicySource,
@@ -148,7 +149,10 @@ export async function makeProject(folder: string, count: number): Promise<string
   return paths;
 }
 
-export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+/** Resolves after `ms`, or at once when the signal aborts. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return pause(ms, undefined, { ...(signal && { signal }) }).catch(() => {});
+}
 
 /** True if Node runs this example's own file, not the bundle of all examples. */
 export function isMain(name: string): boolean {

@@ -41,6 +41,8 @@ const CASES: [path: string, text: string, rules: string[]][] = [
   ["examples/loop/up.ts", 'import "../../server/write/receive/ingest.ts";', ["examples-from-outside"]],
   ["server/write/page.ts", 'import "../../app/page.tsx";', ["server-below-pages"]],
   ["server/write/receive/transport.ts", 'import "../../http/app.ts";', ["server/write/receive"]],
+  ["examples/loop/model.ts", 'import "../../packages/guard/src/testing/model.ts";', []],
+  ["packages/cli/src/model.ts", 'import "../../guard/src/testing/model.ts";', ["no-test-code-in-product"]],
   [
     "server/write/receive/down.ts",
     'import "@plimsoll/protocol/events"; import "../plan/extend-agent.ts";',
@@ -91,6 +93,7 @@ const TARGETS = [
   "packages/fold/src/index.ts",
   "packages/guard/src/index.ts",
   "packages/guard/src/fit.ts",
+  "packages/guard/src/testing/model.ts",
   "packages/cli/src/index.ts",
   "server/write/receive/ingest.ts",
   "server/write/plan/extend-agent.ts",

@@ -142,14 +142,15 @@ describe("the packed guard", () => {
     ]);
   });
 
-  it("imports only Node's modules, and only in node/ and scripted-model/", async () => {
+  it("imports only Node's modules, and only in node/", async () => {
     const named = await modulesNamed(alone, "guard", ".js");
     expect(named.size).toBeGreaterThan(12);
     for (const [file, modules] of named) {
       const outside = modules.filter((module) => !isOurs(module));
-      const allowed = file.startsWith("node/") || file.startsWith("scripted-model/");
       expect(
-        allowed ? outside.filter((module) => !builtinModules.includes(module.slice(5))) : outside,
+        file.startsWith("node/")
+          ? outside.filter((module) => !builtinModules.includes(module.slice(5)))
+          : outside,
         file,
       ).toEqual([]);
     }
@@ -168,8 +169,6 @@ describe("the packed guard", () => {
     }
     const consumer = `
       import { createGuard, fit, type GuardState, type Message } from "@plimsoll/guard";
-      import { readPhantomYaml } from "@plimsoll/guard/config";
-      import { replay } from "@plimsoll/guard/replay";
       import { chatShape, guardChat } from "@plimsoll/guard/openai";
       import { createReporter } from "@plimsoll/guard/report";
       import { ContextWatcher } from "@plimsoll/guard/watcher";
@@ -182,7 +181,7 @@ describe("the packed guard", () => {
       createGuard({ identity: { harness: "h", session: "s" }, onEvent: (event) => {
         if (event.type === "masked") { const sum: number = event.observations; void sum; }
       } });
-      void [tokens, state, replay, readPhantomYaml, chatShape, guardChat, ContextWatcher];
+      void [tokens, state, chatShape, guardChat, ContextWatcher];
     `;
     expect(await compile(alone, consumer)).toBe("");
     const wrong =

@@ -11,7 +11,10 @@ import { fileURLToPath } from "node:url";
 import { query } from "@anthropic-ai/claude-agent-sdk";
 import { parseEvent } from "@plimsoll/protocol/events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ModelRequest, startScriptedModel } from "../../packages/guard/src/scripted-model/index.ts";
+import {
+  type ModelRequest,
+  startScriptedModel,
+} from "../../packages/guard/src/testing/scripted-model/index.ts";
 
 const plugin = fileURLToPath(new URL(".", import.meta.url));
 /** Time for a start of Claude Code on a busy machine, in ms. */

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
-import type { ModelRequest } from "@plimsoll/guard/scripted-model";
+import type { ModelRequest } from "../../packages/guard/src/testing/scripted-model/index.ts";
 
 const inputs = (...names: string[]): Anthropic.Tool["input_schema"] => ({
   type: "object",

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { type SendTarget, sendEvents } from "@plimsoll/guard/report";
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
+import { sleep } from "../example-support.ts";
 import { between, seededRandom } from "./random.ts";
 import type { SimulatedAgent } from "./simulated-agent.ts";
 
@@ -82,17 +83,4 @@ export async function letThemWork(options: WorkOptions): Promise<number> {
   };
   await Promise.all(agents.map((agent, index) => work(agent, index + 1)));
   return count;
-}
-
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    if (signal?.aborted) done();
-    else signal?.addEventListener("abort", done);
-  });
 }

@@ -3,14 +3,17 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { readOuroToml } from "@plimsoll/guard/config";
 import { fileMaskStore, sessionLog } from "@plimsoll/guard/node";
 import { guardOllama, type OllamaMessage, ollamaShape } from "@plimsoll/guard/ollama";
-import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { runSessions } from "@plimsoll/runtime";
 import { fileSessionsStore } from "@plimsoll/runtime/node";
 import { type Message, Ollama } from "ollama";
+import {
+  type ModelRequest,
+  startScriptedModel,
+} from "../../packages/guard/src/testing/scripted-model/index.ts";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
+import { readOuroToml } from "./ouro-toml.ts";
 
 const CONFIG = `[general]
 model = "llama3.2"

@@ -2,8 +2,6 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { query, type SDKMessage } from "@anthropic-ai/claude-agent-sdk";
 import { ClaudeSession, StoppableQuery } from "@plimsoll/guard/claude-agent-sdk";
-import { readPhantomYaml } from "@plimsoll/guard/config";
-import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import {
   type Continuation,
   type HandleKind,
@@ -13,7 +11,9 @@ import {
   type TickOutcome,
 } from "@plimsoll/runtime";
 import { fileLoopStore } from "@plimsoll/runtime/node";
+import { startScriptedModel } from "../../packages/guard/src/testing/scripted-model/index.ts";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
+import { readPhantomYaml } from "./phantom-yaml.ts";
 import { script } from "./script.ts";
 
 /** Whatever the project's policy says, this harness hands work over early. */

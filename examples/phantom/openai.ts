@@ -1,13 +1,16 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readPhantomYaml } from "@plimsoll/guard/config";
 import { Conversation } from "@plimsoll/guard/conversation";
 import { type ChatMessage, chatShape, guardChat } from "@plimsoll/guard/openai";
-import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { type HandleKind, type Json, runLoop, type Tick, type TickOutcome } from "@plimsoll/runtime";
 import { fileLoopStore } from "@plimsoll/runtime/node";
 import OpenAI from "openai";
+import {
+  type ModelRequest,
+  startScriptedModel,
+} from "../../packages/guard/src/testing/scripted-model/index.ts";
 import { type ExampleContext, makeProject, sleep } from "../example-support.ts";
+import { readPhantomYaml } from "./phantom-yaml.ts";
 
 /** Whatever the project's policy says, this harness hands work over early. */
 const BOUNDS = { "thresholds.ceiling": { min: "5%", max: "60%" } };

@@ -1,5 +1,5 @@
 import { basename, join } from "node:path";
-import type { ModelReply, ModelRequest } from "@plimsoll/guard/scripted-model";
+import type { ModelReply, ModelRequest } from "../../packages/guard/src/testing/scripted-model/index.ts";
 
 /**
  * Plays the model of Phantom: it reads the files that the newest prompt names, one per step, says what each defines, and

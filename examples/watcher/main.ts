@@ -2,9 +2,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createGuard } from "@plimsoll/guard";
 import { chatShape, guardChat } from "@plimsoll/guard/openai";
-import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { optimistic } from "@plimsoll/guard/watcher";
 import OpenAI from "openai";
+import {
+  type ModelRequest,
+  startScriptedModel,
+} from "../../packages/guard/src/testing/scripted-model/index.ts";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 
 /** The line at which the guard itself masks and summarises, in tokens. */

@@ -6,7 +6,6 @@ import { setAttributes, setSession, traceAgent, traceTool } from "@arizeai/openi
 import { OpenAIInstrumentation } from "@arizeai/openinference-instrumentation-openai";
 import { context, type Tracer } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
-import { type ModelReply, type ScriptedModel, startScriptedModel } from "@plimsoll/guard/scripted-model";
 import type { UnmappedTelemetryList } from "@plimsoll/protocol/api";
 import * as ai6 from "ai";
 import * as ai7 from "ai-7";
@@ -15,6 +14,11 @@ import * as openai from "openai";
 import { OpenAI } from "openai";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import {
+  type ModelReply,
+  type ScriptedModel,
+  startScriptedModel,
+} from "../../packages/guard/src/testing/scripted-model/index.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { createEmitter } from "./otlp-client.ts";

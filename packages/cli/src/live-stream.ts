@@ -1,66 +1,30 @@
-import { sleep } from "./sleep.ts";
-import { eventParser, type ServerEvent } from "./sse-parser.ts";
+import { followStream, type StreamOptions } from "../../guard/src/http/follow-stream.ts";
 
-const LONGEST_RETRY_MS = 30_000;
 /** The server sends a ping every 15 s, so a stream silent for this long is dead. */
-const SILENCE_MS = 45_000;
+export const SILENT_MS = 45_000;
 
-export interface LiveHandlers {
-  onOpen: () => void;
-  onClose: () => void;
-  /** Called with at least one event. */
-  onEvents: (events: readonly ServerEvent[]) => void;
-}
+export type LiveHandlers = Pick<StreamOptions, "onOpen" | "onMessages" | "onClose">;
 
-/** Opens a stream of server-sent events. */
-export type OpenStream = (init: {
-  headers: Record<string, string>;
-  signal: AbortSignal;
-}) => Promise<Response>;
-
-/** Keeps a live stream open until the signal aborts. Reconnects with exponential backoff. */
+/** Keeps a stream of server-sent events open until the signal aborts, and the process alive meanwhile. */
 export async function followLive(
-  open: OpenStream,
+  open: StreamOptions["open"],
   signal: AbortSignal,
   handlers: LiveHandlers,
 ): Promise<void> {
-  let retry = 1_000;
-  while (!signal.aborted) {
-    const opened = await readStream(open, signal, handlers).catch(() => false);
-    handlers.onClose();
-    if (opened) retry = 1_000;
-    await sleep(retry, signal);
-    retry = Math.min(LONGEST_RETRY_MS, retry * 2);
-  }
-}
-
-async function readStream(open: OpenStream, signal: AbortSignal, handlers: LiveHandlers): Promise<boolean> {
-  const silence = new AbortController();
-  let alive = setTimeout(() => silence.abort(), SILENCE_MS);
+  const alive = setInterval(() => {}, SILENT_MS);
   try {
-    const response = await open({
-      headers: { accept: "text/event-stream" },
-      signal: AbortSignal.any([signal, silence.signal]),
+    await followStream({
+      ...handlers,
+      open,
+      signal,
+      timeoutMs: SILENT_MS,
+      silentMs: SILENT_MS,
+      backoff: { firstMs: 1_000, mostMs: 30_000 },
+      refusedMs: 30_000,
+      random: Math.random,
+      clock: Date.now,
     });
-    if (!response.ok || response.body === null) {
-      await response.body?.cancel();
-      return false;
-    }
-    handlers.onOpen();
-    const parse = eventParser();
-    const decoder = new TextDecoder();
-    try {
-      for await (const chunk of response.body) {
-        clearTimeout(alive);
-        alive = setTimeout(() => silence.abort(), SILENCE_MS);
-        const events = parse(decoder.decode(chunk, { stream: true }));
-        if (events.length > 0) handlers.onEvents(events);
-      }
-    } catch {
-      // The stream was open, so the backoff starts from the beginning.
-    }
-    return true;
   } finally {
-    clearTimeout(alive);
+    clearInterval(alive);
   }
 }

@@ -67,7 +67,7 @@ export async function watchScreen<Reading>(
       onClose: () => {
         streaming = false;
       },
-      onEvents: refreshSoon,
+      onMessages: refreshSoon,
     });
     let drawnAt = now();
     while (!signal.aborted) {

@@ -27,11 +27,9 @@ async function bundle(entry: string, platform: "browser" | "node") {
 describe("bundles of the guard and the runtime", () => {
   it.each([
     "index",
-    "config/index",
     "conversation/index",
     "measure/index",
     "view/index",
-    "replay/index",
     "../../runtime/src/index",
     "watcher/index",
     "policy-source/index",

@@ -16,8 +16,6 @@ export type GuardErrorCode =
   | "invalid_option"
   /** The client has another structure than the versions that the guard knows. */
   | "unsupported_client"
-  /** A configuration file is invalid. */
-  | "invalid_config"
   /** A summary was longer than asked for, and was cut. */
   | "summary_too_long"
   /** The declared facts are too long to stay in the context. */

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { fit } from "./fit.ts";
 import { createGuard } from "./guard.ts";
-import { CEILING_ONLY, longTalk, testGuard, usage, words } from "./testing.ts";
+import { CEILING_ONLY, longTalk, testGuard, usage, words } from "./testing/test-guard.ts";
 import type { Message } from "./view/shape.ts";
 
 const summaryIn = (messages: readonly Message[]) => /summarised:\]\n(.*)/.exec(messages[0]!.content)?.[1];

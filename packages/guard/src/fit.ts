@@ -1,8 +1,8 @@
-import type { Conversation } from "./conversation.ts";
+import type { Conversation } from "./conversation/conversation.ts";
+import type { Action, Prepared } from "./conversation/types.ts";
 import { summaryTooLong } from "./error.ts";
 import { inTime } from "./summary/in-time.ts";
 import { modelSummarizer, type TextModel } from "./summary/summarizer.ts";
-import type { Action, Prepared } from "./types.ts";
 import { clip } from "./view/placeholder.ts";
 
 export interface FitOptions<M> {

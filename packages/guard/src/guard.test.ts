@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Conversation } from "./conversation.ts";
+import { Conversation } from "./conversation/conversation.ts";
 import { fit } from "./fit.ts";
 import {
   ASK,
@@ -14,7 +14,7 @@ import {
   testGuard,
   toolTurn,
   usage,
-} from "./testing.ts";
+} from "./testing/test-guard.ts";
 import type { Message } from "./view/shape.ts";
 
 describe("restart", () => {

@@ -1,8 +1,8 @@
+export type { GuardOptions, MaskStore } from "./conversation/types.ts";
 export { GuardError } from "./error.ts";
 export { fit } from "./fit.ts";
 export { createGuard, type Guard } from "./guard.ts";
-export type { PolicyInput } from "./policy.ts";
-export { recallTool } from "./recall-tool.ts";
-export type { GuardState } from "./state.ts";
-export type { GuardOptions, MaskStore } from "./types.ts";
+export type { PolicyInput } from "./policy/policy.ts";
+export { recallTool } from "./recall/recall-tool.ts";
+export type { GuardState } from "./state/state.ts";
 export type { Message } from "./view/shape.ts";

@@ -1,14 +1,14 @@
+import type { ReplayAssumption } from "@plimsoll/protocol/api";
+import type { Sql } from "../../db/sql.ts";
+import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
+import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import {
   ASSUMED_EFFECTS,
   EFFECT_NAMES,
   type EffectName,
   type ReplayEffects,
   type ResponseHabits,
-} from "@plimsoll/guard/replay";
-import type { ReplayAssumption } from "@plimsoll/protocol/api";
-import type { Sql } from "../../db/sql.ts";
-import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
-import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
+} from "./replay-policy.ts";
 
 /** Sessions, the latest ones, from which effects are measured. */
 const SESSIONS = 2_000;

@@ -1,7 +1,7 @@
 import { familyDefaults } from "@plimsoll/fold";
-import { type ReplayPolicy, replayPolicyOf } from "@plimsoll/guard/replay";
 import { familyOf, type PolicyBody, resolveForHarness } from "@plimsoll/protocol/policy";
 import type { MeasuredEffects } from "./effects.ts";
+import { type ReplayPolicy, replayPolicyOf } from "./replay-policy.ts";
 
 /** Returns the policy of a harness by model: the same object each time. */
 export type PolicyLookup = (harness: string) => (model: string) => ReplayPolicy;

@@ -1,11 +1,11 @@
 import { compareText, orderTurns, type PlacedTurn } from "@plimsoll/fold";
-import type { AgentReplay, ReplayItem } from "@plimsoll/guard/replay";
 import { BOUNDARY_TYPES, type BoundaryType } from "@plimsoll/protocol/events";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import { inBatches, readTurnsBetween, type TimeSpan } from "../../db/tables/read-turns.ts";
 import { isLevel, type TurnRow } from "../../db/tables/turns.ts";
+import type { AgentReplay, ReplayItem } from "./agent-replay.ts";
 import { BY_POLICY } from "./effects.ts";
 
 /** Which agents a replay reads. */

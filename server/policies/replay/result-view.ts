@@ -1,6 +1,6 @@
-import { countOf, type ReplayCount, type ReplayTotals, type RunTotals } from "@plimsoll/guard/replay";
 import type { ReplayAssumption, ReplayFigure, ReplayResult, ReplayRunView } from "@plimsoll/protocol/api";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/policy";
+import { countOf, type ReplayCount, type ReplayTotals, type RunTotals } from "./totals.ts";
 
 /** Sessions that the result of a replay names. */
 export function namedSessions({ mostAffected, runs }: ReplayTotals): string[] {

@@ -1,12 +1,4 @@
 import type { ThresholdTimeline } from "@plimsoll/fold";
-import {
-  type AgentFigures,
-  AgentReplay,
-  mergeTotals,
-  noTotals,
-  type ReplayPoint,
-  sessionTotals,
-} from "@plimsoll/guard/replay";
 import type { ReplayResult } from "@plimsoll/protocol/api";
 import { familyOf, type PolicyBody } from "@plimsoll/protocol/policy";
 import { atOneMoment } from "../../db/one-moment.ts";
@@ -14,6 +6,7 @@ import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { readAcknowledgements } from "../../lines/acknowledgements.ts";
 import type { PolicyBook } from "../../lines/policy-book.ts";
+import { type AgentFigures, AgentReplay, type ReplayPoint } from "./agent-replay.ts";
 import { MeasuredEffects } from "./effects.ts";
 import { policyLookup } from "./policies.ts";
 import {
@@ -24,6 +17,7 @@ import {
   replayRecord,
 } from "./read-agents.ts";
 import { namedSessions, resultView } from "./result-view.ts";
+import { mergeTotals, noTotals, sessionTotals } from "./totals.ts";
 
 /** What to replay. */
 export interface ReplayRequest {

@@ -1,6 +1,6 @@
-import type { ReplayPoint } from "@plimsoll/guard/replay";
 import type { ReplaySessionView } from "@plimsoll/protocol/api";
 import { iso } from "../../times.ts";
+import type { ReplayPoint } from "./agent-replay.ts";
 import { type ReplayRequest, replaySession } from "./run-replay.ts";
 
 /** Points of one agent. Each bucket gives two: its highest and its last turn. */

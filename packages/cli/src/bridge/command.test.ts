@@ -5,18 +5,19 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PolicySettings } from "@plimsoll/protocol/policy";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { answerWith, POLICY_KEY, PolicyServer } from "../../../guard/src/testing/policy-server.ts";
 import type { CommandContext } from "../command-context.ts";
 import type { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
 import type { Terminal } from "../terminal.ts";
-import { type FakePolicyServer, KEY, startPolicyServer } from "../testing/policy-server.ts";
 import { noteHook } from "./hook.ts";
 
-let server: FakePolicyServer;
+let server: PolicyServer;
 let home = "";
 const bridges: { stop: AbortController; done: Promise<unknown> }[] = [];
 beforeEach(async () => {
-  server = await startPolicyServer();
+  server = await new PolicyServer().start();
+  server.harness = new RegExp(`@${hostname()}$`);
   home = await mkdtemp(join(tmpdir(), "bridge-home-"));
   await mkdir(join(home, ".claude"));
 });
@@ -27,7 +28,7 @@ afterEach(async () => {
   }
   await server.close();
   await rm(home, { recursive: true, force: true });
-  expect(server.mistakes).toEqual([]);
+  expect(server.violations).toEqual([]);
 });
 
 const settings = () => join(home, ".claude", "settings.json");
@@ -57,7 +58,7 @@ function start(args: readonly string[], env: Record<string, string> = {}) {
       HOME: home,
       PLIMSOLL_HOME: join(home, "plimsoll"),
       PLIMSOLL_URL: server.url,
-      PLIMSOLL_KEY: KEY,
+      PLIMSOLL_KEY: POLICY_KEY,
       ...env,
     },
     out,
@@ -92,8 +93,8 @@ const until = async (isDone: () => boolean | Promise<boolean>) => {
     await new Promise((resolve) => setTimeout(resolve, 20));
   expect(await isDone()).toBe(true);
 };
-const statuses = () => server.acknowledged.map(({ generation, status }) => `${generation} ${status}`);
-const last = () => server.acknowledged.at(-1);
+const statuses = () => server.acks.map(({ generation, status }) => `${generation} ${status}`);
+const last = () => server.acks.at(-1);
 
 const CLAUDE = ["claude-code", "--window", "200000", "--no-hook"];
 
@@ -108,7 +109,7 @@ describe("plimsoll bridge --once", () => {
   it("changes nothing without a policy", async () => {
     expect(await run([...CLAUDE, "--once"])).toContain("no policy");
     expect(await readdir(join(home, ".claude"))).toEqual([]);
-    expect(server.acknowledged).toEqual([]);
+    expect(server.acks).toEqual([]);
   });
 
   it("says what overrides the line, with the name of the variable", async () => {
@@ -168,7 +169,7 @@ describe("plimsoll bridge --once", () => {
   ])("keeps the settings when the answer is %s", async (_, body) => {
     server.save(ceiling(120_000));
     await run([...CLAUDE, "--once"]);
-    server.policyBody = body;
+    server.fault = answerWith(200, body);
     await failure([...CLAUDE, "--once"]);
     expect(await read()).toEqual({ autoCompactWindow: 153_000 });
   });
@@ -191,7 +192,7 @@ describe("plimsoll bridge --dry-run and --undo", () => {
     expect(text).toContain('-  "model": "opus"\n+  "model": "opus",\n+  "autoCompactWindow": 100000');
     expect(text).toContain("thresholds.ceiling asks for 20%, Claude Code will have 67,000 (clamped)");
     expect(await read()).toEqual({ model: "opus" });
-    expect(server.acknowledged).toEqual([]);
+    expect(server.acks).toEqual([]);
   });
 
   it("puts back the same text, with the hook removed", async () => {
@@ -256,7 +257,7 @@ describe("plimsoll bridge", () => {
     server.save(ceiling(120_000));
     await until(() => statuses().includes("3 received"));
     expect(await read()).toEqual({ autoCompactWindow: 153_000 });
-    expect(new Set(server.acknowledged.map(({ id }) => id)).size).toBe(3);
+    expect(new Set(server.acks.map(({ id }) => id)).size).toBe(3);
   });
 
   it("acknowledges that the policy is applied when the hook says that a session began", async () => {
@@ -313,10 +314,10 @@ describe("plimsoll bridge", () => {
 
   it("continues after the server was away, and sends what it could not", async () => {
     server.save(ceiling(120_000));
-    server.status = 503;
+    server.fault = answerWith(503, '{"error":{"code":"unavailable","message":"Not now."}}');
     const { err } = follow(CLAUDE);
-    await until(() => err.text.includes("503"));
-    server.status = 200;
+    await until(() => err.text.includes("HTTP 503. Not now."));
+    server.fault = undefined;
     await until(() => statuses().includes("1 received"));
   });
 
@@ -352,7 +353,7 @@ describe("plimsoll bridge", () => {
       HOME: home,
       PLIMSOLL_HOME: join(home, "plimsoll"),
       PLIMSOLL_URL: server.url,
-      PLIMSOLL_KEY: KEY,
+      PLIMSOLL_KEY: POLICY_KEY,
     };
     const root = join(import.meta.dirname, "../../../..");
     const program = join(root, "packages/cli/src/plimsoll.ts");

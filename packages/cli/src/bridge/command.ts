@@ -187,7 +187,7 @@ async function runDry(target: BridgeTarget, flags: BridgeFlags, context: Command
   if (adapter.grade === "none") throw unsupported(adapter);
   const reader = { harness: instanceOf(adapter, flags), model: flags.model };
   const policy = await fetchPolicy(await connect(flags, context.env), reader);
-  if (policy === undefined || policy.generation === 0) {
+  if (policy.generation === 0) {
     context.out.write("The project has no policy, so nothing would change.\n");
     return;
   }

@@ -32,7 +32,7 @@ export async function bridgeOnce(
   { harness, now, onReport }: FollowOptions,
 ): Promise<BridgeReport | undefined> {
   const policy = await fetchPolicy(connection, { harness, model: target.model });
-  if (policy === undefined || policy.generation === 0) return undefined;
+  if (policy.generation === 0) return undefined;
   const report = await applyPolicy(target, policy, now);
   onReport(report, policy);
   const acknowledgements = new Acknowledgements(connection, harness, now);

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
-import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { describe, expect, it } from "vitest";
+import { startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
 import { connectStage } from "../testing/connect-run.ts";
 import {
   claudeEnv,

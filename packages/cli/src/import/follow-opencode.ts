@@ -3,7 +3,6 @@ import { followLive } from "../live-stream.ts";
 import { asObject, asText, type JsonObject, parseObject } from "../readers/json.ts";
 import type { HarnessReader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
-import type { ServerEvent } from "../sse-parser.ts";
 import { type ImportOptions, readerFor } from "./import.ts";
 import { listSessions, type OpencodeServer, readMessages, readWindows } from "./opencode-server.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";
@@ -20,7 +19,7 @@ export interface OpencodeFollowOptions extends ImportOptions, OutboxOptions {
 const HISTORY_MS = 24 * 3_600_000;
 const RETRY_MS = 5_000;
 /** Events that tell of sessions and messages. Most others are parts of an answer. */
-const NEWS = /"(?:session\.(?:created|updated)|message\.updated|compaction)"/;
+const CHANGES = /"(?:session\.(?:created|updated)|message\.updated|compaction)"/;
 /** Clocks differ, and a message may have been under way when the stream broke. */
 const OVERLAP_MS = 10 * 60_000;
 
@@ -43,7 +42,7 @@ export async function followOpencode(
   let failure: unknown;
   let sending = Promise.resolve();
   /** Events of an open stream until what was missed is read: only then is it known which sessions are sub-agents. */
-  let waiting: ServerEvent[] | undefined;
+  let waiting: string[] | undefined;
   let streams = 0;
 
   await followLive(server.open, signal, {
@@ -52,9 +51,9 @@ export async function followOpencode(
       streams += 1;
       if (!signal.aborted) trouble(new Error("The stream of events is closed."));
     },
-    onEvents(events) {
-      if (waiting === undefined) readEvents(events);
-      else waiting.push(...events.filter(({ data }) => NEWS.test(data)));
+    onMessages(messages) {
+      if (waiting === undefined) readEvents(messages);
+      else waiting.push(...messages.filter((message) => CHANGES.test(message)));
     },
   });
   await sending;
@@ -78,8 +77,8 @@ export async function followOpencode(
     readEvents(missed);
   }
 
-  function readEvents(events: readonly ServerEvent[]): void {
-    for (const event of events) readEvent(event);
+  function readEvents(messages: readonly string[]): void {
+    for (const message of messages) readEvent(message);
     send();
   }
 
@@ -101,8 +100,8 @@ export async function followOpencode(
     options.onRead?.(changed.length);
   }
 
-  function readEvent({ data }: ServerEvent): void {
-    const json = parseObject(data);
+  function readEvent(message: string): void {
+    const json = parseObject(message);
     // The stream of all folders wraps each event; that of one folder does not.
     const event = asObject(json?.payload) ?? json;
     const properties = asObject(event?.properties) ?? {};

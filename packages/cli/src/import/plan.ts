@@ -1,11 +1,11 @@
 import type { Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
-import { ouroContextLimit } from "@plimsoll/guard/config";
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import { CliError } from "../errors.ts";
 import { detectFormat, isRooHistory } from "../readers/detect.ts";
 import { hasMappedRecords } from "../readers/mapped.ts";
+import { ouroContextLimit } from "../readers/ouroboros.ts";
 import { logPlace } from "../readers/ouroboros-chain.ts";
 import { type FileHint, FORMATS, type SourceFormat } from "../readers/reader.ts";
 import { isRecordingName, LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
-import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { describe, expect, it } from "vitest";
+import { startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
 import { connectStage } from "../testing/connect-run.ts";
 import { harnessProgram, piModels, runHarness, shellCall } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";

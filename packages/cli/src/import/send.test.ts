@@ -23,7 +23,7 @@ describe("sending", () => {
     sendBatch(target.connection(), [event, { ...event, id: "2" }], {
       pause: async (ms) => void waits.push(ms),
       now: () => 0,
-      random: () => 1,
+      random: () => 0,
       patienceMs: 15_000,
     });
 
@@ -58,7 +58,7 @@ describe("sending", () => {
     target.failures = [(response) => json(response, 503, {})];
     await sendBatch(target.connection(), [event], {
       pause: async (ms) => void waits.push(ms),
-      random: () => 0,
+      random: () => 1,
     });
     expect(waits).toEqual([250]);
   });

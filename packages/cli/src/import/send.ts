@@ -1,16 +1,11 @@
-import {
-  backoffMs,
-  type SendOutcome,
-  type SendTarget,
-  type ServerRefusal,
-  sendEvents,
-} from "@plimsoll/guard/report";
+import { type SendOutcome, type SendTarget, type ServerRefusal, sendEvents } from "@plimsoll/guard/report";
 import { ErrorBody } from "@plimsoll/protocol/api";
 import {
   type IngestAnswer as Answer,
   IngestAnswer,
   type PlimsollEventInput,
 } from "@plimsoll/protocol/events";
+import { backoffMs } from "@plimsoll/protocol/pure";
 import { unreachable } from "../client.ts";
 import { accessHint, type Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
@@ -21,6 +16,7 @@ export const BATCH = 1_000;
 const TIMEOUT_MS = 60_000;
 /** Longest time spent waiting for one batch. A database restarts or recovers well within it. */
 const PATIENCE_MS = 10 * 60_000;
+const BACKOFF = { firstMs: 500, mostMs: 60_000 };
 
 export interface SendTotals {
   accepted: number;
@@ -78,7 +74,10 @@ export async function sendBatch(
     if (outcome.kind === "split" && events.length > 1) return sendHalves(connection, events, options);
     const failure = failureOf(outcome, connection);
     if (outcome.kind !== "later" || outcome.error instanceof CliError) throw failure;
-    const wait = Math.max(outcome.waitMs ?? 0, backoffMs(attempt, options.random));
+    const wait = Math.max(
+      outcome.waitMs ?? 0,
+      backoffMs(attempt, BACKOFF, (options.random ?? Math.random)()),
+    );
     waited += wait;
     if (waited > patience) throw failure;
     options.onWait?.(wait, failure.message);

@@ -1,6 +1,11 @@
-import { createHash } from "node:crypto";
 import { ErrorBody, PolicyAnswer } from "@plimsoll/protocol/api";
-import { canonicalJson } from "@plimsoll/protocol/policy";
+import {
+  type Fetched,
+  fetchPolicy as fetchFrom,
+  type PolicySubject,
+  type ServerAccess,
+} from "../../../guard/src/policy-source/fetch-policy.ts";
+import { readAnswer } from "../../../guard/src/policy-source/read-answer.ts";
 import { unreachable } from "../client.ts";
 import { accessHint, type Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
@@ -8,84 +13,56 @@ import { request } from "../request.ts";
 
 const TIMEOUT_MS = 30_000;
 
-/** The agents that a policy is asked for. */
-export interface PolicyReader {
-  /** The harness instance, such as `claude-code@host-1`. */
-  harness: string;
-  model?: string | undefined;
-}
-
-/** A failure that a later attempt may mend. `waitMs` is what the server asks for. */
-export class PolicyUnavailable extends CliError {
-  readonly waitMs: number | undefined;
-
-  constructor(message: string, options: { hint?: string; cause?: unknown; waitMs?: number | undefined }) {
-    super(message, options);
-    this.waitMs = options.waitMs;
-  }
+/** How the guard's code reaches the server of a connection. */
+export function accessTo(connection: Connection): ServerAccess {
+  return {
+    url: connection.url,
+    timeoutMs: TIMEOUT_MS,
+    clock: Date.now,
+    fetch: (url, init) => request(connection, url.slice(connection.url.length), init),
+  };
 }
 
 /**
- * Reads the policy that a harness should run.
- * @param known the hash of the policy that the caller has
- * @returns undefined if it is the known one
- * @throws {PolicyUnavailable} if the server is away, overloaded or answers nonsense: the caller keeps what it has
- * @throws {CliError} if the key is not accepted
+ * Reads the policy that a harness should run, once.
+ * @throws {CliError} if the server is away, refuses the key or answers nonsense
  */
-export async function fetchPolicy(
-  connection: Connection,
-  { harness, model }: PolicyReader,
-  known?: string,
-  signal?: AbortSignal,
-): Promise<PolicyAnswer | undefined> {
-  const query = new URLSearchParams({ harness, ...(model !== undefined && { model }) });
-  const timeout = AbortSignal.timeout(TIMEOUT_MS);
-  let response: Response;
-  let text: string;
-  try {
-    response = await request(connection, `/api/v1/policy?${query}`, {
-      headers: {
-        accept: "application/json",
-        ...(known !== undefined && { "if-none-match": `"${known}"` }),
-      },
-      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-    });
-    text = await response.text();
-  } catch (error) {
-    if (error instanceof CliError) throw error;
-    const { message, hint } = unreachable(connection, error);
-    throw new PolicyUnavailable(message, { ...(hint !== undefined && { hint }), cause: error });
-  }
-  if (response.status === 304 && known !== undefined) return undefined;
-  if (response.status === 200) return readAnswer(text, connection);
-  throw refusal(response, text, connection);
+export async function fetchPolicy(connection: Connection, subject: PolicySubject): Promise<PolicyAnswer> {
+  const never = new AbortController().signal;
+  return policyIn(await fetchFrom(accessTo(connection), subject, undefined, never), connection);
 }
 
-function readAnswer(text: string, { url }: Connection): PolicyAnswer {
-  const answer = PolicyAnswer.safeParse(parsed(text));
-  if (!answer.success)
-    throw new PolicyUnavailable(`${url} returned a policy that this version does not understand.`, {
-      hint: "The server and the command line may have different versions.",
-      cause: answer.error,
-    });
-  const { settings, hash } = answer.data;
-  const own = createHash("sha256").update(canonicalJson(settings)).digest("hex");
-  if (own !== hash)
-    throw new PolicyUnavailable(`${url} returned a policy whose hash does not match its content.`, {
+/**
+ * The policy in an answer.
+ * @throws {CliError} if there is none: the caller keeps what it has
+ */
+export async function policyIn(fetched: Fetched, connection: Connection): Promise<PolicyAnswer> {
+  if (fetched.kind === "unreachable")
+    throw fetched.error instanceof CliError ? fetched.error : unreachable(connection, fetched.error);
+  if ("refusal" in fetched) throw refusal(fetched, connection);
+  const answer = await readAnswer(fetched.kind === "answer" ? fetched.text : "");
+  if (answer.kind === "wrong_hash")
+    throw new CliError(`${connection.url} returned a policy whose hash does not match its content.`, {
       hint: "A proxy may have changed the answer.",
     });
-  return answer.data;
+  const known = answer.kind === "policy" ? PolicyAnswer.safeParse(answer.policy) : undefined;
+  if (known?.success) return known.data;
+  throw new CliError(`${connection.url} returned a policy that this version does not understand.`, {
+    hint: "The server and the command line may have different versions.",
+    cause: known?.error ?? answer,
+  });
 }
 
-function refusal(response: Response, text: string, connection: Connection): CliError {
-  const { status } = response;
+function refusal(
+  { kind, refusal: { status, text } }: Extract<Fetched, { kind: "refused" | "later" }>,
+  connection: Connection,
+): CliError {
   const body = ErrorBody.safeParse(parsed(text));
   const said = body.success ? ` ${body.data.error.message}` : "";
-  const message = `${connection.url} did not give the policy: HTTP ${status}.${said}`;
-  if (status === 401 || status === 403)
-    return new CliError(message, { hint: accessHint(connection, status) });
-  const seconds = Number(response.headers.get("retry-after"));
-  return new PolicyUnavailable(message, { waitMs: seconds > 0 ? seconds * 1_000 : undefined });
+  return new CliError(
+    `${connection.url} did not give the policy: HTTP ${status}.${said}`,
+    kind === "refused" ? { hint: accessHint(connection, status === 401 ? 401 : 403) } : {},
+  );
 }
 
 function parsed(text: string): unknown {

@@ -1,7 +1,6 @@
-import { ouroContextLimit } from "@plimsoll/guard/config";
 import { describe, expect, it } from "vitest";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
-import { ouroborosReader } from "./ouroboros.ts";
+import { ouroborosReader, ouroContextLimit } from "./ouroboros.ts";
 import type { FileHint } from "./reader.ts";
 
 const options = { harness: "ouroboros@host", titles: true };
@@ -156,8 +155,16 @@ describe("ouro.toml", () => {
     ["safety.context_limit=4096", 4_096],
     ["[general]\ncontext_limit = 1\n[safety]\nshell_timeout_secs = 30\n", undefined],
     ["# [safety]\n", undefined],
+    ["[safety]\ncontext_limit = 0\n", undefined],
+    ["[safety]\ncontext_limit = 99999999999999999999\n", undefined],
+    ["safety = 3\n", undefined],
+    ["[safety]\ncontext_limit = 4096\nbroken\n", undefined],
     ["", undefined],
   ])("%j gives %s", (toml, limit) => {
     expect(ouroContextLimit(toml)).toBe(limit);
+  });
+
+  it("of any depth gives no error", () => {
+    expect(ouroContextLimit(`a = ${"[".repeat(100_000)}`)).toBeUndefined();
   });
 });

@@ -1,3 +1,4 @@
+import { parse } from "@decimalturn/toml-patch";
 import { LARGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
 import { ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
@@ -280,4 +281,14 @@ function levelsOf(log: Log): ValuesByTime<number> {
   return new ValuesByTime(
     [...log.usages.values()].flatMap(({ at, prompt }) => (prompt ? [{ at, value: prompt }] : [])),
   );
+}
+
+/** `[safety] context_limit` of an `ouro.toml`, in tokens; undefined if there is none, or the text is no TOML. */
+export function ouroContextLimit(toml: string): number | undefined {
+  try {
+    const { safety } = parse(toml) as { safety?: { context_limit?: unknown } };
+    return asTokens(safety?.context_limit) || undefined;
+  } catch {
+    return undefined;
+  }
 }

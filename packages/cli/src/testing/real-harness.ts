@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { ModelRequest, ScriptedCall } from "@plimsoll/guard/scripted-model";
+import type { ModelRequest, ScriptedCall } from "../../../guard/src/testing/scripted-model/index.ts";
 
 /**
  * Folders with programs of harnesses, which are too large to install with the others. The variable's name begins so that a clean

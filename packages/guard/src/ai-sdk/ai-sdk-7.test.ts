@@ -5,11 +5,11 @@ import { generateText, isStepCount, Output, streamText, ToolLoopAgent, tool, wra
 import { createOpenAI } from "ai-sdk-openai-4";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { Conversation } from "../conversation.ts";
-import type { PolicyInput } from "../policy.ts";
-import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { DIALECTS } from "../testing/dialects.ts";
-import { filler } from "../testing.ts";
+import { Conversation } from "../conversation/conversation.ts";
+import type { PolicyInput } from "../policy/policy.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
+import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
 import type { NoticePlace } from "../view/view.ts";
 import { type AiMessage, aiShape, guardMiddleware, guardSteps } from "./index.ts";
 

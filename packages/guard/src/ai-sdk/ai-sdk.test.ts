@@ -5,10 +5,10 @@ import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { generateText, Output, stepCountIs, streamText, ToolLoopAgent, tool, wrapLanguageModel } from "ai";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { Conversation } from "../conversation.ts";
+import { Conversation } from "../conversation/conversation.ts";
 import { fit } from "../fit.ts";
-import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { filler } from "../testing.ts";
+import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
 import { type AiMessage, aiShape, guardMiddleware, guardSteps } from "./index.ts";
 
 let server: ScriptedModel | undefined;

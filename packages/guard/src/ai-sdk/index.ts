@@ -1,4 +1,4 @@
-import type { Conversation } from "../conversation.ts";
+import type { Conversation } from "../conversation/conversation.ts";
 import { GuardError } from "../error.ts";
 import {
   type AdapterOptions,
@@ -7,7 +7,7 @@ import {
   fitCall,
   fitOrThrow,
   type Guarded,
-} from "../wrapped-client.ts";
+} from "../wrapped-client/wrapped-client.ts";
 import { type AiMessage, withSystem } from "./shape.ts";
 
 export { type AiMessage, aiShape } from "./shape.ts";

@@ -2,9 +2,9 @@ import "../testing/clean-environment.ts";
 
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, expect, it } from "vitest";
-import { Conversation } from "../conversation.ts";
-import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { filler } from "../testing.ts";
+import { Conversation } from "../conversation/conversation.ts";
+import { type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "./index.ts";
 
 let model: ScriptedModel | undefined;

@@ -9,10 +9,10 @@ import { z } from "zod";
 import { GuardError } from "../error.ts";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
-import type { PolicyInput } from "../policy.ts";
-import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { DIALECTS } from "../testing/dialects.ts";
-import { filler } from "../testing.ts";
+import type { PolicyInput } from "../policy/policy.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
+import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "./index.ts";
 
 let model: ScriptedModel;

@@ -1,7 +1,7 @@
 import { Guard } from "../guard.ts";
-import { type AnswerWatch, GuardedCall, type SentCall } from "../guarded-call.ts";
-import { storedCall } from "../stored-call.ts";
 import { joinedContent } from "../view/shape.ts";
+import { type AnswerWatch, GuardedCall, type SentCall } from "../wrapped-client/guarded-call.ts";
+import { storedCall } from "../wrapped-client/stored-call.ts";
 import {
   type AskModel,
   type ClientOptions,
@@ -14,7 +14,7 @@ import {
   storedConversation,
   unfittedCall,
   withOverrides,
-} from "../wrapped-client.ts";
+} from "../wrapped-client/wrapped-client.ts";
 import type { AnthropicMessage } from "./shape.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: callers keep the client's own overloads

@@ -1,14 +1,19 @@
-import { Conversation } from "../conversation.ts";
-import { limitsOf, restartsSpent, windDownOver } from "../decide.ts";
+import { Conversation } from "../conversation/conversation.ts";
+import { limitsOf, restartsSpent, windDownOver } from "../decide/decide.ts";
 import { noRestartLeft } from "../error.ts";
 import { CallForecast } from "../measure/forecast.ts";
-import { COMPACTING_NOTICE, maxRestartsReached, RESTART_CONFIRMATION, windDownNotice } from "../texts.ts";
+import {
+  COMPACTING_NOTICE,
+  maxRestartsReached,
+  RESTART_CONFIRMATION,
+  windDownNotice,
+} from "../respond/texts.ts";
 import type { Message } from "../view/shape.ts";
 import { decidePrompt, decideStep, type FreshReason, type StepFacts } from "./decide-step.ts";
 import { HandoffWriter } from "./handoff-writer.ts";
 import { type Inputs, inputsOf, type SessionPrompt } from "./inputs.ts";
 import { LiveQuery } from "./live-query.ts";
-import { type Heard, nextInput, nextOutput } from "./next-heard.ts";
+import { type Heard, nextInput, nextOutput } from "./next-arrival.ts";
 import { ResultTotals } from "./result-totals.ts";
 import { blocksOf, type SdkControls, type SdkMessage, type SdkUserMessage } from "./sdk-types.ts";
 import { type ClaudeSessionOptions, opensStored, optionsFor } from "./session-options.ts";

@@ -2,10 +2,10 @@ import "../testing/clean-environment.ts";
 
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
-import type { RestartPolicy } from "../policy.ts";
+import type { RestartPolicy } from "../policy/policy.ts";
+import { PATIENCE, sdkUnderTest } from "../testing/claude-session.ts";
 import { capOutput } from "./cap-output.ts";
 import { ClaudeSession, type SdkUserMessage } from "./index.ts";
-import { PATIENCE, sdkUnderTest } from "./testing.ts";
 
 const { setup, session } = sdkUnderTest();
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limitsOf } from "../decide.ts";
-import { type PolicyInput, resolvePolicy } from "../policy.ts";
+import { limitsOf } from "../decide/decide.ts";
+import { type PolicyInput, resolvePolicy } from "../policy/policy.ts";
 import { decidePrompt, decideStep, type StepFacts } from "./decide-step.ts";
 
 const policyOf = (input: PolicyInput) =>

@@ -1,5 +1,5 @@
-import { type Limits, lineOfAction, restartsSpent, windDownOver } from "../decide.ts";
-import type { GuardPolicy } from "../policy.ts";
+import { type Limits, lineOfAction, restartsSpent, windDownOver } from "../decide/decide.ts";
+import type { GuardPolicy } from "../policy/policy.ts";
 
 /** Decides whether a session continues. Levels in tokens. */
 export interface StepFacts {

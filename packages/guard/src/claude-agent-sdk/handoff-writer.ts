@@ -1,4 +1,4 @@
-import type { Fact } from "../state.ts";
+import type { Fact } from "../state/state.ts";
 import { inTime } from "../summary/in-time.ts";
 import { clip } from "../view/placeholder.ts";
 import type { Message } from "../view/shape.ts";

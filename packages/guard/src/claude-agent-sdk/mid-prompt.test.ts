@@ -4,10 +4,10 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { SDKMessage } from "@anthropic-ai/claude-agent-sdk";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { PolicyInput } from "../policy.ts";
-import type { ModelReply, ModelRequest } from "../scripted-model/index.ts";
+import type { PolicyInput } from "../policy/policy.ts";
+import { PATIENCE, sdkUnderTest, shell } from "../testing/claude-session.ts";
+import type { ModelReply, ModelRequest } from "../testing/scripted-model/index.ts";
 import { optionsFor } from "./session-options.ts";
-import { PATIENCE, sdkUnderTest, shell } from "./testing.ts";
 
 const { setup, session } = sdkUnderTest();
 const CEILING = 30_000;

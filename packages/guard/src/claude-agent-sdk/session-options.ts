@@ -1,4 +1,4 @@
-import type { ConversationOptions } from "../types.ts";
+import type { ConversationOptions } from "../conversation/types.ts";
 import type { Message } from "../view/shape.ts";
 import type { HandoffOptions } from "./handoff-writer.ts";
 import type { SdkMessage, SdkQuery } from "./sdk-types.ts";

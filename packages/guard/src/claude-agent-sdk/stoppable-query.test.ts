@@ -3,8 +3,8 @@ import "../testing/clean-environment.ts";
 import { query, type SDKMessage } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, it } from "vitest";
 import { CallForecast } from "../measure/forecast.ts";
+import { all, PATIENCE, sdkUnderTest, shell } from "../testing/claude-session.ts";
 import { StoppableQuery } from "./index.ts";
-import { all, PATIENCE, sdkUnderTest, shell } from "./testing.ts";
 
 const { session, clean } = sdkUnderTest();
 

@@ -3,8 +3,8 @@ import "../testing/clean-environment.ts";
 import { randomUUID } from "node:crypto";
 import { getSessionMessages } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, it } from "vitest";
-import type { ModelRequest } from "../scripted-model/index.ts";
-import { all, PATIENCE, sdkUnderTest } from "./testing.ts";
+import { all, PATIENCE, sdkUnderTest } from "../testing/claude-session.ts";
+import type { ModelRequest } from "../testing/scripted-model/index.ts";
 
 const { setup, session } = sdkUnderTest();
 const text = (request: ModelRequest) => JSON.stringify(request.messages);

@@ -2,10 +2,10 @@ import "../testing/clean-environment.ts";
 
 import type { SDKMessage } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, it } from "vitest";
-import type { ModelRequest } from "../scripted-model/index.ts";
+import { all, PATIENCE, sdkUnderTest, shell, userMessage } from "../testing/claude-session.ts";
+import type { ModelRequest } from "../testing/scripted-model/index.ts";
 import { Channel } from "./channel.ts";
 import type { SdkUserMessage } from "./sdk-types.ts";
-import { all, PATIENCE, sdkUnderTest, shell, userMessage } from "./testing.ts";
 
 const { session } = sdkUnderTest();
 const text = (request: ModelRequest) => JSON.stringify(request.messages);

@@ -1,4 +1,4 @@
-import type { MaskStore } from "../types.ts";
+import type { MaskStore } from "../conversation/types.ts";
 import { capOutput } from "./cap-output.ts";
 
 /** Input of the SDK's hook that runs after one tool call. */

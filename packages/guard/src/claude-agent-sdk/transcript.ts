@@ -1,10 +1,10 @@
-import { type Limits, lineOfAction } from "../decide.ts";
+import { type Limits, lineOfAction } from "../decide/decide.ts";
 import { estimateTokens } from "../measure/estimate.ts";
 import type { CallGrowth } from "../measure/forecast.ts";
 import { mediaTokens } from "../measure/media.ts";
-import { DEFAULT_POLICY, type GuardPolicy } from "../policy.ts";
-import type { Fact } from "../state.ts";
-import { handoffHead, verbatimPart } from "../texts.ts";
+import { DEFAULT_POLICY, type GuardPolicy } from "../policy/policy.ts";
+import { handoffHead, verbatimPart } from "../respond/texts.ts";
+import type { Fact } from "../state/state.ts";
 import { digest } from "../view/digest.ts";
 import { MessageHistory } from "../view/history.ts";
 import { clip } from "../view/placeholder.ts";

@@ -1,5 +1,5 @@
-export { Conversation } from "../conversation.ts";
 export type { FitOptions } from "../fit.ts";
+export { Conversation } from "./conversation.ts";
 export type {
   Action,
   ConversationOptions,
@@ -7,4 +7,4 @@ export type {
   Observation,
   ObserveFacts,
   Prepared,
-} from "../types.ts";
+} from "./types.ts";

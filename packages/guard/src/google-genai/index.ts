@@ -8,7 +8,7 @@ import {
   type Guarded,
   unfittedCall,
   withOverrides,
-} from "../wrapped-client.ts";
+} from "../wrapped-client/wrapped-client.ts";
 import type { GeminiContent } from "./shape.ts";
 
 export { type GeminiContent, geminiShape } from "./shape.ts";

@@ -1,4 +1,4 @@
-import { type AdapterOptions, answerOf, fitCall, type Guarded } from "../wrapped-client.ts";
+import { type AdapterOptions, answerOf, fitCall, type Guarded } from "../wrapped-client/wrapped-client.ts";
 import { type LangChainMessage, langChainShape } from "./shape.ts";
 
 export { type LangChainMessage, langChainShape } from "./shape.ts";

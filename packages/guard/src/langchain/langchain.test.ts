@@ -8,16 +8,16 @@ import { createAgent, modelRetryMiddleware, tool, toolStrategy } from "langchain
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createGuard } from "../guard.ts";
-import type { PolicyInput } from "../policy.ts";
+import type { PolicyInput } from "../policy/policy.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
 import {
   type ModelRequest,
   type Script,
   type ScriptedModel,
   startScriptedModel,
-} from "../scripted-model/index.ts";
-import { DIALECTS } from "../testing/dialects.ts";
-import { filler } from "../testing.ts";
-import type { AdapterOptions } from "../wrapped-client.ts";
+} from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
+import type { AdapterOptions } from "../wrapped-client/wrapped-client.ts";
 import { guardLangChain, type LangChainMessage, langChainShape } from "./index.ts";
 
 let server: ScriptedModel | undefined;

@@ -1,5 +1,10 @@
 import { type AiMessage, withSystem } from "../ai-sdk/shape.ts";
-import { type AdapterOptions, type FittedCall, fitCall, type Guarded } from "../wrapped-client.ts";
+import {
+  type AdapterOptions,
+  type FittedCall,
+  fitCall,
+  type Guarded,
+} from "../wrapped-client/wrapped-client.ts";
 
 export { type AiMessage, aiShape } from "../ai-sdk/shape.ts";
 

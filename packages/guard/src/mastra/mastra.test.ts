@@ -8,11 +8,11 @@ import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createGuard } from "../guard.ts";
-import type { PolicyInput } from "../policy.ts";
-import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { DIALECTS } from "../testing/dialects.ts";
-import { filler } from "../testing.ts";
-import type { AdapterOptions } from "../wrapped-client.ts";
+import type { PolicyInput } from "../policy/policy.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
+import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
+import type { AdapterOptions } from "../wrapped-client/wrapped-client.ts";
 import { type AiMessage, aiShape, guardMastra } from "./index.ts";
 
 let server: ScriptedModel | undefined;

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { setConversationSource } from "../conversation-context.ts";
+import { setConversationSource } from "../conversation/current-conversation.ts";
 
 const scope = new AsyncLocalStorage<string>();
 

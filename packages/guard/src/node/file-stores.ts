@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { MaskStore } from "../conversation/types.ts";
 import type { LogLine } from "../report/options.ts";
-import type { MaskStore } from "../types.ts";
 
 /**
  * Stores each masked result as a file in `folder`, where an agent can read it.

@@ -1,5 +1,5 @@
-import type { Conversation } from "../conversation.ts";
-import { watchedStream } from "../watched-stream.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { watchedStream } from "../wrapped-client/watched-stream.ts";
 import {
   type AskModel,
   type ClientOptions,
@@ -9,7 +9,7 @@ import {
   type Guarded,
   unfittedCall,
   withOverrides,
-} from "../wrapped-client.ts";
+} from "../wrapped-client/wrapped-client.ts";
 import { LoadedWindows } from "./loaded-windows.ts";
 import type { OllamaMessage } from "./shape.ts";
 

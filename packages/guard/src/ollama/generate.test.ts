@@ -5,9 +5,9 @@ import { type Message, Ollama } from "ollama";
 import { afterEach, describe, expect, it } from "vitest";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
-import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { filler } from "../testing.ts";
-import type { ClientOptions } from "../wrapped-client.ts";
+import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
+import type { ClientOptions } from "../wrapped-client/wrapped-client.ts";
 import { guardOllama, type OllamaMessage, ollamaShape } from "./index.ts";
 
 let model: ScriptedModel;

@@ -3,9 +3,9 @@ import "../testing/clean-environment.ts";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { type Message, Ollama } from "ollama";
 import { afterEach, describe, expect, it } from "vitest";
-import { Conversation } from "../conversation.ts";
-import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { filler } from "../testing.ts";
+import { Conversation } from "../conversation/conversation.ts";
+import { type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
 import { guardOllama, type OllamaMessage, ollamaShape } from "./index.ts";
 
 let model: ScriptedModel | undefined;

@@ -1,4 +1,4 @@
-import { type AnswerWatch, GuardedCall, type SentCall } from "../guarded-call.ts";
+import { type AnswerWatch, GuardedCall, type SentCall } from "../wrapped-client/guarded-call.ts";
 import {
   type AskModel,
   type ClientOptions,
@@ -8,7 +8,7 @@ import {
   rewrapping,
   signalIn,
   withOverrides,
-} from "../wrapped-client.ts";
+} from "../wrapped-client/wrapped-client.ts";
 import type { ChatMessage } from "./shape.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: callers keep the client's own overloads

@@ -3,10 +3,10 @@ import "../testing/clean-environment.ts";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
-import { Conversation } from "../conversation.ts";
+import { Conversation } from "../conversation/conversation.ts";
 import { createGuard } from "../guard.ts";
-import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { filler } from "../testing.ts";
+import { type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
 import {
   type ChatMessage,
   chatShape,

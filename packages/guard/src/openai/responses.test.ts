@@ -9,9 +9,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { GuardError } from "../error.ts";
 import { createGuard, type Guard } from "../guard.ts";
-import type { PolicyInput } from "../policy.ts";
-import { type Script, startScriptedModel } from "../scripted-model/index.ts";
-import { filler } from "../testing.ts";
+import type { PolicyInput } from "../policy/policy.ts";
+import { type Script, startScriptedModel } from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
 import { guardResponses, type InputItem, responsesShape } from "./index.ts";
 
 const open: { close(): Promise<void> }[] = [];

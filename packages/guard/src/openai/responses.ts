@@ -1,6 +1,6 @@
 import { Guard } from "../guard.ts";
-import { type AnswerWatch, GuardedCall, type SentCall } from "../guarded-call.ts";
-import { storedCall } from "../stored-call.ts";
+import { type AnswerWatch, GuardedCall, type SentCall } from "../wrapped-client/guarded-call.ts";
+import { storedCall } from "../wrapped-client/stored-call.ts";
 import {
   type AskModel,
   type ClientOptions,
@@ -12,7 +12,7 @@ import {
   signalIn,
   storedConversation,
   withOverrides,
-} from "../wrapped-client.ts";
+} from "../wrapped-client/wrapped-client.ts";
 import type { InputItem } from "./shape.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: callers keep the client's own overloads

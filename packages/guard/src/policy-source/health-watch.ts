@@ -1,3 +1,5 @@
+import { backgroundTimer } from "../background-timer.ts";
+
 const CHECKS = 4;
 
 /** Asks a harness several times within `windowMs` whether it works. */
@@ -35,8 +37,8 @@ export class HealthWatch {
     };
     const timers = this.#timers;
     for (let number = 1; number <= CHECKS; number++)
-      timers.push(later((this.#windowMs * number) / CHECKS, () => void check(number === CHECKS)));
-    timers.push(later(this.#windowMs * 1.25, () => end("healthy() did not answer")));
+      timers.push(backgroundTimer(() => void check(number === CHECKS), (this.#windowMs * number) / CHECKS));
+    timers.push(backgroundTimer(() => end("healthy() did not answer"), this.#windowMs * 1.25));
   }
 
   stop(): void {
@@ -51,10 +53,4 @@ export class HealthWatch {
       return `healthy() failed: ${error instanceof Error ? error.message : String(error)}`;
     }
   }
-}
-
-function later(ms: number, run: () => void): ReturnType<typeof setTimeout> {
-  const timer = setTimeout(run, ms);
-  (timer as { unref?: () => void }).unref?.();
-  return timer;
 }

@@ -1,6 +1,12 @@
 import type { PlimsollEventInput, PolicySettings } from "@plimsoll/protocol/pure";
-import type { PolicyInput } from "../policy.ts";
-import { flatSettings, GUARD_SETTINGS, policyInputOf, settingsOf, wrongSetting } from "../policy-settings.ts";
+import type { PolicyInput } from "../policy/policy.ts";
+import {
+  flatSettings,
+  GUARD_SETTINGS,
+  policyInputOf,
+  settingsOf,
+  wrongSetting,
+} from "../policy/policy-settings.ts";
 import { checkBound } from "./bounds.ts";
 import type { PolicySourceOptions } from "./options.ts";
 

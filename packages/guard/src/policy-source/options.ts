@@ -1,5 +1,5 @@
 import type { PlimsollEventInput, PolicySettings, ThresholdValue } from "@plimsoll/protocol/pure";
-import type { PolicyInput } from "../policy.ts";
+import type { PolicyInput } from "../policy/policy.ts";
 
 /** What a policy source changes: a guard, or anything else that takes a policy at a turn boundary. */
 export interface PolicyTarget {
@@ -65,9 +65,9 @@ export interface PolicySourceOptions {
   onTrouble?: (message: string) => void;
   /** Interval of polls while streaming fails, ± 20 %. Default: 30,000. */
   pollMs?: number;
-  /** First wait after a failure. It doubles up to `pollMs`, with full jitter. Default: 1,000. */
+  /** First wait after a failure. It doubles up to `pollMs`; each is shortened by up to a half at random. Default: 1,000. */
   retryMs?: number;
-  /** Wait after the server refused the key, ± 20 %. Default: 300,000. */
+  /** Longest wait after the server refused the key. Default: 300,000. */
   refusedMs?: number;
   /** A stream that says nothing for this long is closed. Default: 120,000. */
   silentMs?: number;

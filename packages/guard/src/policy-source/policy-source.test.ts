@@ -207,6 +207,13 @@ describe("an answer that is no policy changes nothing", () => {
     expect(statuses()).toEqual(expect.arrayContaining([[1, "applied", undefined]]));
   });
 
+  it("is asked for again soon, also while the stream is open and says nothing", async () => {
+    t.server.save(good);
+    t.server.faults = [answerWith(200, "{}"), answerWith(200, whole.slice(0, -20))];
+    const { source } = client({ pollMs: 1e6 });
+    await until(() => source.generation === 1);
+  });
+
   it("a wrong hash is refused with its code, and the right answer is taken later", async () => {
     t.server.save(good);
     const { source } = client();

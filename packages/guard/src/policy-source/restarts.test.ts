@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { checkPolicy } from "../check-options.ts";
 import { createGuard } from "../guard.ts";
 import { backgroundFetch, filePolicyStore } from "../node/index.ts";
+import { checkPolicy } from "../policy/check-options.ts";
 import { childProgram, runChild } from "../testing/child-process.ts";
 import {
   answerWith,

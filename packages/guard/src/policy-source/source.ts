@@ -1,14 +1,15 @@
 import type { PolicySettings } from "@plimsoll/protocol/pure";
-import type { PolicyInput } from "../policy.ts";
-import { settingsOf } from "../policy-settings.ts";
+import { refusalText } from "../http/answers.ts";
+import type { PolicyInput } from "../policy/policy.ts";
+import { settingsOf } from "../policy/policy-settings.ts";
 import { type AckBody, Acknowledger } from "./acknowledger.ts";
+import type { Fetched } from "./fetch-policy.ts";
 import { HealthWatch } from "./health-watch.ts";
 import { type AckCode, type Judgement, judge } from "./judge.ts";
-import type { Fetched } from "./live-stream.ts";
 import type { PolicySourceOptions } from "./options.ts";
 import { hashOf, readAnswer, type ServedPolicy } from "./read-answer.ts";
 import { type Quarantined, readStored, type StoreOwner, storedText } from "./stored-policy.ts";
-import { Subscription } from "./subscription.ts";
+import { Subscription, type Taken } from "./subscription.ts";
 
 type Accepted = Extract<Judgement, { kind: "accepted" }>;
 
@@ -104,7 +105,7 @@ export class PolicySource {
       if (good === undefined || performance.now() >= until) return;
       this.#good = good;
     }
-    await this.#revert(`The harness failed: ${error instanceof Error ? error.message : String(error)}`);
+    await this.#revert(`The harness failed: ${messageOf(error)}`);
   }
 
   /** Ends the subscription. The policy in force stays. Resolves when the store is written. */
@@ -133,34 +134,39 @@ export class PolicySource {
     return isNewest ? served?.hash : undefined;
   }
 
-  /** Returns true if the answer has no body and one is needed. */
-  async #take(fetched: Fetched): Promise<boolean> {
-    if (fetched.kind === "failed") {
-      this.#trouble(
-        fetched.refused
-          ? `The server refused the key for policies with ${fetched.message}. Check its scopes.`
-          : `The policy cannot be read and the last one stays in force: ${fetched.message}`,
-      );
-      return false;
+  async #take(fetched: Fetched): Promise<Taken> {
+    switch (fetched.kind) {
+      case "refused":
+        this.#trouble(
+          `The server refused the key for policies with ${refusalText(fetched.refusal)}. Check its scopes.`,
+        );
+        return "no_policy";
+      case "later":
+        return this.#away(refusalText(fetched.refusal));
+      case "unreachable":
+        return this.#away(messageOf(fetched.error));
     }
     this.#newest = fetched.newest ?? this.#newest;
-    if (fetched.kind === "unchanged") return this.#newest !== undefined && this.#newest !== this.generation;
+    if (fetched.kind === "unchanged")
+      return this.#newest === undefined || this.#newest === this.generation ? "taken" : "needs_body";
     const answer = await readAnswer(fetched.text);
-    if (answer.kind === "unreadable") {
+    if (answer.kind !== "policy") {
       this.#trouble(`The server's policy was ignored: ${answer.message}.`);
-      return false;
-    }
-    if (answer.kind === "wrong_hash") {
-      const { generation, hash, message } = answer;
-      this.#trouble(`The server's policy was ignored: ${message}.`);
       // A refusal of the generation in force would tell the server that it no longer is.
-      if (generation !== this.generation)
+      if (answer.kind === "wrong_hash" && answer.generation !== this.generation) {
+        const { generation, hash, message } = answer;
         this.#acks.send({ generation, hash, status: "rejected", code: "wrong_hash", message });
-      return false;
+      }
+      return "no_policy";
     }
     this.#troubles.clear();
     if (!this.#isBehind(answer.policy)) await this.#offer(answer.policy);
-    return false;
+    return "taken";
+  }
+
+  #away(reason: string): Taken {
+    this.#trouble(`The policy cannot be read and the last one stays in force: ${reason}`);
+    return "no_policy";
   }
 
   /**
@@ -204,7 +210,7 @@ export class PolicySource {
       return undefined;
     } catch (error) {
       this.#putBack(this.#running);
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     }
   }
 
@@ -343,3 +349,5 @@ const isSame = (
   one: { generation: number; hash: string },
   other: { generation: number; hash: string } | undefined,
 ) => other !== undefined && one.generation === other.generation && one.hash === other.hash;
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

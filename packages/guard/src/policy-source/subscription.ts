@@ -1,10 +1,11 @@
-import { type Fetched, fetchPolicy, readStream, type ServerAccess } from "./live-stream.ts";
+import { backoffMs } from "@plimsoll/protocol/pure";
+import { backgroundTimer } from "../background-timer.ts";
+import { followStream, MOST_WAIT_MS } from "../http/follow-stream.ts";
+import { type Fetched, fetchPolicy, get, type PolicySubject, type ServerAccess } from "./fetch-policy.ts";
 
 /** Durations in ms. */
-export interface SubscriptionOptions {
+export interface SubscriptionOptions extends PolicySubject {
   access: ServerAccess;
-  harness: string;
-  model: string | undefined;
   pollMs: number;
   retryMs: number;
   refusedMs: number;
@@ -12,12 +13,22 @@ export interface SubscriptionOptions {
   random: () => number;
   /** The hash to ask with, while nothing newer than it is known. */
   tag: () => string | undefined;
-  /** Takes what the server answered. Returns true to be answered again without a tag. */
-  take: (fetched: Fetched) => Promise<boolean>;
+  /** Takes what the server answered. */
+  take: (fetched: Fetched) => Promise<Taken>;
 }
 
-/** Longest wait that a server may ask for, in ms. */
-const MOST_WAIT_MS = 3_600_000;
+/** What became of an answer. */
+export type Taken =
+  /** The server has to send the body, although the hash is the same. */
+  | "needs_body"
+  /** There was no policy in it: ask again as after a failure. */
+  | "no_policy"
+  | "taken";
+
+type Ask = "tagged" | "whole";
+
+/** While the stream is open, a rare poll finds a notice that was lost. In ms. */
+const STREAMING_POLL_MS = 600_000;
 
 /** Keeps asking for the policy: when the stream says so, else in intervals. Never keeps the process alive. */
 export class Subscription {
@@ -26,7 +37,7 @@ export class Subscription {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #asking: Promise<void> | undefined;
   /** Asked for while a request was under way. */
-  #again: "no" | "tagged" | "whole" = "no";
+  #again: Ask | undefined;
   #failures = 0;
   /** The newest generation that an answer named. */
   #newest: number | undefined;
@@ -52,9 +63,10 @@ export class Subscription {
    * Asks now, unless the server said to wait. Requests that come while one is under way become one more.
    * @param how `whole`: the answer must have a body, even if the hash is the same
    */
-  ask(how: "tagged" | "whole"): Promise<void> {
+  ask(how: Ask): Promise<void> {
     if (this.#asking !== undefined) {
-      this.#again = how === "whole" ? how : this.#again === "no" ? how : this.#again;
+      if (how === "whole") this.#again = how;
+      else this.#again ??= how;
       return this.#asking;
     }
     const wait = this.#notBefore - performance.now();
@@ -68,67 +80,73 @@ export class Subscription {
     return this.#asking;
   }
 
-  async #request(first: "tagged" | "whole"): Promise<void> {
-    const { access, harness, model, tag, take } = this.#options;
-    for (let how = first; !this.#stop.signal.aborted; ) {
-      this.#again = "no";
-      const sent = how === "whole" ? undefined : tag();
-      const fetched = await fetchPolicy(access, { harness, model }, sent, this.#stop.signal);
+  async #request(first: Ask): Promise<void> {
+    const { access, tag, take, pollMs } = this.#options;
+    for (let how: Ask | undefined = first; how !== undefined; ) {
+      this.#again = undefined;
+      const sent: string | undefined = how === "whole" ? undefined : tag();
+      const fetched = await fetchPolicy(access, this.#options, sent, this.#stop.signal);
       if (this.#stop.signal.aborted) return;
-      const wantsBody = await take(fetched);
-      if (fetched.kind !== "failed") this.#newest = fetched.newest ?? this.#newest;
-      if (fetched.kind === "failed") return this.#failed(fetched);
+      const taken = await take(fetched);
+      if ("newest" in fetched) this.#newest = fetched.newest ?? this.#newest;
+      if (taken === "no_policy") return this.#failed(fetched);
       this.#failures = 0;
-      const again = this.#again as "no" | "tagged" | "whole";
-      if (wantsBody && sent !== undefined) how = "whole";
-      else if (again !== "no") how = again;
-      else break;
+      how = taken === "needs_body" && sent !== undefined ? "whole" : this.#again;
     }
-    if (!this.#streaming) this.#later(this.#around(this.#options.pollMs));
+    this.#later(this.#around(this.#streaming ? STREAMING_POLL_MS : pollMs));
   }
 
-  #failed({ waitMs, refused }: Extract<Fetched, { kind: "failed" }>): void {
+  #failed(fetched: Fetched): void {
     const { pollMs, retryMs, refusedMs, random } = this.#options;
     this.#failures += 1;
-    if (waitMs !== undefined) {
-      const asked = Math.min(waitMs, MOST_WAIT_MS);
+    if ("refusal" in fetched && fetched.waitMs !== undefined) {
+      const asked = Math.min(fetched.waitMs, MOST_WAIT_MS);
       this.#notBefore = performance.now() + asked;
       this.#later(asked + random() * retryMs);
       return;
     }
-    const backoff = Math.min(pollMs, retryMs * 2 ** Math.min(this.#failures - 1, 16));
-    // Full jitter, but never at once.
-    const jittered = this.#failures > 5 ? this.#around(pollMs) : Math.max(retryMs / 10, random() * backoff);
-    this.#later(refused ? this.#around(refusedMs) : jittered);
+    const backoff =
+      fetched.kind === "refused"
+        ? { firstMs: refusedMs, mostMs: refusedMs }
+        : { firstMs: retryMs, mostMs: pollMs };
+    this.#later(backoffMs(this.#failures, backoff, random()));
   }
 
-  async #stream(): Promise<void> {
-    const { access, pollMs, retryMs, refusedMs, silentMs, random } = this.#options;
-    for (let failures = 0, streams = 0; !this.#stop.signal.aborted; ) {
-      let notices = 0;
-      const end = await readStream(access, silentMs, this.#stop.signal, (generation) => {
+  #stream(): Promise<void> {
+    const { access, pollMs, retryMs } = this.#options;
+    let streams = 0;
+    let notices = 0;
+    return followStream({
+      ...this.#options,
+      open: (init) => get(access, "/api/v1/live?only=policy", init),
+      signal: this.#stop.signal,
+      timeoutMs: access.timeoutMs,
+      clock: access.clock,
+      backoff: { firstMs: retryMs, mostMs: pollMs },
+      onOpen: () => {
         this.#streaming = true;
+        notices = 0;
         // The first stream opens beside the first request.
-        if (generation === undefined && streams > 0) void this.ask("whole");
-        if (generation === undefined) return;
-        notices += 1;
-        if (notices > 1) void this.ask("whole");
-        else void this.#askIfMissed(generation);
-      });
-      if (this.#stop.signal.aborted) return;
-      this.#streaming = false;
-      failures = end.opened ? 0 : failures + 1;
-      streams += end.opened ? 1 : 0;
-      // A stream that never opened must not put off the polls.
-      if (end.opened && this.#asking === undefined && this.#failures === 0) this.#later(this.#around(pollMs));
-      const backoff = Math.min(pollMs, retryMs * 2 ** Math.min(failures, 16));
-      const jittered = Math.max(retryMs / 10, random() * backoff);
-      const asked = end.waitMs === undefined ? undefined : Math.min(end.waitMs, MOST_WAIT_MS);
-      await this.#sleep(asked ?? (end.refused ? this.#around(refusedMs) : jittered));
-    }
+        if (streams > 0) void this.ask("whole");
+        streams += 1;
+      },
+      onMessages: (messages) => {
+        for (const generation of messages.map(generationOf)) {
+          if (generation === undefined) continue;
+          notices += 1;
+          if (notices > 1) void this.ask("whole");
+          else void this.#askIfMissed(generation);
+        }
+      },
+      onClose: (wasOpen) => {
+        this.#streaming = false;
+        // A stream that never opened must not put off the polls.
+        if (wasOpen && this.#asking === undefined && this.#failures === 0) this.#later(this.#around(pollMs));
+      },
+    });
   }
 
-  /** The first notice of a stream tells what the request beside it may have missed. */
+  /** The first notice of a stream says what the request beside it may have missed. */
   async #askIfMissed(generation: number): Promise<void> {
     await this.#asking;
     if (generation !== this.#newest) await this.ask("whole");
@@ -138,26 +156,21 @@ export class Subscription {
   #later(afterMs: number): void {
     clearTimeout(this.#timer);
     if (this.#stop.signal.aborted) return;
-    this.#timer = setTimeout(() => void this.ask("tagged"), afterMs);
-    (this.#timer as { unref?: () => void }).unref?.();
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(done, ms);
-      (timer as { unref?: () => void }).unref?.();
-      const { signal } = this.#stop;
-      signal.addEventListener("abort", done, { once: true });
-      function done() {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", done);
-        resolve();
-      }
-    });
+    this.#timer = backgroundTimer(() => void this.ask("tagged"), afterMs);
   }
 
   /** ± 20 % */
   #around(ms: number): number {
     return ms * (0.8 + this.#options.random() * 0.4);
+  }
+}
+
+/** The generation in a notice; undefined for any other message. */
+function generationOf(message: string): number | undefined {
+  try {
+    const { type, generation } = JSON.parse(message) as { type?: unknown; generation?: unknown };
+    return type === "policy" && Number.isSafeInteger(generation) ? (generation as number) : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -7,7 +7,6 @@ import { event, scripted } from "../testing/events-server.ts";
 import type { ReporterOptions, Trouble } from "./options.ts";
 import { Queue } from "./queue.ts";
 import { createReporter } from "./reporter.ts";
-import { retryAfter } from "./send.ts";
 
 const OK = { status: 200 };
 let folder = "";
@@ -26,7 +25,7 @@ async function setup(answer: Parameters<typeof scripted>[0], options: Partial<Re
   const reporter = createReporter({
     url: server.url,
     key: "k",
-    random: () => 0,
+    random: () => 1,
     onTrouble: (one) => troubles.push(one),
     ...options,
   });
@@ -90,7 +89,7 @@ describe("the reporter", () => {
         throw new TypeError("connection refused");
       },
       clock: () => now,
-      random: () => 1,
+      random: () => 0,
       flushMs: 1e9,
     });
     closing.push(() => reporter.close(0));
@@ -175,21 +174,6 @@ describe("the reporter", () => {
     await reporter.close();
     const lines = (await readFile(path, "utf8")).trim().split("\n");
     expect(lines.map((line) => JSON.parse(line))).toEqual(events);
-  });
-});
-
-describe("Retry-After", () => {
-  const now = Date.UTC(2026, 10, 20);
-  it.each([
-    [null, undefined],
-    ["2", 2_000],
-    ["0", 0],
-    [new Date(now + 5_000).toUTCString(), 5_000],
-    [new Date(now - 5_000).toUTCString(), 0],
-    ["soon", undefined],
-    ["", undefined],
-  ])("%s", (header, expected) => {
-    expect(retryAfter(header, now)).toBe(expected);
   });
 });
 

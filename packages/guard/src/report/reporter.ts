@@ -1,9 +1,12 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
+import { backoffMs, type PlimsollEventInput } from "@plimsoll/protocol/pure";
+import { backgroundTimer } from "../background-timer.ts";
+import { refusalText } from "../http/answers.ts";
 import type { ReporterOptions, ReporterStats, Trouble } from "./options.ts";
 import { Queue } from "./queue.ts";
-import { backoffMs, type SendOutcome, type SendTarget, type ServerRefusal, sendEvents } from "./send.ts";
+import { type SendOutcome, type SendTarget, sendEvents } from "./send.ts";
 
 const MAX_BATCH_BYTES = 1_000_000;
+const BACKOFF = { firstMs: 500, mostMs: 60_000 };
 const REFUSED_WAIT_MS = 300_000;
 /** Longest timer, in ms. A timer above 2^31 would fire at once. */
 const MAX_TIMER_MS = 3_600_000;
@@ -228,17 +231,18 @@ export class Reporter {
     }
     if (outcome.kind === "never") {
       this.#lost += count;
-      this.#trouble("rejected", `The server rejected ${count} event(s) with ${told(outcome.refusal)}`);
+      this.#trouble("rejected", `The server rejected ${count} event(s) with ${refusalText(outcome.refusal)}`);
       return true;
     }
     this.#failures++;
     const refused = outcome.kind === "refused";
     const message = refused
-      ? `The server refused the events with ${told(outcome.refusal)}. Check the URL and the key.`
-      : `The events could not be sent and will be retried: ${outcome.refusal ? told(outcome.refusal) : messageOf(outcome.error)}`;
+      ? `The server refused the events with ${refusalText(outcome.refusal)}. Check the URL and the key.`
+      : `The events could not be sent and will be retried: ${outcome.refusal ? refusalText(outcome.refusal) : messageOf(outcome.error)}`;
     this.#trouble(refused ? "refused" : "away", message);
     const asked = refused ? REFUSED_WAIT_MS : outcome.waitMs;
-    this.#notBefore = this.#now() + (asked ?? backoffMs(this.#failures, this.#options.random));
+    this.#notBefore =
+      this.#now() + (asked ?? backoffMs(this.#failures, BACKOFF, (this.#options.random ?? Math.random)()));
     return false;
   }
 
@@ -306,12 +310,10 @@ export class Reporter {
     if (afterMs === 0) this.#urgent = true;
     this.#clearTimer();
     this.#timerAt = at;
-    this.#timer = setTimeout(() => {
+    this.#timer = backgroundTimer(() => {
       this.#timer = undefined;
       void this.flush();
     }, wait);
-    // Reporting must not keep the process alive.
-    (this.#timer as { unref?: () => void }).unref?.();
   }
 
   #clearTimer(): void {
@@ -349,10 +351,6 @@ export function createReporter(options: ReporterOptions): Reporter {
 function rejectedIn(answer: unknown): number {
   const { rejected } = (answer ?? {}) as { rejected?: unknown };
   return Array.isArray(rejected) ? rejected.length : 0;
-}
-
-function told({ status, text }: ServerRefusal): string {
-  return text === "" ? `HTTP ${status}` : `HTTP ${status}: ${text.slice(0, 300)}`;
 }
 
 function messageOf(error: unknown): string {

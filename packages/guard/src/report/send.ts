@@ -1,9 +1,4 @@
-/** What a server answered instead of taking the events. */
-export interface ServerRefusal {
-  status: number;
-  /** The beginning of the answer's body. */
-  text: string;
-}
+import { generationIn, refusalOf, retryAfter, type ServerRefusal } from "../http/answers.ts";
 
 /** The result of one request. */
 export type SendOutcome =
@@ -70,52 +65,17 @@ export async function sendEvents(target: SendTarget, lines: readonly string[]): 
   }
 }
 
-/** The newest generation of the project's policy that an answer names. */
-export function generationIn(headers: Headers): number | undefined {
-  const text = headers.get("plimsoll-policy-generation") ?? "";
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-const MOST_TEXT_CHARS = 10_000;
-
 async function outcomeOf(response: Response, now: number): Promise<SendOutcome> {
   const { status } = response;
   if (response.ok) return { kind: "stored", answer: await response.json().catch(() => undefined) };
-  const refusal = { status, text: (await response.text().catch(() => "")).slice(0, MOST_TEXT_CHARS) };
+  const refusal = await refusalOf(response);
   if (status === 413) return { kind: "split", refusal };
   // A proxy may answer 404 while the server is being replaced, so keep the events.
   if ([401, 403, 404, 405].includes(status)) return { kind: "refused", refusal };
   if (status === 429 || status === 408 || status >= 500) {
-    return { kind: "later", waitMs: retryAfter(response.headers.get("retry-after"), now), refusal };
+    return { kind: "later", waitMs: retryAfter(response, now), refusal };
   }
   return { kind: "never", refusal };
-}
-
-/**
- * Parses a Retry-After header of seconds or an HTTP date. Returns ms from `now`, or `undefined` without a valid
- * header.
- */
-export function retryAfter(header: string | null, now: number): number | undefined {
-  if (header === null || header.trim() === "") return undefined;
-  if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Number(header) * 1_000;
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
-}
-
-const FIRST_WAIT_MS = 500;
-const MAX_WAIT_MS = 60_000;
-
-/**
- * Time to wait after a failure, in ms: doubles with each, up to a minute. Jitter keeps many harnesses from coming back at the
- * same moment.
- * @param failures in a row, from 1
- * @param random from 0 to 1
- * @example
- * const wait = backoffMs(3); // 1,000 to 2,000 ms
- */
-export function backoffMs(failures: number, random: () => number = Math.random): number {
-  const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, failures - 1));
-  return longest * (0.5 + random() / 2);
 }
 
 async function gzip(text: string): Promise<ArrayBuffer | undefined> {

@@ -11,8 +11,12 @@ import { geminiShape, guardGemini } from "../google-genai/index.ts";
 import { createGuard, type Guard } from "../guard.ts";
 import { guardOllama, ollamaShape } from "../ollama/index.ts";
 import { chatShape, guardChat, guardResponses, responsesShape } from "../openai/index.ts";
-import { type ModelRequest, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { filler } from "../testing.ts";
+import {
+  type ModelRequest,
+  type ScriptedModel,
+  startScriptedModel,
+} from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
 import type { Shape } from "../view/shape.ts";
 
 let model: ScriptedModel;

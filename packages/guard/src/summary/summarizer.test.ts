@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit } from "../fit.ts";
-import { CEILING_ONLY, longTalk, testGuard } from "../testing.ts";
+import { CEILING_ONLY, longTalk, testGuard } from "../testing/test-guard.ts";
 import { type Message, plainShape } from "../view/shape.ts";
 import { transcriptOf } from "./prompt.ts";
 import { modelSummarizer, summaryText, type TextRequest } from "./summarizer.ts";

@@ -3,8 +3,8 @@ import { type AiMessage, aiShape } from "../ai-sdk/index.ts";
 import { type AnthropicMessage, anthropicShape } from "../anthropic/index.ts";
 import { type OllamaMessage, ollamaShape } from "../ollama/index.ts";
 import { type ChatMessage, chatShape, type InputItem, responsesShape } from "../openai/index.ts";
-import { filler } from "../testing.ts";
 import { type Message, plainShape, type Shape } from "../view/shape.ts";
+import { filler } from "./test-guard.ts";
 
 /** One step of an agent: the length of its text and the sizes of the results of its parallel calls. */
 interface Step {

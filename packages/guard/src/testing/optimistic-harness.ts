@@ -1,8 +1,8 @@
-import { ASK, counted, expectPaired, SYSTEM, testGuard, toolTurn, usage } from "../testing.ts";
-import type { GuardOptions } from "../types.ts";
+import type { GuardOptions } from "../conversation/types.ts";
 import type { Message } from "../view/shape.ts";
 import { limitOf, resolveBudget } from "../watcher/budget.ts";
 import { type OptimisticOptions, optimistic, type Section } from "../watcher/index.ts";
+import { ASK, counted, expectPaired, SYSTEM, testGuard, toolTurn, usage } from "./test-guard.ts";
 
 /** The guard masks and summarises at 2,000 tokens; preparation begins above 1,700 and goes down to 1,100. */
 export const POLICY = {

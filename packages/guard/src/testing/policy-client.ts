@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect } from "vitest";
 import { createGuard, type Guard } from "../guard.ts";
-import type { PolicyInput } from "../policy.ts";
+import type { PolicyInput } from "../policy/policy.ts";
 import { type PolicySource, type PolicySourceOptions, policySource } from "../policy-source/index.ts";
 import { createReporter } from "../report/index.ts";
 import { POLICY_HARNESS, POLICY_KEY, PolicyServer } from "./policy-server.ts";
@@ -23,7 +23,7 @@ export function policyTests() {
         url: options.url ?? url,
         key: POLICY_KEY,
         flushMs: 5,
-        random: () => 0,
+        random: () => 1,
       });
       const guard = createGuard({
         identity: { harness: POLICY_HARNESS },

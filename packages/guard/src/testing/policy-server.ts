@@ -46,6 +46,8 @@ export class PolicyServer {
   fault: Fault | undefined;
   streamFault: Fault | undefined;
   key = POLICY_KEY;
+  /** The harnesses that may ask. */
+  harness = new RegExp(`^${POLICY_HARNESS}$`);
   url = "";
   readonly #server = createServer((request, response) => this.#serve(request, response));
 
@@ -108,7 +110,8 @@ export class PolicyServer {
   }
 
   #policy(url: URL, request: IncomingMessage, response: ServerResponse): void {
-    if (url.searchParams.get("harness") !== POLICY_HARNESS) this.violations.push(`wrong harness: ${url}`);
+    if (!this.harness.test(url.searchParams.get("harness") ?? ""))
+      this.violations.push(`wrong harness: ${url}`);
     const tag = `"${hashOfSettings(this.settings)}"`;
     response.setHeader("etag", tag);
     response.setHeader(GENERATION_HEADER, String(this.newest ?? this.generation));

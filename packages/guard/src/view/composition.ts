@@ -1,4 +1,4 @@
-import type { GuardState, Mask } from "../state.ts";
+import type { GuardState, Mask } from "../state/state.ts";
 import type { MessageHistory } from "./history.ts";
 import { estimateRange } from "./view.ts";
 

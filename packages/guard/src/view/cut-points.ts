@@ -1,7 +1,7 @@
-import { type Limits, lineOfAction } from "../decide.ts";
+import { type Limits, lineOfAction } from "../decide/decide.ts";
 import { type Calibration, inContext, predict } from "../measure/calibrate.ts";
-import type { CompactPolicy, RestartPolicy } from "../policy.ts";
-import type { Mask } from "../state.ts";
+import type { CompactPolicy, RestartPolicy } from "../policy/policy.ts";
+import type { Mask } from "../state/state.ts";
 import type { MessageHistory, ResultPart } from "./history.ts";
 import { estimateRange, openQuestion, startOfRecent } from "./view.ts";
 

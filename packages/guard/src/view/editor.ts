@@ -1,8 +1,8 @@
-import type { Limits } from "../decide.ts";
+import type { Limits } from "../decide/decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
-import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy, type MaskPolicy } from "../policy.ts";
-import type { AgentNotice, GuardState, Mask, SeenHistory } from "../state.ts";
-import { summaryHead } from "../texts.ts";
+import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy, type MaskPolicy } from "../policy/policy.ts";
+import { summaryHead } from "../respond/texts.ts";
+import type { AgentNotice, GuardState, Mask, SeenHistory } from "../state/state.ts";
 import { type ContextComposition, compositionOf } from "./composition.ts";
 import {
   type CutInput,

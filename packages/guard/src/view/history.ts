@@ -1,4 +1,4 @@
-import type { SeenHistory } from "../state.ts";
+import type { SeenHistory } from "../state/state.ts";
 import { type Fingerprint, textHash } from "./fingerprint.ts";
 import { type MessageReader, systemPrint } from "./reader.ts";
 

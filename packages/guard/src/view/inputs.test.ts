@@ -2,12 +2,12 @@ import { AIMessage, ToolMessage } from "@langchain/core/messages";
 import { describe, expect, it } from "vitest";
 import { aiShape } from "../ai-sdk/index.ts";
 import { anthropicShape } from "../anthropic/index.ts";
-import { Conversation } from "../conversation.ts";
+import { Conversation } from "../conversation/conversation.ts";
 import { geminiShape } from "../google-genai/index.ts";
 import { langChainShape } from "../langchain/index.ts";
 import { ollamaShape } from "../ollama/index.ts";
 import { chatShape, responsesShape } from "../openai/index.ts";
-import { filler, words } from "../testing.ts";
+import { filler, words } from "../testing/test-guard.ts";
 import { plainShape, type Shape } from "./shape.ts";
 
 /** A call that writes a long file, its result, and what reads the input of such a call. */

@@ -1,5 +1,5 @@
-import type { MaskPolicy } from "../policy.ts";
-import type { Mask } from "../state.ts";
+import type { MaskPolicy } from "../policy/policy.ts";
+import type { Mask } from "../state/state.ts";
 import type { MessageHistory, ResultPart } from "./history.ts";
 
 /** Assumed size of a placeholder before it is written, in estimated tokens. */

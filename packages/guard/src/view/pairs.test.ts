@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Conversation } from "../conversation.ts";
+import { Conversation } from "../conversation/conversation.ts";
 import { fit } from "../fit.ts";
 import { type ChatMessage, chatShape } from "../openai/index.ts";
 import {
@@ -13,7 +13,7 @@ import {
   plain,
   responses,
 } from "../testing/message-formats.ts";
-import { filler, words } from "../testing.ts";
+import { filler, words } from "../testing/test-guard.ts";
 import { MessageHistory } from "./history.ts";
 import { MessageReader } from "./reader.ts";
 

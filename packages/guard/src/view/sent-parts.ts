@@ -1,4 +1,4 @@
-import type { Mask } from "../state.ts";
+import type { Mask } from "../state/state.ts";
 import type { MessageHistory } from "./history.ts";
 import type { MessageReader } from "./reader.ts";
 import type { PartKind } from "./shape.ts";

@@ -1,5 +1,5 @@
 import type { Tokenizer } from "../measure/estimate.ts";
-import type { Cut, GuardState, Mask } from "../state.ts";
+import type { Cut, GuardState, Mask } from "../state/state.ts";
 import type { Entry, MessageHistory } from "./history.ts";
 import type { Shape } from "./shape.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { filler, words } from "../testing.ts";
+import { filler, words } from "../testing/test-guard.ts";
 import { BackgroundWork } from "./background-work.ts";
 import { ContextWatcher, PromptIr, type Section } from "./index.ts";
 

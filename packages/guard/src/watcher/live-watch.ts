@@ -1,11 +1,11 @@
-import { type ActionInput, compact, expectedTokens, mask } from "../actions.ts";
-import type { Companion } from "../companion.ts";
-import type { Conversation } from "../conversation.ts";
-import { isTooSoon, lineOfAction } from "../decide.ts";
-import { turnsSince } from "../decision-facts.ts";
-import type { Responses } from "../respond.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { isTooSoon, lineOfAction } from "../decide/decide.ts";
+import { type ActionInput, compact, expectedTokens, mask } from "../respond/actions.ts";
+import type { Companion } from "../respond/companion.ts";
+import { turnsSince } from "../respond/decision-facts.ts";
+import type { Responses } from "../respond/respond.ts";
+import { maskedNotice } from "../respond/texts.ts";
 import { modelSummarizer } from "../summary/summarizer.ts";
-import { maskedNotice } from "../texts.ts";
 import { shortenedInput } from "../view/placeholder.ts";
 import { limitOf, lowWaterOf } from "./budget.ts";
 import { summariseWithoutModel } from "./built-in-summary.ts";

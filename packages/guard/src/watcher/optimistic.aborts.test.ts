@@ -9,7 +9,17 @@ import {
   short,
   ticks,
 } from "../testing/optimistic-harness.ts";
-import { ASK, counted, expectPaired, filler, SYSTEM, testGuard, toolTurn, usage, words } from "../testing.ts";
+import {
+  ASK,
+  counted,
+  expectPaired,
+  filler,
+  SYSTEM,
+  testGuard,
+  toolTurn,
+  usage,
+  words,
+} from "../testing/test-guard.ts";
 import type { Message } from "../view/shape.ts";
 import { optimistic } from "./index.ts";
 

@@ -20,9 +20,13 @@ import { guardLangChain, langChainShape } from "../langchain/index.ts";
 import { guardMastra } from "../mastra/index.ts";
 import { guardOllama, ollamaShape } from "../ollama/index.ts";
 import { chatShape, guardChat, guardResponses, responsesShape } from "../openai/index.ts";
-import { type ModelRequest, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { DIALECTS } from "../testing/dialects.ts";
-import { filler } from "../testing.ts";
+import { DIALECTS } from "../testing/message-rules.ts";
+import {
+  type ModelRequest,
+  type ScriptedModel,
+  startScriptedModel,
+} from "../testing/scripted-model/index.ts";
+import { filler } from "../testing/test-guard.ts";
 import type { Shape } from "../view/shape.ts";
 import { type OptimisticCompaction, optimistic } from "./index.ts";
 

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Conversation } from "../conversation.ts";
+import { Conversation } from "../conversation/conversation.ts";
 import { fit } from "../fit.ts";
-import type { GuardState } from "../state.ts";
-import { counted, expectPaired, filler, usage, words } from "../testing.ts";
+import type { GuardState } from "../state/state.ts";
+import { counted, expectPaired, filler, usage, words } from "../testing/test-guard.ts";
 import type { Message } from "../view/shape.ts";
 import { limitOf, resolveBudget } from "./budget.ts";
 import { optimistic } from "./index.ts";

@@ -10,7 +10,7 @@ import {
   short,
   ticks,
 } from "../testing/optimistic-harness.ts";
-import { counted, expectPaired, filler, toolTurn, usage } from "../testing.ts";
+import { counted, expectPaired, filler, toolTurn, usage } from "../testing/test-guard.ts";
 import type { Message } from "../view/shape.ts";
 import { optimistic } from "./index.ts";
 

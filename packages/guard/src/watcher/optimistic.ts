@@ -1,4 +1,4 @@
-import { Conversation } from "../conversation.ts";
+import { Conversation } from "../conversation/conversation.ts";
 import type { SummaryRequest } from "../fit.ts";
 import type { Guard } from "../guard.ts";
 import type { TextModel } from "../summary/summarizer.ts";

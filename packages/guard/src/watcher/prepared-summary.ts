@@ -1,9 +1,9 @@
-import { type ActionInput, askForSummary, expectedTokens } from "../actions.ts";
-import { howToCompact, lineOfAction } from "../decide.ts";
+import { howToCompact, lineOfAction } from "../decide/decide.ts";
 import { summaryTooLong } from "../error.ts";
 import type { SummaryRequest } from "../fit.ts";
-import type { CompactPolicy } from "../policy.ts";
-import type { GuardState } from "../state.ts";
+import type { CompactPolicy } from "../policy/policy.ts";
+import { type ActionInput, askForSummary, expectedTokens } from "../respond/actions.ts";
+import type { GuardState } from "../state/state.ts";
 import { clip } from "../view/placeholder.ts";
 import { BackgroundWork } from "./background-work.ts";
 import { FAILURE_PAUSE_MS } from "./watcher.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { filler, words } from "../testing.ts";
+import { filler, words } from "../testing/test-guard.ts";
 import { limitOf } from "./budget.ts";
 import { ContextWatcher, PromptIr, type Section, type WatchResult } from "./index.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { filler, words } from "../testing.ts";
+import { filler, words } from "../testing/test-guard.ts";
 import { limitOf, resolveBudget } from "./budget.ts";
 import { type Compact, ContextWatcher, PromptIr, type Section } from "./index.ts";
 import { planCompaction } from "./plan.ts";

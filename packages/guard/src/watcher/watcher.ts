@@ -1,6 +1,6 @@
-import type { EventBody } from "../events.ts";
+import type { MaskStore } from "../conversation/types.ts";
 import { estimateTokens, type Tokenizer } from "../measure/estimate.ts";
-import type { MaskStore } from "../types.ts";
+import type { EventBody } from "../report/events.ts";
 import { BackgroundWork } from "./background-work.ts";
 import { limitOf, lowWaterOf, resolveBudget, type TokenBudget } from "./budget.ts";
 import { leftOutNotes, stubOf, summariseWithoutModel } from "./built-in-summary.ts";

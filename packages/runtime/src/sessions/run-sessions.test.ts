@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Message } from "@plimsoll/guard";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { counted, expectPaired, toolTurn, words } from "../../../guard/src/testing.ts";
+import { counted, expectPaired, toolTurn, words } from "../../../guard/src/testing/test-guard.ts";
 import { fileSessionsStore } from "../node/index.ts";
 import { runSessions, type SessionsOptions } from "./index.ts";
 

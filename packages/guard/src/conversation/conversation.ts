@@ -1,0 +1,403 @@
+import { utilizationOf } from "@plimsoll/fold";
+import {
+  howToCompact,
+  isExhausted,
+  type Limits,
+  limitsOf,
+  lineOfAction,
+  needWindow,
+  type RestartReason,
+} from "../decide/decide.ts";
+import { BesidesReader } from "../measure/besides.ts";
+import { calibrate, type Prediction, predict } from "../measure/calibrate.ts";
+import { tokenizerScale } from "../measure/estimate.ts";
+import { uncountedTurn } from "../measure/uncounted.ts";
+import { readUsage } from "../measure/usage.ts";
+import { checkPolicy, checkWindow } from "../policy/check-options.ts";
+import { type GuardPolicy, type PolicyInput, resolvePolicy } from "../policy/policy.ts";
+import { storeText } from "../recall/store-text.ts";
+import { ConversationEvents } from "../report/conversation-events.ts";
+import type { EventBody, Identity } from "../report/events.ts";
+import { crossingBody, type TurnToReport } from "../report/turn-event.ts";
+import { type ActionInput, type ActionResult, compact, expectedTokens, restart } from "../respond/actions.ts";
+import { type Companion, respondWith } from "../respond/companion.ts";
+import { EXHAUSTED, historyChanged, NO_SUMMARISER, windowUnknown } from "../respond/texts.ts";
+import { observeTurn } from "../state/observe-turn.ts";
+import { type GuardState, newState, restoredState } from "../state/state.ts";
+import { settleWindDown, withFact } from "../state/state-changes.ts";
+import { syncHistory } from "../state/sync-history.ts";
+import { windowOf } from "../state/window-size.ts";
+import { Editor } from "../view/editor.ts";
+import { placeholderFor } from "../view/placeholder.ts";
+import { readerOf } from "../view/reader.ts";
+import type { Message, Shape } from "../view/shape.ts";
+import type {
+  Action,
+  ConversationOptions,
+  GuardReading,
+  Observation,
+  ObserveFacts,
+  Prepared,
+  PrepareFacts,
+} from "./types.ts";
+
+type Withheld = Extract<EventBody, { type: "withheld" }>;
+
+/**
+ * Keeps the context of one conversation under its line. Synchronous and without I/O: `observe` reads the usage that a
+ * provider returned, and `prepare` returns the messages to send and the actions taken or required.
+ */
+export class Conversation<M = Message> {
+  policy: GuardPolicy;
+  #nextPolicy: GuardPolicy | undefined;
+  readonly identity: Identity;
+  readonly shape: Shape<M>;
+  readonly #options: ConversationOptions<M>;
+  readonly #editor: Editor<M>;
+  readonly #clock: () => number;
+  readonly #events: ConversationEvents;
+  readonly #besides: BesidesReader;
+  #state: GuardState;
+  readonly #warned = new Set<string>();
+  #companion: Companion<M> | undefined;
+
+  /** @param reader shared by the conversations of a guard */
+  constructor(options: ConversationOptions<M>, reader = readerOf(options)) {
+    this.#options = options;
+    this.identity = options.identity;
+    checkPolicy(options.policy ?? {});
+    checkWindow(options.window);
+    this.policy = resolvePolicy(options.policy);
+    this.shape = reader.shape;
+    this.#clock = options.clock ?? Date.now;
+    const scale = options.tokenizer === undefined ? tokenizerScale(options.model) : 1;
+    this.#state =
+      options.state === undefined
+        ? { ...newState(scale, options.overheadTokens ?? 0), model: options.model }
+        : restoredState(options.state);
+    const { identity, onEvent, onWarning = console.warn } = options;
+    const target = { identity, onEvent, onWarning, clock: this.#clock };
+    this.#events = new ConversationEvents(target, this.#state.events);
+    this.#besides = new BesidesReader(reader.tokenizer);
+    this.#editor = new Editor(reader, this.#state.masks, options.notices ?? "merge");
+  }
+
+  /** Sets who prepares edits in the background, in place of the one before. `optimistic` calls it. */
+  attach(companion: Companion<M> | undefined): void {
+    this.#companion?.stop();
+    this.#companion = companion;
+  }
+
+  /** Replaces the policy before the next turn. A call that is under way ends under the old one. */
+  changePolicy(policy: PolicyInput): void {
+    checkPolicy(policy);
+    this.#nextPolicy = resolvePolicy(policy);
+  }
+
+  /** Returns a copy of the state as plain JSON, for the `state` option of a later guard. */
+  snapshot(): GuardState {
+    return structuredClone(this.state);
+  }
+
+  /** The current state. Use `snapshot()` to store it. */
+  get state(): Readonly<GuardState> {
+    return { ...this.#state, events: this.#events.number };
+  }
+
+  /** Returns the current level, peak, window size and limits, all in tokens. */
+  read(): GuardReading {
+    const window = this.#window();
+    const level =
+      this.#state.sent === undefined ? undefined : predict(this.#state.calibration, this.#state.sent);
+    return {
+      level,
+      peak: this.#state.peak,
+      windowTokens: window.tokens,
+      windowSource: window.source,
+      utilization: utilizationOf(this.#state.level ?? level?.tokens, window.tokens),
+      limits: limitsOf(this.policy.thresholds, window.tokens),
+    };
+  }
+
+  /**
+   * Records the usage of one call from a provider's or SDK's response, or from its usage object alone.
+   * @returns The resulting level in tokens and the thresholds crossed. A value without usable counts returns the
+   * reason as `kind`. Never throws for an unreadable value.
+   */
+  observe(value: unknown, facts: ObserveFacts = {}): Observation {
+    const { level } = this.#state;
+    const read = readUsage(value);
+    const reading = facts.answered === true ? uncountedTurn(read, value) : read;
+    if (reading.kind === "none") {
+      this.#learnWindows(reading.windows);
+      return { kind: reading.reason, level, utilization: undefined, flags: [], crossed: [] };
+    }
+    const at = this.#clock();
+    const model = reading.model ?? facts.model ?? this.#state.model ?? "unknown";
+    if (facts.contextWindow !== undefined) this.reportWindow(facts.contextWindow, model);
+    const id = reading.id ?? facts.id ?? `turn-${at.toString(36)}-${this.#events.number.toString(36)}`;
+    const agent = facts.agent ?? reading.agent;
+    const own = this.identity.agent ?? "main";
+    if ((agent !== undefined && agent !== own) || facts.purpose !== undefined) {
+      this.#reportTurn({ id, model, usage: reading.usage, facts, observed: undefined }, at, agent);
+      return { kind: "other", level, utilization: undefined, flags: [], crossed: [] };
+    }
+    if ("sent" in facts) this.#state = { ...this.#state, sent: facts.sent };
+    const window = this.#window(model);
+    if (window.tokens === undefined && needWindow(this.policy.thresholds)) this.#warn(windowUnknown(model));
+    const observed = observeTurn(
+      this.#state,
+      { id, at, model, usage: reading.usage, windowTokens: window.tokens },
+      this.policy,
+    );
+    this.#state = observed.state;
+    this.#state = settleWindDown(this.#state, this.#limits(model), this.#state.level);
+    this.#reportTurn({ id, model, usage: observed.usage, facts, observed }, at, undefined);
+    for (const crossing of observed.crossings) this.#emit(crossingBody(crossing));
+    this.#switchPolicy();
+    this.#companion?.observed(() => this.#input());
+    return {
+      kind: observed.merged ? "merged" : "turn",
+      level: observed.level,
+      utilization: observed.utilization,
+      flags: observed.flags,
+      crossed: observed.crossings.map(({ thresholdTokens: tokens, threshold, up }) => ({
+        threshold,
+        up,
+        tokens,
+      })),
+    };
+  }
+
+  /** Sets the window size that the provider reported, in tokens. It overrides the configured size. */
+  reportWindow(tokens: number, model = this.#state.model): void {
+    if (tokens > 0) this.#state = { ...this.#state, reported: { model, tokens } };
+  }
+
+  /**
+   * Estimates the context tokens of `messages` with the edits made so far. Makes no new edits.
+   * @param besides what the request holds beside the messages, as for `prepare`
+   */
+  estimate(messages: readonly M[], besides?: unknown): { level: Prediction; limits: Limits } {
+    this.#sendBesides(besides);
+    this.#sync(messages);
+    const sent = this.#editor.estimate(this.#state);
+    this.#state = { ...this.#state, sent };
+    return { level: predict(this.#state.calibration, sent), limits: this.#limits() };
+  }
+
+  /** Returns `messages` with the edits made so far. Makes no new edits. */
+  view(messages: readonly M[]): M[] {
+    this.#sync(messages);
+    return this.#editor.build(this.#state).messages;
+  }
+
+  /** Corrects the estimate with an exact count of the last `prepare`, `estimate` or `view`, in tokens. */
+  counted(tokens: number): void {
+    const { sent, calibration } = this.#state;
+    if (sent === undefined) return;
+    this.#state = { ...this.#state, calibration: calibrate(calibration, sent, tokens), lowered: false };
+  }
+
+  /**
+   * Returns the messages to send instead of `messages`, after carrying out the responses that are due. The input is
+   * neither stored nor changed.
+   */
+  prepare(messages: readonly M[], { summaries = true, besides, sameCall }: PrepareFacts = {}): Prepared<M> {
+    if (sameCall !== true) this.#switchPolicy();
+    this.#sendBesides(besides);
+    this.#sync(messages);
+    const summarizes = summaries || this.#companion?.summarizes === true;
+    if (!summarizes && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
+    const window = this.#window();
+    const limits = limitsOf(this.policy.thresholds, window.tokens);
+    const placeholder = this.#options.placeholder ?? placeholderFor;
+    const how = { windowTokens: window.tokens, placeholder, summaries };
+    const { state, events, actions, status } = respondWith(this.#companion, this.#input(limits), how);
+    const sent = this.#editor.estimate(state);
+    this.#state = { ...state, sent };
+    for (const { body, window } of events) this.#emit(body, window);
+    return {
+      ...this.#editor.build(this.#state),
+      actions,
+      status,
+      sent,
+      level: predict(this.#state.calibration, sent),
+    };
+  }
+
+  /**
+   * Takes the summary that a `compact` or `fresh_session` action asked for. Call `prepare` again afterwards.
+   * @param otherwise Writes a second summary, used when the first saves too little.
+   * @returns `no_gain`: every summary saved too little, and the guard asks again only after the context has grown.
+   * `overtaken`: a restart came first, so the summary is ignored.
+   */
+  compacted(
+    summary: string,
+    how: "compact" | "fresh_session" = this.#compactHow(),
+    otherwise?: () => string,
+  ): "done" | "no_gain" | "overtaken" {
+    if (this.#state.compactAsked === undefined) return "overtaken";
+    let result = compact(this.#input(), summary, how);
+    if (!("event" in result) && otherwise !== undefined) result = compact(this.#input(), otherwise(), how);
+    if ("event" in result) return this.#apply(result);
+    this.#state = result.state;
+    this.#withhold("compact", "no_gain");
+    if (isExhausted(result.state)) this.#warn(EXHAUSTED);
+    return result.action;
+  }
+
+  /** Summarises, without a model, the messages that a `compact` action would summarise. `maxChars` limits the length. */
+  digest(maxChars = 4_000): string {
+    const line = lineOfAction(this.#limits()).compact ?? 0;
+    const to = this.#editor.keepFrom(this.#state, line, this.#compactHow(), this.policy);
+    return this.#editor.digest(this.#state, to, maxChars);
+  }
+
+  /**
+   * Declares something that must stay in the context word for word, such as a constraint of the task. It stands in every
+   * summary from now on. The same name again replaces it; an empty text removes it.
+   * @throws {GuardError} `facts_too_long` if all facts together have more than 8,000 characters
+   * @example
+   * thread.declare("deploy target", "staging only");
+   */
+  declare(name: string, text: string): void {
+    this.#state = withFact(this.#state, name, text);
+  }
+
+  /** Starts the next session now with the messages of the last `prepare`. Call it to accept a `confirm_restart` action. */
+  restart(reason: RestartReason | "ceiling" = "requested"): Action<M> {
+    // Another response replaces the unanswered request.
+    if (this.#state.compactAsked !== undefined) this.#withhold("compact", "no_summary");
+    return this.#apply(restart(this.#input(), reason));
+  }
+
+  /** Call this when the harness replaces its history with the messages that `prepare` returned: the guard drops its edits. */
+  adopt(): void {
+    this.#editor.sync(this.#editor.build(this.#state).messages);
+    this.#editor.setMasks([]);
+    this.#state = { ...this.#state, masks: [], cut: undefined, notices: [], seen: this.#editor.seen() };
+  }
+
+  /** Lets go of the messages, unless a summary of them is under way. The next `prepare` reads them again. */
+  release(): void {
+    if (this.#state.compactAsked === undefined) this.#editor.sync([]);
+  }
+
+  /** Restores masked results from the next `prepare` on: those with the given keys, or all of them. Returns how many. */
+  unmask(keys?: readonly string[]): number {
+    const before = this.#state.masks;
+    const masks = keys === undefined ? [] : before.filter((mask) => !keys.includes(mask.key));
+    this.#state = { ...this.#state, masks };
+    this.#editor.setMasks(masks);
+    return before.length - masks.length;
+  }
+
+  /** Returns the full text of a masked result from the store, or `undefined` if the store does not have it. */
+  recall(key: string): string | undefined {
+    return this.#options.store?.get(key);
+  }
+
+  #switchPolicy(): void {
+    this.policy = this.#nextPolicy ?? this.policy;
+    this.#nextPolicy = undefined;
+  }
+
+  #sendBesides(besides: unknown): void {
+    if (besides === undefined) return;
+    this.#state = { ...this.#state, besides: this.#besides.tokensOf(besides) };
+  }
+
+  #withhold(response: Withheld["response"], reason: Withheld["reason"]): void {
+    this.#emit({ type: "withheld", response, reason, context_tokens: expectedTokens(this.#input()) });
+  }
+
+  /** Reads the messages, and moves the edits to where their messages stand now. */
+  #sync(messages: readonly M[]): void {
+    const { level, window } = this.#state;
+    const { state, cleared } = syncHistory(this.#state, this.#editor, messages);
+    this.#state = state;
+    if (cleared === undefined) return;
+    const tokens_after = expectedTokens(this.#input());
+    const reason = historyChanged(cleared);
+    this.#emit({ type: "cleared", tokens_before: level ?? null, tokens_after, reason }, window);
+  }
+
+  #input(limits: Limits = this.#limits()): ActionInput<M> {
+    const { store } = this.#options;
+    return {
+      editor: this.#editor,
+      state: this.#state,
+      policy: this.policy,
+      limits,
+      archive: { put: ({ call, text }) => storeText(store, call, text), recallable: store !== undefined },
+    };
+  }
+
+  /** Applies a response and reports it in the window in which it happened. */
+  #apply<A>({ state, event, action }: ActionResult<A>): A {
+    const { window } = this.#state;
+    this.#state = state;
+    this.#emit(event, window);
+    return action;
+  }
+
+  #compactHow(): "compact" | "fresh_session" {
+    const { compact } = this.policy;
+    return compact === null ? "compact" : howToCompact(this.#state, compact, this.policy);
+  }
+
+  #window(model?: string) {
+    return windowOf(this.#state, this.#options.window, model);
+  }
+
+  /** Tells each text once. */
+  #warn(text: string): void {
+    if (this.#warned.has(text)) return;
+    this.#warned.add(text);
+    (this.#options.onWarning ?? console.warn)(text);
+  }
+
+  #limits(model?: string): Limits {
+    return limitsOf(this.policy.thresholds, this.#window(model).tokens);
+  }
+
+  #learnWindows(windows: Readonly<Record<string, number>>): void {
+    const { model } = this.#state;
+    const tokens = model === undefined ? undefined : windows[model];
+    if (tokens !== undefined) this.reportWindow(tokens, model);
+  }
+
+  /** @param agent that made the call, if it is named */
+  #reportTurn(
+    turn: Omit<TurnToReport, "reportedWindow" | "composition">,
+    at: number,
+    agent: string | undefined,
+  ): void {
+    if (this.#options.onEvent === undefined) return;
+    const other = agent === (this.identity.agent ?? "main") ? undefined : agent;
+    const level = this.#state.sent === undefined ? undefined : turn.observed?.level;
+    const window = this.#window(turn.model);
+    // Omit a catalog size: the server has its own catalog, which users can correct.
+    const reportedWindow = other !== undefined || window.source === "catalog" ? undefined : window.tokens;
+    const composition = level === undefined ? undefined : this.#editor.composition(this.#state, level);
+    this.#events.emitTurn({ ...turn, reportedWindow, composition }, at, this.#state.window, other);
+  }
+
+  /**
+   * Reports an event that the harness itself caused or saw. With `subAgent`, the event belongs to that sub-agent,
+   * which has its own windows; otherwise it belongs to this agent's current window.
+   */
+  note(body: EventBody, subAgent?: string): void {
+    if (subAgent !== undefined) {
+      this.#events.emitOf(subAgent, body);
+      return;
+    }
+    this.#emit(body);
+    if (body.type === "compacted" || body.type === "masked") this.#state = { ...this.#state, lowered: true };
+  }
+
+  #emit(body: EventBody, window = this.#state.window): void {
+    this.#events.emit(body, window);
+  }
+}

@@ -1,0 +1,47 @@
+import type { Crossing } from "@plimsoll/fold";
+import type { Usage } from "@plimsoll/protocol/pure";
+import type { ObserveFacts } from "../conversation/types.ts";
+import type { TurnObserved } from "../state/observe-turn.ts";
+import type { ContextComposition } from "../view/composition.ts";
+import type { EventBody } from "./events.ts";
+
+export interface TurnToReport {
+  id: string;
+  model: string;
+  usage: Usage;
+  facts: ObserveFacts;
+  /** The guard's interpretation; `undefined` for a turn of another agent or purpose. */
+  observed: TurnObserved | undefined;
+  /** Window size in tokens, as reported by the provider or configured. */
+  reportedWindow: number | undefined;
+  composition: ContextComposition | undefined;
+}
+
+/** Builds the `turn` event of one call. Without a provider count it carries the estimate and sets `estimated`. */
+export function turnBody(turn: TurnToReport): EventBody {
+  const { id, model, usage, facts, observed, reportedWindow, composition } = turn;
+  const estimated = observed?.flags.includes("count_missing") === true && observed.level !== undefined;
+  return {
+    type: "turn",
+    id,
+    model,
+    usage: estimated ? { ...usage, input_tokens: observed.level, basis: "inclusive" } : usage,
+    ...(estimated ? { estimated } : {}),
+    ...(reportedWindow === undefined ? {} : { context_window: reportedWindow }),
+    ...(composition === undefined ? {} : { composition }),
+    ...(facts.durationMs === undefined ? {} : { duration_ms: facts.durationMs }),
+    ...(facts.costUsd === undefined ? {} : { cost_usd: facts.costUsd }),
+    ...(facts.purpose === undefined ? {} : { purpose: facts.purpose }),
+  };
+}
+
+/** Builds the event of one crossed threshold. */
+export function crossingBody({ threshold, up, thresholdTokens, contextTokens }: Crossing): EventBody {
+  return {
+    type: "threshold_crossed",
+    threshold,
+    direction: up ? "up" : "down",
+    threshold_tokens: thresholdTokens,
+    context_tokens: contextTokens,
+  };
+}

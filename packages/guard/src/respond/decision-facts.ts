@@ -1,0 +1,66 @@
+import { type Facts, howToCompact, lineOfAction } from "../decide/decide.ts";
+import { inContext } from "../measure/calibrate.ts";
+import { type ActionInput, CUT } from "./actions.ts";
+import { restartMarker } from "./texts.ts";
+
+/** Number of turns since the last action. A harness that does not report its turns cannot be paced by them. */
+export function turnsSince(actedAt: number | undefined, allTurns: number): number | undefined {
+  return actedAt === undefined || allTurns === 0 ? undefined : allTurns - actedAt;
+}
+
+/**
+ * Collects the input of the next decision, in tokens. Skips gains that cannot matter at this level, because they cost
+ * time. `compacting` is true while a summary request is open. `actedAt` is that of the state before this prompt: several
+ * responses to one prompt are one change of it.
+ */
+export function factsOf<M>(
+  { editor, state, policy, limits, archive }: ActionInput<M>,
+  level: number,
+  windowTokens: number | undefined,
+  compacting: boolean,
+  actedAt: number | undefined,
+): Facts {
+  const { restarts, windDownAt, allTurns, calibration, compactAfter, weakActions, growth } = state;
+  const lines = lineOfAction(limits);
+  const over = (line: number | undefined) => line !== undefined && level >= line;
+  const full = over(windowTokens);
+  const maskGain = (urgent: boolean) => {
+    const found = editor.candidates(state, policy.mask, urgent);
+    return inContext(
+      calibration,
+      found.reduce((sum, candidate) => sum + candidate.saves, 0),
+    );
+  };
+  const restartGain = () => {
+    if (policy.restart === null || (!full && windDownAt === undefined)) return 0;
+    const marker = restartMarker(state.session + 1, state.turns);
+    return inContext(calibration, editor.carryover(state, marker, limits, policy, archive).gain);
+  };
+  const { compact } = policy;
+  const mayCompact = !compacting && compact !== null && over(lines.compact) && level >= compactAfter;
+  return {
+    level,
+    windowTokens,
+    limits,
+    maskGain: over(lines.mask) ? maskGain(false) : 0,
+    urgentGain: full ? maskGain(true) : 0,
+    compactGain: mayCompact
+      ? editor.compactGain(
+          state,
+          lines.compact ?? 0,
+          { ...compact, how: howToCompact(state, compact, policy) },
+          policy,
+        )
+      : 0,
+    restartGain: restartGain(),
+    cutGain:
+      full && policy.overflow === "cut"
+        ? editor.compactGain(state, windowTokens ?? 0, CUT, { ...policy, compact: CUT })
+        : 0,
+    windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
+    restarts,
+    turnsSinceAction: turnsSince(actedAt, allTurns),
+    weakActions,
+    growth,
+  };
+}

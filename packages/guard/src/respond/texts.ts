@@ -1,0 +1,140 @@
+import type { Fact } from "../state/state.ts";
+import type { HistoryChange } from "../view/alignment.ts";
+
+/** Texts that the guard adds to a conversation or shows to the user. */
+
+/** Shown to the user when a long conversation is compacted. The wording comes from the Phantom design. */
+export const COMPACTING_NOTICE = "This thread is getting long, I'm compacting my context to stay sharp";
+
+/** Tells the agent how many results a batch masked. `reclaimed` is a fraction of the context before the batch. */
+export function maskedNotice(observations: number, reclaimed: number): string {
+  return `[Context compressed: ${observations} observation${observations === 1 ? "" : "s"} masked, ${percent(reclaimed)} context reclaimed]`;
+}
+
+/**
+ * Tells the agent once that it is near the hard line. The text asks for notes, not for a quick finish: agents that
+ * only hear about a limit hurry and drop work.
+ */
+export function windDownNotice(facts: {
+  contextTokens: number;
+  windowTokens: number | undefined;
+  hardTokens: number;
+  /** Number of turns until the restart; `undefined` if it comes with the next prompt. */
+  graceTurns: number | undefined;
+  next: AfterWindDown;
+}): string {
+  const { contextTokens, windowTokens } = facts;
+  const limit = windowTokens ?? facts.hardTokens;
+  const left = Math.max(0, limit - contextTokens);
+  const share = percent(contextTokens / limit);
+  return (
+    `[Context running low: ${share} of ${count(limit)} tokens used, about ${count(left)} left. ` +
+    `Write whatever the next session must know to workspace files now: what is done, what remains, what you found. ` +
+    `Do not hurry or drop work to finish. ${whatFollows(facts.graceTurns, facts.next)}]`
+  );
+}
+
+/** What follows a wind-down: a restart, a request for one, or nothing because the maximum is reached. */
+export type AfterWindDown = "restart" | "ask" | "none";
+
+function whatFollows(graceTurns: number | undefined, next: AfterWindDown): string {
+  const when =
+    graceTurns === undefined ? "With the next prompt" : `In ${graceTurns} turn${graceTurns === 1 ? "" : "s"}`;
+  switch (next) {
+    case "restart":
+      return `${when} the session is restarted and work continues from those files.`;
+    case "ask":
+      return `${when} the session waits to be restarted and work continues from those files.`;
+    case "none":
+      return `${when} a restart would be due, and none is left: what is not in those files may be lost.`;
+  }
+}
+
+/** First message of a restarted session. The wording comes from the Ouroboros design. */
+export function restartMarker(session: number, previousTurns: number): string {
+  return `[Session restarted. Session #${session}. Previous session ran ${previousTurns} turn${previousTurns === 1 ? "" : "s"}.]`;
+}
+
+/** Message that replaces summarised turns. */
+export function summaryHead(summary: string, turns: number, verbatim = ""): string {
+  return `[Earlier part of this conversation, ${turns} turn${turns === 1 ? "" : "s"}, summarised:]\n${summary}${verbatim}`;
+}
+
+/** First message of a fresh session that continues an earlier one. */
+export function handoffHead(summary: string, verbatim = ""): string {
+  return `[This conversation continues from an earlier session. What matters from it:]\n${summary}${verbatim}`;
+}
+
+/** What follows a summary word for word. `left`: messages of the user that are not among them. */
+export function verbatimPart(said: readonly string[], left: number, facts: readonly Fact[]): string {
+  const lines: string[] = [];
+  if (facts.length > 0) {
+    lines.push("[Facts:]", ...facts.map(({ name, text }) => `- ${name}: ${text}`));
+  }
+  if (said.length > 0) {
+    lines.push("[What the user said in it, word for word:]");
+    for (const text of said) lines.push(`- ${text}`);
+    if (left > 0) lines.push(`[${left} longer message${left === 1 ? "" : "s"} left out]`);
+  }
+  return lines.length === 0 ? "" : `\n${lines.join("\n")}`;
+}
+
+/** Shown to the user when a prompt does not fit and is not sent. */
+export const TOO_LONG =
+  "The prompt does not fit into the context window, and nothing more can be left out; stopping.";
+
+/** Shown to the user when a restart needs confirmation. */
+export const RESTART_CONFIRMATION = "The session's context is full and automatic restart is off. Restart it?";
+
+/** Shown to the user when a restart is due but the maximum is reached. */
+export function maxRestartsReached(max: number): string {
+  return `Maximum of ${max} restart${max === 1 ? "" : "s"} reached; stopping.`;
+}
+
+/** For the user of a guard whose thresholds need a window size that nobody told. */
+export function windowUnknown(model: string): string {
+  return (
+    `The window size of ${model} is unknown, so thresholds in percent do nothing. Pass window to createGuard: ` +
+    `its size in tokens, such as 128_000, or the id of a model that the catalog has, such as "gpt-5.1".`
+  );
+}
+
+/** For the user of a guard that cannot write summaries. */
+export const NO_SUMMARISER =
+  "Summaries are off, because nothing can write them: older turns are masked, and at last dropped by a restart. Pass summarize " +
+  'or summaryModel to fit or to the wrapped client, summarize: "without_model" for short summaries without a model, or set ' +
+  "policy.compact to null.";
+
+/** For the user of a guard that can free nothing more. */
+export const EXHAUSTED =
+  "Two summaries in a row saved too little: the system prompt, the facts and the newest turns fill the context by " +
+  "themselves. The guard makes no further summary until one can save twice as much. Shorten these, or use a larger window.";
+
+/** For the user of a guard whose `onEvent` threw. */
+export function eventLost(error: unknown): string {
+  return `onEvent threw, so events are lost: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** Why a window ended without a response of the guard, for the event. */
+export function historyChanged(change: HistoryChange): string {
+  switch (change) {
+    case "rewound":
+      return "The harness took back messages that were summarised.";
+    case "edited":
+    case "trimmed":
+      return "The harness changed messages that were summarised.";
+    default:
+      return "The harness began another history.";
+  }
+}
+
+/** Formats `0.4` as `40%`. A small positive fraction reads `<1%`, never `0%`. */
+export function percent(fraction: number): string {
+  const whole = Math.round(fraction * 100);
+  return whole === 0 && fraction > 0 ? "<1%" : `${whole}%`;
+}
+
+/** Formats a number with grouped digits, independent of the locale. */
+export function count(value: number): string {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
+}

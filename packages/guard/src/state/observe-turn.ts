@@ -1,0 +1,181 @@
+import {
+  type Crossing,
+  crossingsOf,
+  mergeUsage,
+  type NormalisedUsage,
+  normaliseUsage,
+  utilizationOf,
+} from "@plimsoll/fold";
+import type { Usage } from "@plimsoll/protocol/pure";
+import { calibrate, predict } from "../measure/calibrate.ts";
+import type { GuardPolicy } from "../policy/policy.ts";
+import type { GuardState } from "./state.ts";
+
+/** Why a count is suspect. */
+export type UsageFlag =
+  /** The provider returned no count. The guard uses its estimate. */
+  | "count_missing"
+  /** The count is far below the estimate, and nothing lowered the level. The guard keeps its estimate. */
+  | "implausible"
+  /** The server probably truncated the prompt to fit its window, as Ollama does silently. */
+  | "truncation_suspected"
+  /** The count exceeds the window size, so the window size is probably wrong. */
+  | "window_suspect";
+
+/** One turn as the provider counted it. */
+export interface CountedTurn {
+  id: string;
+  /** Epoch ms. */
+  at: number;
+  model: string;
+  usage: Usage;
+  windowTokens: number | undefined;
+}
+
+/** The result of {@link observeTurn}. */
+export interface TurnObserved {
+  state: GuardState;
+  /** True if the turn was reported before; the counts are merged. */
+  merged: boolean;
+  usage: Usage;
+  /** Level after this turn, in tokens. An estimate if `estimated` is true. */
+  level: number | undefined;
+  estimated: boolean;
+  /** Level ÷ window tokens, as a fraction. */
+  utilization: number | undefined;
+  flags: UsageFlag[];
+  crossings: Crossing[];
+}
+
+/** A count below this fraction of a calibrated estimate is not accepted at once. */
+const MIN_PLAUSIBLE_SHARE = 0.7;
+/** After this many implausible counts in a row, the estimate is wrong and the count is accepted. */
+const ACCEPTED_AFTER = 3;
+const KEPT_TURNS = 32;
+
+/** Applies one turn to the state. Pure: the same state and turn always give the same result. */
+export function observeTurn(state: GuardState, turn: CountedTurn, policy: GuardPolicy): TurnObserved {
+  const place = state.recent.findIndex((known) => known.id === turn.id);
+  const known = place < 0 ? undefined : state.recent[place]!;
+  const usage = known === undefined ? turn.usage : mergeUsage(known.usage, turn.usage);
+  const counted = normaliseUsage(usage);
+  const latest = place < 0 || place === state.recent.length - 1;
+  const next: GuardState = {
+    ...state,
+    model: latest ? turn.model : state.model,
+    recent:
+      known === undefined
+        ? [...state.recent, { id: turn.id, usage, at: turn.at }].slice(-KEPT_TURNS)
+        : state.recent.with(place, { ...known, usage }),
+  };
+  if (known === undefined) {
+    next.turns += 1;
+    next.allTurns += 1;
+  }
+  const before = known === undefined ? undefined : normaliseUsage(known.usage).contextTokens;
+  if (!latest || (known !== undefined && before === counted.contextTokens)) {
+    return turnResult(next, turn, usage, state.level, known !== undefined);
+  }
+  const { level, flags, accepted } = judgeCount(state, counted, turn.windowTokens);
+  next.growth = growthOf(state, level);
+  next.level = level;
+  next.peak = Math.max(state.peak, level ?? 0);
+  next.implausible = flags.includes("implausible") ? state.implausible + 1 : 0;
+  next.lowered = false;
+  if (accepted && level !== undefined && state.sent !== undefined) {
+    if (state.reclaimed !== undefined && state.reclaimed.measured === undefined) {
+      const surprise = predict(state.calibration, state.sent).tokens - level;
+      next.reclaimed = {
+        ...state.reclaimed,
+        measured: Math.max(0, state.reclaimed.estimated + surprise),
+      };
+    }
+    next.calibration = calibrate(state.calibration, state.sent, level);
+  }
+  const result = turnResult(next, turn, usage, level, known !== undefined);
+  result.estimated = !accepted;
+  result.flags = flags;
+  if (level !== undefined) {
+    const crossed = crossingsOf(
+      state.above,
+      { turnKey: turn.id, at: turn.at, contextTokens: level, windowTokens: turn.windowTokens },
+      policy.thresholds,
+    );
+    next.above = crossed.above;
+    next.warnings += crossed.crossings.filter((one) => one.up && one.threshold === "warning").length;
+    result.crossings = crossed.crossings;
+  }
+  return result;
+}
+
+/** Weight of the newest turn in the average growth. */
+const GROWTH_WEIGHT = 0.2;
+
+/** Tokens that a turn adds on average. A level that was lowered says nothing about it. */
+function growthOf({ growth, level: before, lowered }: GuardState, level: number | undefined): number {
+  return averageGrowth(growth, lowered ? undefined : before, level);
+}
+
+/** The average growth after a turn; a fall and an unknown level leave it as it is. Tokens. */
+export function averageGrowth(growth: number, before: number | undefined, level: number | undefined): number {
+  if (level === undefined || before === undefined || level < before) return growth;
+  return growth === 0 ? level - before : growth + (level - before - growth) * GROWTH_WEIGHT;
+}
+
+function turnResult(
+  state: GuardState,
+  turn: CountedTurn,
+  usage: Usage,
+  level: number | undefined,
+  merged: boolean,
+): TurnObserved {
+  return {
+    state,
+    merged,
+    usage,
+    level,
+    estimated: false,
+    utilization: utilizationOf(level, turn.windowTokens),
+    flags: [],
+    crossings: [],
+  };
+}
+
+function judgeCount(
+  state: GuardState,
+  counted: NormalisedUsage,
+  windowTokens: number | undefined,
+): { level: number | undefined; flags: UsageFlag[]; accepted: boolean } {
+  const expected = state.sent === undefined ? undefined : predict(state.calibration, state.sent).tokens;
+  const tokens = counted.contextTokens;
+  // A prompt that was sent has tokens: some servers and caches answer with zeros.
+  if (tokens === undefined || (tokens === 0 && state.sent !== undefined && state.sent > 0))
+    return { level: expected ?? state.level, flags: ["count_missing"], accepted: false };
+  const flags: UsageFlag[] = [];
+  if (windowTokens !== undefined && tokens > windowTokens) flags.push("window_suspect");
+  const grounded = state.calibration.counts > 0 && !state.lowered;
+  const reference = grounded ? expected : undefined;
+  if (looksTruncated(tokens, reference ?? state.level, windowTokens)) {
+    flags.push("truncation_suspected");
+    const level = Math.max(reference ?? 0, state.level ?? 0, tokens);
+    return { level, flags, accepted: false };
+  }
+  if (reference !== undefined && tokens < reference * MIN_PLAUSIBLE_SHARE) {
+    flags.push("implausible");
+    if (state.implausible + 1 < ACCEPTED_AFTER) return { level: reference, flags, accepted: false };
+  }
+  return { level: tokens, flags, accepted: true };
+}
+
+/** After truncation, Ollama reports half its window plus two tokens, or stays at the full window. */
+function looksTruncated(
+  tokens: number,
+  expected: number | undefined,
+  windowTokens: number | undefined,
+): boolean {
+  if (windowTokens === undefined || expected === undefined || tokens >= expected) return false;
+  const half = Math.abs(tokens - (windowTokens / 2 + 2)) <= 2;
+  return (
+    (half && expected > tokens * 1.2) || (tokens >= windowTokens * 0.98 && expected > windowTokens * 1.02)
+  );
+}

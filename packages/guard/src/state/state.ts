@@ -1,0 +1,160 @@
+import type { ThresholdName, Usage } from "@plimsoll/protocol/pure";
+import { type Calibration, newCalibration } from "../measure/calibrate.ts";
+import type { Trail } from "../view/alignment.ts";
+
+/** Where the view starts in the canonical history, and the text that replaces everything before that point. */
+export interface Cut {
+  /** Index of the first canonical message that is still sent. Leading system messages are always sent. */
+  at: number;
+  /** A summary, handoff or restart marker, sent as a user message before it. */
+  head: string;
+  /** Number of turns that `head` replaces. */
+  turns: number;
+  /** The summary in `head`, without what the user said. Undefined for a restart. */
+  summary?: string;
+  /** What the user said before it, word for word, as far as it was kept. */
+  said?: readonly string[];
+}
+
+/** Something that must stay in the context word for word. */
+export interface Fact {
+  name: string;
+  text: string;
+}
+
+export interface Mask {
+  /** The part that it replaces: its call, and a hash of its text. */
+  mark: string;
+  /** Key of the full text in the store: the id of the call, unless another text has that key. */
+  key: string;
+  placeholder: string;
+  /** Estimated tokens saved. */
+  saved: number;
+}
+
+/** A message from the guard to the agent. It is in the view but not in the canonical history. */
+export interface AgentNotice {
+  kind: "masked" | "wind_down";
+  /** Number of canonical messages before it. */
+  after: number;
+  text: string;
+}
+
+/** Tokens reclaimed by masking: estimated at first, then measured by the next real count. */
+export interface Reclaimed {
+  estimated: number;
+  measured: number | undefined;
+}
+
+/** The history that was seen last. */
+export interface SeenHistory extends Trail {
+  /** Number of leading system messages. */
+  pinned: number;
+  /** Of what they say. */
+  system: number;
+}
+
+/** The guard's whole state. Plain JSON, so another process can store it and continue from it. */
+export interface GuardState {
+  version: 2;
+  model: string | undefined;
+  /** The last reported window size in tokens, and its model. */
+  reported: { model: string | undefined; tokens: number } | undefined;
+  calibration: Calibration;
+  /** Estimated tokens of the request that was sent last. */
+  sent: number | undefined;
+  /** Estimated tokens that are sent beside the messages, such as tool definitions. */
+  besides: number;
+  /** Context tokens of the latest turn. Where the count was missing or implausible, an estimate. */
+  level: number | undefined;
+  peak: number;
+  /** Thresholds that the level is above. */
+  above: readonly ThresholdName[];
+  /** The latest turns by id, to merge repeated reports. */
+  recent: { id: string; usage: Usage; at: number }[];
+  masks: Mask[];
+  cut: Cut | undefined;
+  seen: SeenHistory | undefined;
+  /** What the harness declared. It stands in every summary. */
+  facts?: readonly Fact[];
+  notices: AgentNotice[];
+  /** Value of `allTurns` when the wind-down notice was sent. */
+  windDownAt: number | undefined;
+  /** Number of consecutive counts that contradict the estimate. */
+  implausible: number;
+  /** The guard or harness lowered the level since the last count, so a lower count is expected. */
+  lowered: boolean;
+  /** Level above which compaction is tried again, in tokens. Set when a summary saved too little. */
+  compactAfter: number;
+  /** Value of `allTurns` when a still unanswered summary request was made. */
+  compactAsked: number | undefined;
+  reclaimed: Reclaimed | undefined;
+  /** Value of `allTurns` at the last masking, summary or restart. */
+  actedAt: number | undefined;
+  /** Summaries in a row that saved too little. */
+  weakActions: number;
+  /** Average number of tokens that a turn adds. */
+  growth: number;
+  /** At the last prompt a restart was due but would have freed almost nothing. */
+  restartPointless: boolean;
+  /** Session number, from 1. A restart starts the next session. */
+  session: number;
+  window: number;
+  /** Turns in this session. `allTurns` counts every session. */
+  turns: number;
+  allTurns: number;
+  restarts: number;
+  compactions: number;
+  maskings: number;
+  warnings: number;
+  /** Number of events created so far; part of their ids. */
+  events: number;
+}
+
+export function newState(scale: number, overheadTokens: number): GuardState {
+  return {
+    version: 2,
+    model: undefined,
+    reported: undefined,
+    calibration: newCalibration(scale, overheadTokens),
+    sent: undefined,
+    besides: 0,
+    level: undefined,
+    peak: 0,
+    above: [],
+    recent: [],
+    masks: [],
+    cut: undefined,
+    seen: undefined,
+    notices: [],
+    windDownAt: undefined,
+    implausible: 0,
+    lowered: false,
+    compactAfter: 0,
+    compactAsked: undefined,
+    reclaimed: undefined,
+    actedAt: undefined,
+    weakActions: 0,
+    growth: 0,
+    restartPointless: false,
+    session: 1,
+    window: 0,
+    turns: 0,
+    allTurns: 0,
+    restarts: 0,
+    compactions: 0,
+    maskings: 0,
+    warnings: 0,
+    events: 0,
+  };
+}
+
+/**
+ * Fills in what a state of an older version lacks. One of before edits had fingerprints loses them: nothing tells which messages
+ * they belong to.
+ */
+export function restoredState(state: GuardState): GuardState {
+  const whole = { ...newState(1, 0), ...state };
+  if (state.version === 2) return whole;
+  return { ...whole, version: 2, masks: [], cut: undefined, seen: undefined, notices: [] };
+}
