@@ -1,6 +1,6 @@
 import type { MarkEvent } from "../events/events.ts";
 
-/** What explains a drop. `unexplained` is only ever inferred. */
+/** What explains a fall. `unexplained` is only ever inferred. */
 export const BOUNDARY_TYPES = [
   "masked",
   "compacted",
@@ -17,7 +17,7 @@ export const REPEATED = "repeated";
 /** Boundaries after which the agent begins a new window. */
 const OPENERS: ReadonlySet<string> = new Set(["subtick", "restarted", "cleared"]);
 
-/** What Plimsoll could tell about a drop that nobody explained. */
+/** What Plimsoll could infer about a fall that nobody explained. */
 export const DROP_HINTS = ["truncation_suspected", "model_changed", "window_moved"] as const;
 export type DropHint = (typeof DROP_HINTS)[number];
 
