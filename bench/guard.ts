@@ -174,7 +174,7 @@ export const benchmarks = [
           clock: () => Date.UTC(2026, 10, 20),
         });
         const began = performance.now();
-        const { status } = await watcher.look();
+        const { status } = await watcher.check();
         if (round >= 0) taken.push(performance.now() - began);
         if (status !== "compacted") throw new Error(`the watcher was ${status}`);
       }

@@ -47,7 +47,7 @@ function testContext(name: string): ExampleContext {
 const of = <T extends PlimsollEvent["type"]>(type: T) =>
   events.filter((event): event is Extract<PlimsollEvent, { type: T }> => event.type === type);
 
-/** Asserts that a boundary explains every drop, so the dashboard shows none as unexplained. */
+/** Asserts that a boundary explains every fall, so the dashboard shows none as unexplained. */
 function expectExplained() {
   const agents = new Set(events.map((event) => `${event.session} ${event.agent}`));
   for (const agent of agents) {

@@ -10,7 +10,7 @@ let users = 0;
 /**
  * Runs the work with PLIMSOLL_KEY, or with a key that exists only meanwhile. The command line makes that key: it alone
  * may use the local token, because it checks first that the server is the right one.
- * @param warn is told why there is no key; the work then runs without one
+ * @param warn called with the reason if there is no key; the work then runs without one
  */
 export async function withKey<R>(
   url: string,

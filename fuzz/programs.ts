@@ -4,7 +4,7 @@ import { type AddressInfo, BlockList, createServer, type Server } from "node:net
 import { BackupError, BackupReader } from "@plimsoll/protocol/backup";
 import { lineScanner } from "../packages/cli/src/acp/line-scanner.ts";
 import { levelTurn } from "../packages/cli/src/acp/run-acp.ts";
-import { NO_SESSIONS, readMessage, TELLING } from "../packages/cli/src/acp/session-usage.ts";
+import { NO_SESSIONS, readMessage, USAGE_MARKS } from "../packages/cli/src/acp/session-usage.ts";
 import { hookEvents } from "../packages/cli/src/hook/hook-events.ts";
 import { parsed } from "../packages/cli/src/statusline/claude-settings.ts";
 import { turnOf } from "../packages/cli/src/statusline/report.ts";
@@ -90,7 +90,7 @@ export const PROGRAMS: Record<ProgramName, Program> = {
     read(content) {
       const events: object[] = [];
       let known = NO_SESSIONS;
-      const take = lineScanner([...TELLING.agent, ...TELLING.client], (line) => {
+      const take = lineScanner([...USAGE_MARKS.agent, ...USAGE_MARKS.client], (line) => {
         const read = readMessage(known, parsed(line));
         known = read.sessions;
         if (read.sample !== undefined) events.push(levelTurn(read.sample, "fuzz@host", NOW, events.length));

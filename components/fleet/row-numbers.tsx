@@ -101,7 +101,7 @@ export function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }
       )}
       {after !== null && (
         <Note title="A boundary followed the latest turn; the next turn confirms the new level.">
-          {after.tokens === null ? "dropped, not confirmed" : `now about ${compact(after.tokens)}`}
+          {after.tokens === null ? "fell, not confirmed" : `now about ${compact(after.tokens)}`}
         </Note>
       )}
     </>

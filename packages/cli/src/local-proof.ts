@@ -53,7 +53,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Unlike fetch, tells which address a name led to. */
+/** Unlike fetch, returns the address that a name resolved to. */
 function get(url: string): Promise<{ status: number; body: string; address: string }> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { signal: AbortSignal.timeout(TIMEOUT_MS), agent: false }, (incoming) => {

@@ -186,13 +186,13 @@ export class Guard<M = Message> {
   }
 }
 
-/** Tells each message once, whichever conversation it comes from. */
-function once(tell: (message: string) => void): (message: string) => void {
-  const told = new Set<string>();
+/** Passes each message on once, whichever conversation it comes from. */
+function once(pass: (message: string) => void): (message: string) => void {
+  const passed = new Set<string>();
   return (message) => {
-    if (told.has(message)) return;
-    told.add(message);
-    tell(message);
+    if (passed.has(message)) return;
+    passed.add(message);
+    pass(message);
   };
 }
 
@@ -208,7 +208,7 @@ function identityOf(
 /** Messages at the end of a conversation of which one is expected in the next call. */
 const EXPECTED = 16;
 
-/** Tells most other conversations apart without a comparison of all messages. */
+/** Rules out most other conversations without a comparison of all messages. */
 function mayContinue({ exact }: Trail, said: ReadonlySet<number>): boolean {
   return (
     exact.slice(0, 2).some((print) => said.has(print)) ||

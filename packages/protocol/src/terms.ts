@@ -1,6 +1,6 @@
 /** Terms of the wire that are lists of words: each with its type. */
 
-/** What explains a drop. `unexplained` is only ever inferred. */
+/** What explains a fall. `unexplained` is only ever inferred. */
 export const BOUNDARY_TYPES = [
   "masked",
   "compacted",
@@ -11,7 +11,7 @@ export const BOUNDARY_TYPES = [
 ] as const;
 export type BoundaryType = (typeof BOUNDARY_TYPES)[number];
 
-/** What Plimsoll could tell about a drop that nobody explained. */
+/** What Plimsoll could infer about a fall that nobody explained. */
 export const DROP_HINTS = ["truncation_suspected", "model_changed", "window_moved"] as const;
 export type DropHint = (typeof DROP_HINTS)[number];
 

@@ -15,7 +15,9 @@ Examples:
 
 export function addAcpCommand(program: Command, context: CommandContext): void {
   withServer(program.command("acp"))
-    .description("Run an agent of the Agent Client Protocol and report the levels that it tells its client")
+    .description(
+      "Run an agent of the Agent Client Protocol and report the levels that it sends to its client",
+    )
     .argument("<command...>", "command of the agent, after --")
     .option("--harness <instance>", "harness instance of the events (default: <agent>@<this host>)")
     .addHelpText("after", HELP)

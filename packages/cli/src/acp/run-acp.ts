@@ -7,7 +7,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { CliError } from "../errors.ts";
 import { isSendable } from "../sendable.ts";
 import { lineScanner } from "./line-scanner.ts";
-import { NO_SESSIONS, readMessage, TELLING, type UsageSample } from "./session-usage.ts";
+import { NO_SESSIONS, readMessage, USAGE_MARKS, type UsageSample } from "./session-usage.ts";
 
 /** The streams of the client, and what reports. */
 export interface AcpContext {
@@ -25,7 +25,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
  * Runs an agent of the Agent Client Protocol. Passes all bytes on as they are, with back-pressure, and signals too. Reports the
- * levels that the agent tells its client.
+ * levels that the agent sends to its client.
  * @returns the exit code of the agent; 128 and the number of the signal that ended it
  * @throws CliError if the agent cannot be started
  */
@@ -40,8 +40,8 @@ export async function runAcp(
   try {
     const ended = endOf(agent, command);
     const read = usageReader(command, context);
-    input.on("data", lineScanner(TELLING.client, read));
-    agent.stdout!.on("data", lineScanner(TELLING.agent, read));
+    input.on("data", lineScanner(USAGE_MARKS.client, read));
+    agent.stdout!.on("data", lineScanner(USAGE_MARKS.agent, read));
     // An agent that ended, or a client that left, closes its end.
     agent.stdin!.on("error", () => {});
     input.pipe(agent.stdin!);
@@ -121,7 +121,7 @@ export function levelTurn(
     harness,
     session,
     model: model.slice(0, 200),
-    // The level is all that the protocol tells: not which part is cached, nor the output.
+    // The protocol reports the level alone: neither the cached part nor the output.
     usage: { input_tokens: tokens, basis: "inclusive" },
     ...(windowTokens !== undefined && { context_window: windowTokens }),
     ...(costUsd !== undefined && { cost_usd: costUsd }),

@@ -40,7 +40,7 @@ export const NO_SESSIONS: AcpSessions = { agent: undefined, byId: new Map() };
 const MOST_SESSIONS = 200;
 
 /** Texts of the lines of either side that may say something of the agent, its models or its usage. */
-export const TELLING = {
+export const USAGE_MARKS = {
   agent: ["usage_update", "config_option_update", '"result"'],
   client: ["session/set_config_option", "session/set_model"],
 } as const;
@@ -90,7 +90,7 @@ function readAnswer(known: AcpSessions, result: unknown): AcpSessions {
   return withFacts(known, session, { ...modelIn(result), costUsd: 0 });
 }
 
-/** The model among the options of a session, or as older agents tell it. */
+/** The model among the options of a session, or as older agents send it. */
 function modelIn(value: unknown): Pick<AcpSession, "model"> & Partial<AcpSession> {
   const options = at(value, ["configOptions"]);
   const option = Array.isArray(options)

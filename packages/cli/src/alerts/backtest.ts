@@ -20,7 +20,7 @@ type BacktestFlags = ConnectionFlags & { days: number; json?: boolean };
 
 export function addBacktestCommand(rules: Command, { out, now, env }: CommandContext): void {
   withConnection(rules.command("backtest"))
-    .description("Show what a rule would have told over recorded history")
+    .description("Show the notifications that a rule would have sent over recorded history")
     .argument("<name|file>", "a saved rule, or a YAML or JSON file with one rule")
     .option("--days <n>", "how far back", wholeNumber, 7)
     .option("--json", "print JSON")

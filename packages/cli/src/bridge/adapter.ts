@@ -11,7 +11,7 @@ export type SettingsFormat = "json" | "toml" | "yaml" | "env" | "shell";
  * When a harness obeys a changed setting. `on_off`: it has a switch but no line. `none`: nothing can be set. No harness takes a new
  * line into a session that runs.
  */
-export type Grade = "next_session" | "on_off" | "none";
+export type Control = "next_session" | "on_off" | "none";
 
 /** One key to set in a settings file. */
 export interface SettingsChange {
@@ -65,7 +65,7 @@ export interface HarnessAdapter {
   family: string;
   /** As its makers write it. */
   name: string;
-  grade: Grade;
+  control: Control;
   format: SettingsFormat;
   /** Programs that show that it is installed. */
   programs: readonly string[];
@@ -88,7 +88,7 @@ export interface HarnessAdapter {
   switch?: { path: readonly string[]; on: boolean };
   /** Where the harness compacts with these settings. */
   line(settings: Fields, known: Known): DecidedLine;
-  /** For grade `none` and `on_off`: what to do instead. */
+  /** For `none` and `on_off`: what to do instead. */
   instead?: string;
 }
 
@@ -101,5 +101,5 @@ export interface BridgePlan {
   differences: readonly Difference[];
   /** Settings in force, where they are not those of the policy. */
   effective?: PolicySettings;
-  grade: Grade;
+  control: Control;
 }

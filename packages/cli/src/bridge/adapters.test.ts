@@ -74,7 +74,7 @@ function limitsOf(family: string, context: number, output: number): Fields {
     : {};
 }
 
-it.each(ADAPTERS.filter(({ family, grade }) => grade !== "none" && OWN_LINE_FAMILIES.includes(family)))(
+it.each(ADAPTERS.filter(({ family, control }) => control !== "none" && OWN_LINE_FAMILIES.includes(family)))(
   "the line of $family without settings is the one that the server computes",
   (adapter) => {
     for (const window of [64_000, ...WINDOWS]) {

@@ -36,7 +36,7 @@ interface BridgeFlags extends ConnectionFlags {
 const HELP = `
 Without a harness, the command lists the harnesses on this machine and changes nothing.
 
-Grade
+Control
   next session  sessions that start later obey it
   on/off        compaction can be switched on and off, but has no line
   none          nothing can be set
@@ -155,7 +155,7 @@ async function runBridge(
 /** Two bridges would undo each other's changes, so one settings file has one bridge. */
 async function withClaim(target: BridgeTarget, run: () => Promise<void>): Promise<void> {
   let lock: Lock | undefined;
-  if (target.adapter.grade !== "none") {
+  if (target.adapter.control !== "none") {
     const { folder } = await readSettings(target.adapter, target.path, target.home).catch(
       (error: unknown) => {
         if (error instanceof UnreadableSettings || error instanceof SettingsFileError)
@@ -184,7 +184,7 @@ async function claim(folder: string): Promise<Lock> {
 
 async function runDry(target: BridgeTarget, flags: BridgeFlags, context: CommandContext): Promise<void> {
   const { adapter } = target;
-  if (adapter.grade === "none") throw unsupported(adapter);
+  if (adapter.control === "none") throw unsupported(adapter);
   const reader = { harness: instanceOf(adapter, flags), model: flags.model };
   const policy = await fetchPolicy(await connect(flags, context.env), reader);
   if (policy.generation === 0) {
@@ -202,7 +202,7 @@ const unsupported = ({ name, instead }: HarnessAdapter) =>
 
 async function runUndo(target: BridgeTarget, { out }: CommandContext): Promise<void> {
   const { adapter, path, home } = target;
-  if (adapter.grade === "none") throw unsupported(adapter);
+  if (adapter.control === "none") throw unsupported(adapter);
   const hook = await removeHook(target);
   const result = await undo(adapter, await readSettings(adapter, path, home));
   if (result === undefined && !hook) {

@@ -9,7 +9,7 @@ import { followPolicy } from "../policy/follow-policy.ts";
 import { sleep } from "../sleep.ts";
 import { applyPolicy, type BridgeReport, type BridgeTarget } from "./harness-bridge.ts";
 
-/** How often the settings, the hook and the processes are looked at, in ms. A watcher reports most edits at once. */
+/** How often the settings, the hook and the processes are checked, in ms. A watcher reports most edits at once. */
 const CHECK_MS = 5_000;
 const SETTLE_MS = 100;
 /** How long a command that runs once waits for the server, in ms. */
@@ -19,7 +19,7 @@ export interface FollowOptions {
   /** The instance, such as `claude-code@host-1`. */
   harness: string;
   now: () => number;
-  /** Called with each report that is news. */
+  /** Called with each report that differs from the last one. */
   onReport: (report: BridgeReport, policy: PolicyAnswer) => void;
   onTrouble: (message: string) => void;
   checkMs?: number;

@@ -61,7 +61,7 @@ export async function applyPolicy(
   now: () => number,
 ): Promise<BridgeReport> {
   const { adapter } = target;
-  if (adapter.grade === "none")
+  if (adapter.control === "none")
     return {
       status: "rejected",
       code: "unsupported",

@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 const DEEPEST = 6;
-/** Entries that are looked at; a folder with more holds recordings of years. */
+/** Most entries that are read; a folder with more holds recordings of years. */
 const MOST = 50_000;
 
 /** When the newest recording of a session was created, in epoch ms. Undefined if there is none. */

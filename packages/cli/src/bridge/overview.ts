@@ -2,7 +2,7 @@ import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import { createTwoFilesPatch } from "diff";
 import { number } from "../number-format.ts";
 import type { TableRow } from "../table.ts";
-import type { Grade, HarnessAdapter } from "./adapter.ts";
+import type { Control, HarnessAdapter } from "./adapter.ts";
 import { withChanges } from "./fields.ts";
 import { type BridgeTarget, knownOf } from "./harness-bridge.ts";
 import type { HarnessLine } from "./line.ts";
@@ -10,9 +10,9 @@ import { planFor } from "./plan.ts";
 import { processesOf } from "./processes.ts";
 import { editFor, readSettings } from "./settings-session.ts";
 
-export const OVERVIEW_HEAD = ["HARNESS", "GRADE", "SETTINGS", "LINE NOW", "LINE AFTER"] as const;
+export const OVERVIEW_HEAD = ["HARNESS", "CONTROL", "SETTINGS", "LINE NOW", "LINE AFTER"] as const;
 
-export const GRADE_TEXT: Record<Grade, string> = {
+export const CONTROL_TEXT: Record<Control, string> = {
   next_session: "next session",
   on_off: "on/off",
   none: "none",
@@ -31,8 +31,8 @@ export async function overviewRow(
   now: number,
 ): Promise<TableRow> {
   const { adapter } = target;
-  const start = [adapter.family, GRADE_TEXT[adapter.grade]];
-  if (adapter.grade === "none") return { cells: [...start, "-", "unknown", "unchanged"] };
+  const start = [adapter.family, CONTROL_TEXT[adapter.control]];
+  if (adapter.control === "none") return { cells: [...start, "-", "unknown", "unchanged"] };
   try {
     const { current, after } = await linesOf(target, policy, now);
     const next = after === undefined ? "-" : lineText(after);

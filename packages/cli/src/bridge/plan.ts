@@ -32,7 +32,7 @@ export function planFor(
     changes,
     line,
     differences,
-    grade: adapter.grade,
+    control: adapter.control,
     ...(effective !== undefined && { effective }),
   };
 }

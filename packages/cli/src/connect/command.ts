@@ -14,7 +14,7 @@ import { printable } from "../terminal.ts";
 import { type ConnectOutcome, connectHarness, printedSettings } from "./connect-harness.ts";
 import { healthOf, writeHealth } from "./connections.ts";
 import { disconnectHarness, nameOf } from "./disconnect-harness.ts";
-import { firstEvent, lastHeard } from "./first-event.ts";
+import { firstEvent, lastEvents } from "./first-event.ts";
 import { adapterOf } from "./harness-paths.ts";
 import { installation } from "./installed.ts";
 import { isKeyAccepted, makeKey } from "./key.ts";
@@ -63,7 +63,7 @@ export function addConnectCommands(program: Command, context: CommandContext): v
       new Option("--ingest-key <key>", "use this key instead of a new one (env PLIMSOLL_INGEST_KEY)"),
     )
     .option("--statusline", "show the level in Claude Code's status line too")
-    .option("--no-hooks", "add no hooks, which tell why a level fell")
+    .option("--no-hooks", "add no hooks, which report why a level fell")
     .option("--wait", "wait for the first event, also without a terminal")
     .option("--no-wait", "do not wait for the first event")
     .addHelpText("after", HELP)
@@ -199,7 +199,9 @@ async function connectAll(
   for (const harness of named) assertScope(harness, query.scope);
   // Asked before anything is shown: without a server nothing can be connected.
   const before =
-    flags.ingestKey === undefined ? await lastHeard(client) : await lastHeard(client).catch(() => undefined);
+    flags.ingestKey === undefined
+      ? await lastEvents(client)
+      : await lastEvents(client).catch(() => undefined);
   const harnesses = named.length > 0 ? named : await installedHarnesses(run, context);
   const connected: ConnectableHarness[] = [];
   const outcomes = new Set<ConnectOutcome>();
@@ -227,14 +229,14 @@ async function connectAll(
 async function waitForEach(
   harnesses: readonly ConnectableHarness[],
   { client, query }: ConnectRun,
-  before: Awaited<ReturnType<typeof lastHeard>>,
+  before: Awaited<ReturnType<typeof lastEvents>>,
   waits: boolean,
   context: CommandContext,
 ): Promise<void> {
   const { out } = context;
   const names = harnesses.map(({ name }) => name).join(", ");
   const opens = harnesses.some(
-    ({ family }) => adapterOf({ family }).grade === "none" || family === "opencode" || family === "cline",
+    ({ family }) => adapterOf({ family }).control === "none" || family === "opencode" || family === "cline",
   );
   out.write(`\nStart ${names} again${opens ? " in a new terminal" : ""} and send a prompt.\n`);
   if (!waits) return;
@@ -246,10 +248,10 @@ async function waitForEach(
   const signal = context.untilStopped();
   const families = new Set(harnesses.map(({ family }) => family));
   while (families.size > 0) {
-    const heard = await firstEvent(client, [...families], query.host, before, signal);
-    if (heard === undefined) break;
-    families.delete(heard.family);
-    out.write(`Events of ${nameOf(heard)} arrive, as ${printable(heard.instance)}.\n`);
+    const reporting = await firstEvent(client, [...families], query.host, before, signal);
+    if (reporting === undefined) break;
+    families.delete(reporting.family);
+    out.write(`Events of ${nameOf(reporting)} arrive, as ${printable(reporting.instance)}.\n`);
   }
   for (const family of families)
     out.write(

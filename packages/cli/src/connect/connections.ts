@@ -10,7 +10,7 @@ import { ago } from "../number-format.ts";
 import { type TableRow, writeTable } from "../table.ts";
 import { printable, printableJson } from "../terminal.ts";
 import type { KnownConnection } from "./disconnect-harness.ts";
-import { isInstanceOf, lastHeard } from "./first-event.ts";
+import { isInstanceOf, lastEvents } from "./first-event.ts";
 import { adapterOf } from "./harness-paths.ts";
 import { installation } from "./installed.ts";
 import { clientOf } from "./key.ts";
@@ -22,7 +22,7 @@ export interface ConnectionHealth {
   scope: ConnectionRecord["scope"];
   url: string;
   version: string | null;
-  /** RFC 3339; null if nothing arrived, or the server cannot tell. */
+  /** RFC 3339; null if nothing arrived, or this key may not read it. */
   last_event_at: string | null;
   /** Empty if nothing is missing. */
   missing: readonly string[];
@@ -58,7 +58,7 @@ export async function healthOf(
 
 interface ServerFacts {
   trouble: string | undefined;
-  harnesses: Awaited<ReturnType<typeof lastHeard>>;
+  harnesses: Awaited<ReturnType<typeof lastEvents>>;
   keys: readonly KeyView[] | undefined;
   unmapped: UnmappedTelemetryList["sources"];
 }
@@ -68,7 +68,7 @@ async function serverFacts(record: ConnectionRecord, context: CommandContext): P
   const nothing: ServerFacts = { trouble: undefined, harnesses: undefined, keys: undefined, unmapped: [] };
   try {
     const client = await clientOf(record, context);
-    const harnesses = await lastHeard(client);
+    const harnesses = await lastEvents(client);
     if (harnesses === undefined) return { ...nothing, trouble: `no key that may read at ${url}` };
     const [keys, unmapped] = await Promise.all([keysOf(client), unmappedOf(client)]);
     return { trouble: undefined, harnesses, keys, unmapped };
@@ -99,13 +99,15 @@ async function health(
 ): Promise<ConnectionHealth> {
   const harness = CONNECTABLE_HARNESSES.find(({ family }) => family === record.family)!;
   const installed = await installation(adapterOf(harness), places);
-  const heard = facts.harnesses?.find(({ instance }) => isInstanceOf(instance, record.family, record.host));
+  const reporting = facts.harnesses?.find(({ instance }) =>
+    isInstanceOf(instance, record.family, record.host),
+  );
   const missing = [
     ...(installed === undefined ? [`${harness.name} is not installed`] : []),
     ...(await missingSettings(record, home)),
     ...keyTrouble(record, facts, now),
     ...(facts.trouble === undefined ? [] : [facts.trouble]),
-    ...(facts.trouble === undefined && heard === undefined
+    ...(facts.trouble === undefined && reporting === undefined
       ? ["no event yet; start it again and send a prompt"]
       : []),
     ...facts.unmapped
@@ -119,8 +121,8 @@ async function health(
     harness: record.family,
     scope: record.scope,
     url: record.url,
-    version: heard?.version ?? installed?.version ?? null,
-    last_event_at: heard?.last_at ?? null,
+    version: reporting?.version ?? installed?.version ?? null,
+    last_event_at: reporting?.last_at ?? null,
     missing: [...new Set(missing)],
   };
 }

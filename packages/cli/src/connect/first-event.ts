@@ -6,8 +6,8 @@ import { sleep } from "../sleep.ts";
 /** Time between two questions to the server, ms. */
 const POLL_MS = 1_000;
 
-/** When the server last heard from each harness instance; undefined if this key may not read. */
-export async function lastHeard(client: Client): Promise<HarnessList["harnesses"] | undefined> {
+/** The harness instances with the time of their latest event; undefined if this key may not read. */
+export async function lastEvents(client: Client): Promise<HarnessList["harnesses"] | undefined> {
   try {
     return (await client.query("harnesses", {}, HarnessList)).harnesses;
   } catch (error) {
@@ -20,13 +20,13 @@ export async function lastHeard(client: Client): Promise<HarnessList["harnesses"
 export const isInstanceOf = (instance: string, family: string, host: string): boolean =>
   instance === family || instance === `${family}@${host}`;
 
-export interface HeardHarness {
+export interface ReportingHarness {
   family: string;
   instance: string;
 }
 
 /**
- * The first harness of these that the server heard from since `before`.
+ * The first harness of these that sent an event since `before`.
  * @returns undefined if the signal aborts first
  */
 export async function firstEvent(
@@ -35,12 +35,12 @@ export async function firstEvent(
   host: string,
   before: readonly { instance: string; last_at: string }[],
   signal: AbortSignal,
-): Promise<HeardHarness | undefined> {
+): Promise<ReportingHarness | undefined> {
   const known = new Map(before.map(({ instance, last_at }) => [instance, last_at]));
   while (!signal.aborted) {
     // A server that restarts is asked again.
-    const heard = await lastHeard(client).catch(() => []);
-    for (const { instance, last_at } of heard ?? []) {
+    const reporting = await lastEvents(client).catch(() => []);
+    for (const { instance, last_at } of reporting ?? []) {
       const family = families.find((one) => isInstanceOf(instance, one, host));
       if (family !== undefined && known.get(instance) !== last_at) return { family, instance };
     }

@@ -3,7 +3,7 @@ import { delimiter, dirname, join } from "node:path";
 import type { HarnessAdapter, Places } from "../bridge/adapter.ts";
 import { isInstalled } from "../bridge/harness-bridge.ts";
 
-/** Whether a harness is on this machine, and its version if its files tell. Runs nothing. */
+/** Whether a harness is on this machine, and its version if its files name it. Runs nothing. */
 export async function installation(
   adapter: HarnessAdapter,
   places: Places,

@@ -50,7 +50,7 @@ export interface PlanQuery extends PathQuery {
   key: string | undefined;
   /** Adds the level to Claude Code's status line. One that is there stays. */
   statusLine: boolean;
-  /** Adds hooks that tell why a level fell, if the harness has any. */
+  /** Adds hooks that report why a level fell, if the harness has any. */
   hooks: boolean;
 }
 

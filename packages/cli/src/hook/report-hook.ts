@@ -6,7 +6,7 @@ import { connect, type Env } from "../connection.ts";
 import type { HookArguments } from "./hook-arguments.ts";
 import type { HookEvent } from "./hook-events.ts";
 
-/** Times between attempts, ms. Only a hook tells the cause of a fall, so it survives a restart of the server. */
+/** Times between attempts, ms. Only a hook reports the cause of a fall, so it survives a restart of the server. */
 const WAITS_MS = [1_000, 5_000, 30_000];
 
 /** Where and as whom a hook reports. */
@@ -47,7 +47,7 @@ export async function connectedTarget(folder: string): Promise<HookTarget | unde
   return key === undefined ? undefined : { url: record.url, key, harness: instanceOf(record, texts) };
 }
 
-/** The instance that the telemetry of the harness has, so that both tell of the same sessions. */
+/** The instance that the telemetry of the harness has, so that both report the same sessions. */
 function instanceOf({ family, host }: ConnectionRecord, texts: readonly string[]): string {
   const attribute = (name: string) => {
     const pattern = new RegExp(`[",=]${name.replace(".", "\\.")}=([^",]+)`);

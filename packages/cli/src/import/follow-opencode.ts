@@ -15,10 +15,10 @@ export interface OpencodeFollowOptions extends ImportOptions, OutboxOptions {
   retryMs?: number;
 }
 
-/** Sessions without news for this long before the start are left for `plimsoll import`. */
+/** Sessions that did not change for this long before the start are left for `plimsoll import`. */
 const HISTORY_MS = 24 * 3_600_000;
 const RETRY_MS = 5_000;
-/** Events that tell of sessions and messages. Most others are parts of an answer. */
+/** Events about sessions and messages. Most others are parts of an answer. */
 const CHANGES = /"(?:session\.(?:created|updated)|message\.updated|compaction)"/;
 /** Clocks differ, and a message may have been under way when the stream broke. */
 const OVERLAP_MS = 10 * 60_000;

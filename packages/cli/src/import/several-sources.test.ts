@@ -21,7 +21,7 @@ let readKey: string;
 beforeAll(async () => {
   if (!hasServer) return;
   server = await startPlimsoll();
-  home = await mkdtemp(join(tmpdir(), "plimsoll-witnesses-"));
+  home = await mkdtemp(join(tmpdir(), "plimsoll-sources-"));
   person = connectHome(home, server);
   await person.run(["connect", "claude-code", "--yes", "--no-wait"]);
   key = /plim_\w+/.exec(await person.read(".claude/settings.json"))![0];
@@ -34,7 +34,7 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-const WITNESSES = {
+const SOURCES = {
   async otlp(session: string, at: number) {
     const attributes = {
       "session.id": session,
@@ -156,8 +156,8 @@ it.runIf(hasServer).each(ORDERS.map((order, index) => ({ order, index })))(
     const session = `${SESSION}${1_000 + index}`;
     const at = Date.now() - 60_000;
     await recordCall(session, at);
-    for (const witness of order) await WITNESSES[witness](session, at);
-    await WITNESSES[order[0]](session, at);
+    for (const source of order) await SOURCES[source](session, at);
+    await SOURCES[order[0]](session, at);
     const range = `from=${new Date(at - 60_000).toISOString()}&to=${new Date(at + 60_000).toISOString()}`;
     const { items } = await read<{ items: { id: string }[] }>(`/api/v1/sessions?q=${session}&${range}`);
     const turns = () => read<TurnPage>(`/api/v1/sessions/${items[0]!.id}/turns`);

@@ -5,7 +5,7 @@ import { candidateRecords } from "../readers/mapped.ts";
 import { fileStem, fit } from "../readers/text.ts";
 import { type FieldCandidate, fieldsOf, proposeMapping } from "./propose.ts";
 
-/** Records of a file that are looked at. */
+/** Most records of a file that are read. */
 const MOST_RECORDS = 2_000;
 
 /** The first records of a file: its lines, or the items of lists in a JSON document. */

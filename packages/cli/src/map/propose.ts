@@ -164,12 +164,12 @@ function basisOf({
   return undefined;
 }
 
-/** Levels of objects in a record that are looked into. */
+/** Levels of objects in a record that are read. */
 const DEEPEST = 6;
-/** Fields of one record that are looked at. */
+/** Most fields of one record that are read. */
 const MOST_FIELDS = 2_000;
 
-/** The scalar fields of records, each with its first value. Lists are not looked into. */
+/** The scalar fields of records, each with its first value. Lists are skipped. */
 export function fieldsOf(records: readonly unknown[]): FieldCandidate[] {
   const found = new Map<string, FieldCandidate>();
   const visit = (value: unknown, names: readonly string[]): void => {

@@ -6,8 +6,8 @@ import { CliError } from "../errors.ts";
 import { sendBatch } from "../import/send.ts";
 import { sleep } from "../sleep.ts";
 
-/** What to tell the server of a policy. */
-export type PolicySaying = Pick<PolicyAckEvent, "status"> &
+/** What became of a policy in the harness. */
+export type PolicyOutcome = Pick<PolicyAckEvent, "status"> &
   Partial<Pick<PolicyAckEvent, "code" | "message" | "effective">> & {
     differences?: readonly NonNullable<PolicyAckEvent["differences"]>[number][] | undefined;
   };
@@ -29,16 +29,16 @@ export class Acknowledgements {
     this.#now = now;
   }
 
-  /** @returns whether it is news */
-  offer({ generation, hash }: Pick<PolicyAnswer, "generation" | "hash">, saying: PolicySaying): boolean {
-    const { status, code, message, effective, differences } = saying;
+  /** @returns whether it differs from the last one */
+  offer({ generation, hash }: Pick<PolicyAnswer, "generation" | "hash">, outcome: PolicyOutcome): boolean {
+    const { status, code, message, effective, differences } = outcome;
     const content = JSON.stringify([generation, hash, status, code, message, effective, differences]);
     if (content === this.#last) return false;
     this.#last = content;
     const at = this.#now();
     const digest = createHash("sha256").update(content).digest("hex").slice(0, 8);
     this.#waiting.push({
-      // The time tells a repetition from an event that is sent again.
+      // The time distinguishes a repeated outcome from an event that is sent again.
       id: `policy/${generation}/${status}/${hash.slice(0, 16)}/${digest}-${at.toString(36)}`,
       type: "policy_ack",
       at,

@@ -2,7 +2,7 @@ import { ErrorBody, PolicyAnswer } from "@plimsoll/protocol/api";
 import {
   type Fetched,
   fetchPolicy as fetchFrom,
-  type PolicySubject,
+  type PolicyReader,
   type ServerAccess,
 } from "../../../guard/src/policy-source/fetch-policy.ts";
 import { readAnswer } from "../../../guard/src/policy-source/read-answer.ts";
@@ -27,7 +27,7 @@ export function accessTo(connection: Connection): ServerAccess {
  * Reads the policy that a harness should run, once.
  * @throws {CliError} if the server is away, refuses the key or answers nonsense
  */
-export async function fetchPolicy(connection: Connection, subject: PolicySubject): Promise<PolicyAnswer> {
+export async function fetchPolicy(connection: Connection, subject: PolicyReader): Promise<PolicyAnswer> {
   const never = new AbortController().signal;
   return policyIn(await fetchFrom(accessTo(connection), subject, undefined, never), connection);
 }

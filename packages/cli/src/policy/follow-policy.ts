@@ -1,5 +1,5 @@
 import type { PolicyAnswer } from "@plimsoll/protocol/api";
-import type { PolicySubject } from "../../../guard/src/policy-source/fetch-policy.ts";
+import type { PolicyReader } from "../../../guard/src/policy-source/fetch-policy.ts";
 import { Subscription, type Taken } from "../../../guard/src/policy-source/subscription.ts";
 import type { Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
@@ -21,7 +21,7 @@ export interface FollowPolicyOptions {
  */
 export function followPolicy(
   connection: Connection,
-  subject: PolicySubject,
+  subject: PolicyReader,
   { signal, onPolicy, onTrouble }: FollowPolicyOptions,
 ): Promise<void> {
   let last: PolicyAnswer | undefined;

@@ -159,7 +159,7 @@ export function rolloutLines(rollout: RolloutView, now: number): string[] {
   ];
 }
 
-/** Whether a rollout is worth a look beside the harnesses. */
+/** Whether to show a rollout beside the harnesses. */
 export const isUnderWay = (rollout: RolloutView | null): rollout is RolloutView =>
   rollout !== null && (rollout.state === "running" || rollout.state === "halted");
 

@@ -119,7 +119,7 @@ export function codexReader(options: ReaderOptions): HarnessReader {
   ): CodexCount[] {
     const own: CodexCount[] = [];
     for (const record of rollout.records.values()) {
-      // The thread tells more than the time: a quick sub-agent answers within the moment in which its file began.
+      // The thread is more reliable than the time: a quick sub-agent answers within the moment in which its file began.
       const isOwn = record.thread === undefined ? !replayed(record.at) : record.thread === thread;
       if (isOwn) own.push(record);
       else skips.add("replayed");

@@ -84,7 +84,7 @@ export function geminiCliReader(options: ReaderOptions): HarnessReader {
       const message = asObject(value);
       if (message === undefined) continue;
       const skip = readMessage(chat, message, isChange);
-      // The list repeats every message, which is no news.
+      // The list repeats every message.
       if (skip !== undefined && !isChange) skips.add(skip);
       if (chat.times.has(asText(message.id) ?? "")) ids.add(asText(message.id) ?? "");
     }

@@ -14,7 +14,7 @@ export interface GoogleCounts {
   total: unknown;
 }
 
-/** Google counts thoughts beside the candidates. Adapters of other providers count them in both; the total tells. */
+/** Google counts thoughts beside the candidates. Adapters of other providers count them in both; the total shows which. */
 export function googleUsage(counts: GoogleCounts): Usage | SkipReason {
   const prompt = asTokens(counts.prompt);
   const candidates = asTokens(counts.candidates);

@@ -122,7 +122,7 @@ export function tailOf(path: string): string {
 }
 
 /**
- * Reports the turn that a status describes, or those of its sub-agents. A report that fails is lost: the next turn tells the same.
+ * Reports the turn that a status describes, or those of its sub-agents. A report that fails is lost: the next turn reports the level again.
  * @returns whether the server has it
  */
 export async function reportStatus(input: string, env: Env): Promise<boolean> {

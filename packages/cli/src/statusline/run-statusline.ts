@@ -28,7 +28,7 @@ interface Drawing {
   /** Whether the harness reports to a server. */
   isConnected: boolean;
   /** Sessions with a new level. */
-  news: readonly Recalled[];
+  changed: readonly Recalled[];
 }
 
 /** What is remembered of a session, with the level of this call. */
@@ -51,15 +51,15 @@ export async function runStatusline(
   const value = parsed(input);
   const subagents = readSubagents(value);
   const wrapped = wrap === undefined ? "" : await outputOf(wrap, input, context.env);
-  const { text, isConnected, news } =
+  const { text, isConnected, changed } =
     subagents === undefined ? ownLine(value, context) : rowsOf(subagents, projectOf(value), context);
   const lines = [wrapped.replace(/\n+$/, ""), text].filter((part) => part !== "");
   if (lines.length > 0) context.write(`${lines.join("\n")}\n`);
-  if (news.length === 0) return;
+  if (changed.length === 0) return;
   try {
     // The harness may end this process at any time: the next call reports a level that is not remembered.
     if (isConnected) context.report(input);
-    await remember(news, context);
+    await remember(changed, context);
   } catch {
     // The next call tries both again.
   }
@@ -69,7 +69,7 @@ function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
   const sample = readStatus(value);
   if (sample === undefined) {
     const text = "Plimsoll reads the status of Claude Code or Copilot CLI as JSON on standard input.";
-    return { text, isConnected: false, news: [] };
+    return { text, isConnected: false, changed: [] };
   }
   const { settings, known } = claudeSettings(sample, env);
   const line = sample.family === "claude-code" ? claudeCode.line(settings, known).line : undefined;
@@ -77,7 +77,7 @@ function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
   const at = line?.kind === "tokens" ? line.tokens : undefined;
   // A pipe to a harness that shows colors.
   const text = statusText(sample, recalled.memory, at, allowsColor(env, true));
-  return { text, isConnected: targetIn(settings) !== undefined, news: recalled.isNew ? [recalled] : [] };
+  return { text, isConnected: targetIn(settings) !== undefined, changed: recalled.isNew ? [recalled] : [] };
 }
 
 /** One line of JSON for each sub-agent, with the text of its row. */
@@ -87,18 +87,18 @@ function rowsOf(
   { env }: StatuslineContext,
 ): Drawing {
   let isConnected = false;
-  const news: Recalled[] = [];
+  const changed: Recalled[] = [];
   const rows = subagents.map(({ id, session, tokens, windowTokens }) => {
     const { settings, known } = claudeSettings({ windowTokens, project }, env);
     const line = windowTokens === undefined ? undefined : claudeCode.line(settings, known).line;
     isConnected = targetIn(settings) !== undefined;
     const recalled = recall({ session: `${session}-agent-${id}`, tokens }, env);
-    if (recalled.isNew) news.push(recalled);
+    if (recalled.isNew) changed.push(recalled);
     const at = line?.kind === "tokens" ? line.tokens : undefined;
     const sample = { tokens, windowTokens, costUsd: undefined };
     return JSON.stringify({ id, content: statusText(sample, recalled.memory, at, allowsColor(env, true)) });
   });
-  return { text: rows.join("\n"), isConnected, news };
+  return { text: rows.join("\n"), isConnected, changed };
 }
 
 function recall({ session, tokens }: Pick<StatusSample, "session" | "tokens">, env: Env): Recalled {
@@ -112,11 +112,11 @@ function recall({ session, tokens }: Pick<StatusSample, "session" | "tokens">, e
   };
 }
 
-async function remember(news: readonly Recalled[], { env, now }: StatuslineContext): Promise<void> {
+async function remember(changed: readonly Recalled[], { env, now }: StatuslineContext): Promise<void> {
   if ((await rootPath(memoryFolder(env))).is === "changeable") return;
   mkdirSync(memoryFolder(env), { recursive: true, mode: 0o700 });
-  if (news.some(({ isFirst }) => isFirst)) forgetOld(memoryFolder(env), now());
-  for (const { session, memory } of news) {
+  if (changed.some(({ isFirst }) => isFirst)) forgetOld(memoryFolder(env), now());
+  for (const { session, memory } of changed) {
     const file = memoryFile(session, env);
     // Two windows of one session may draw at once.
     const draft = `${file}.${process.pid}-${now()}`;

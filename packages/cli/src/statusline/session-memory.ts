@@ -6,7 +6,7 @@ export interface SessionMemory {
   recent: readonly number[];
 }
 
-/** Turns that a forecast looks at. */
+/** Turns that a forecast uses. */
 const MOST_RECENT = 12;
 
 /** The memory after a call. A status line is drawn several times for one turn, so an equal level is no turn. */

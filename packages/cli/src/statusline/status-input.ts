@@ -1,6 +1,6 @@
 import { at, numberAt, textAt } from "../bridge/fields.ts";
 
-/** What a harness tells the command of its status line. */
+/** The JSON that a harness passes to the command of its status line. */
 export interface StatusSample {
   family: "claude-code" | "copilot";
   session: string;

@@ -24,7 +24,7 @@ interface RunOptions {
   ask?: Ask;
   env?: Record<string, string | undefined>;
   stop?: AbortSignal;
-  /** Hears what was written so far. */
+  /** Receives the text that was written so far. */
   onText?: (text: string) => void;
 }
 

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Conversation } from "../conversation/conversation.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/message-rules.ts";
+import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import type { NoticePlace } from "../view/view.ts";
@@ -38,7 +38,7 @@ async function setup(
   }: { policy?: PolicyInput; window?: number; notices?: NoticePlace } = {},
 ) {
   server = await startScriptedModel((request) => {
-    const refused = DIALECTS.mistral(request.messages);
+    const refused = MESSAGE_RULES.mistral(request.messages);
     return refused === undefined ? script(request) : { refuse: { status: 400, message: refused } };
   });
   const events: PlimsollEventInput[] = [];

@@ -10,7 +10,7 @@ import { GuardError } from "../error.ts";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/message-rules.ts";
+import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "./index.ts";
@@ -38,7 +38,7 @@ const blocksOf = (message: Record<string, unknown>) =>
 const reading =
   (files: number): Script =>
   ({ messages, body }) => {
-    const message = body.thread === undefined ? DIALECTS.anthropic(messages) : "no threads here";
+    const message = body.thread === undefined ? MESSAGE_RULES.anthropic(messages) : "no threads here";
     if (message !== undefined) return { refuse: { status: 400, message } };
     const read = messages.flatMap(blocksOf).filter(({ type }) => type === "tool_result").length;
     if (read === files) return { text: "done" };

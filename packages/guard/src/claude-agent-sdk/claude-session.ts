@@ -13,7 +13,7 @@ import { decidePrompt, decideStep, type FreshReason, type StepFacts } from "./de
 import { HandoffWriter } from "./handoff-writer.ts";
 import { type Inputs, inputsOf, type SessionPrompt } from "./inputs.ts";
 import { LiveQuery } from "./live-query.ts";
-import { type Heard, nextInput, nextOutput } from "./next-arrival.ts";
+import { type Arrival, nextInput, nextOutput } from "./next-arrival.ts";
 import { ResultTotals } from "./result-totals.ts";
 import { blocksOf, type SdkControls, type SdkMessage, type SdkUserMessage } from "./sdk-types.ts";
 import { type ClaudeSessionOptions, opensStored, optionsFor } from "./session-options.ts";
@@ -130,35 +130,35 @@ export class ClaudeSession<M extends SdkMessage> {
   }
 
   async *#converse(inputs: Inputs): AsyncGenerator<M> {
-    let input: Promise<Heard<M>> | undefined;
-    let output: { of: LiveQuery<M>; heard: Promise<Heard<M>> } | undefined;
+    let input: Promise<Arrival<M>> | undefined;
+    let output: { of: LiveQuery<M>; arrival: Promise<Arrival<M>> } | undefined;
     let open = true;
     for (;;) {
       if (open && this.#current === undefined) input ??= nextInput(inputs);
       const live = this.#live;
       if (output?.of !== live) output = undefined;
-      if (live !== undefined) output ??= { of: live, heard: nextOutput(live) };
-      const waiting = [output?.heard, input].filter((one) => one !== undefined);
+      if (live !== undefined) output ??= { of: live, arrival: nextOutput(live) };
+      const waiting = [output?.arrival, input].filter((one) => one !== undefined);
       if (waiting.length === 0) return;
-      const heard = await Promise.race(waiting);
-      if (heard.from === "caller") {
+      const arrival = await Promise.race(waiting);
+      if (arrival.from === "caller") {
         input = undefined;
-        open = !inputs.single && heard.input.done !== true;
-        if (heard.input.done === true) this.#live?.end();
-        else await this.#ask(heard.input.value, inputs.single);
+        open = !inputs.single && arrival.input.done !== true;
+        if (arrival.input.done === true) this.#live?.end();
+        else await this.#ask(arrival.input.value, inputs.single);
         continue;
       }
       output = undefined;
-      if ("error" in heard) {
+      if ("error" in arrival) {
         this.#close();
-        if (this.#isLost(open)) throw heard.error;
-      } else if (heard.output.done === true) {
+        if (this.#isLost(open)) throw arrival.error;
+      } else if (arrival.output.done === true) {
         this.#close();
         yield* this.#ended(undefined, inputs.single);
-      } else if (heard.output.value.type === "result") {
-        yield* this.#ended(heard.output.value, inputs.single);
+      } else if (arrival.output.value.type === "result") {
+        yield* this.#ended(arrival.output.value, inputs.single);
       } else {
-        yield heard.output.value;
+        yield arrival.output.value;
       }
     }
   }
@@ -355,7 +355,7 @@ export class ClaudeSession<M extends SdkMessage> {
     this.guard.note({ type: "withheld", response: "restart", reason, context_tokens: level ?? 0 });
   }
 
-  /** Tells the user that no restart is left. Returns true if the call is made nevertheless. */
+  /** Shows the user that no restart is left. Returns true if the call is made nevertheless. */
   #mayGoOn(): boolean {
     this.#options.say?.(maxRestartsReached(this.guard.policy.restart?.max ?? 0));
     return this.#options.onStop === "send";

@@ -3,21 +3,21 @@ import type { LiveQuery } from "./live-query.ts";
 import type { SdkUserMessage } from "./sdk-types.ts";
 
 /** What a conversation waits for: the caller's next prompt, or the SDK's next message. */
-export type Heard<M> =
+export type Arrival<M> =
   | { from: "caller"; input: IteratorResult<SdkUserMessage, unknown> }
   | { from: "sdk"; output: IteratorResult<M, undefined> }
   | { from: "sdk"; error: unknown };
 
-export function nextInput<M>(inputs: Inputs): Promise<Heard<M>> {
-  const heard = inputs.next().then((input): Heard<M> => ({ from: "caller", input }));
+export function nextInput<M>(inputs: Inputs): Promise<Arrival<M>> {
+  const arrival = inputs.next().then((input): Arrival<M> => ({ from: "caller", input }));
   // It may fail after the conversation has ended.
-  heard.catch(() => {});
-  return heard;
+  arrival.catch(() => {});
+  return arrival;
 }
 
-export function nextOutput<M>(live: LiveQuery<M>): Promise<Heard<M>> {
+export function nextOutput<M>(live: LiveQuery<M>): Promise<Arrival<M>> {
   return live.next().then(
-    (output): Heard<M> => ({ from: "sdk", output }),
-    (error: unknown): Heard<M> => ({ from: "sdk", error }),
+    (output): Arrival<M> => ({ from: "sdk", output }),
+    (error: unknown): Arrival<M> => ({ from: "sdk", error }),
   );
 }

@@ -351,7 +351,7 @@ export class Conversation<M = Message> {
     return windowOf(this.#state, this.#options.window, model);
   }
 
-  /** Tells each text once. */
+  /** Shows each text once. */
   #warn(text: string): void {
     if (this.#warned.has(text)) return;
     this.#warned.add(text);
@@ -385,7 +385,7 @@ export class Conversation<M = Message> {
   }
 
   /**
-   * Reports an event that the harness itself caused or saw. With `subAgent`, the event belongs to that sub-agent,
+   * Reports an event that the harness itself caused or noticed. With `subAgent`, the event belongs to that sub-agent,
    * which has its own windows; otherwise it belongs to this agent's current window.
    */
   note(body: EventBody, subAgent?: string): void {

@@ -7,7 +7,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { afterEach, describe, expect, it } from "vitest";
 import { createGuard } from "../guard.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/message-rules.ts";
+import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import type { ClientOptions } from "../wrapped-client/wrapped-client.ts";
@@ -57,7 +57,7 @@ async function setup(
   } & ClientOptions<GeminiContent> = {},
 ) {
   server = await startScriptedModel((request) => {
-    const refused = DIALECTS.gemini(request.messages);
+    const refused = MESSAGE_RULES.gemini(request.messages);
     return refused === undefined ? script(request) : { refuse: { status: 400, message: refused } };
   });
   const events: PlimsollEventInput[] = [];

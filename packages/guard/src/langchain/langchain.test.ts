@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createGuard } from "../guard.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/message-rules.ts";
+import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import {
   type ModelRequest,
   type Script,
@@ -60,7 +60,7 @@ async function setup(
   } & AdapterOptions<LangChainMessage> = {},
 ) {
   server = await startScriptedModel((request) => {
-    const refused = DIALECTS.mistral(request.messages) ?? DIALECTS.openai(request.messages);
+    const refused = MESSAGE_RULES.mistral(request.messages) ?? MESSAGE_RULES.openai(request.messages);
     if (refused !== undefined) return { refuse: { status: 400, message: refused } };
     return script(request);
   });

@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createGuard } from "../guard.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/message-rules.ts";
+import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import type { AdapterOptions } from "../wrapped-client/wrapped-client.ts";
@@ -46,7 +46,7 @@ async function setup(
   }: { policy?: PolicyInput; window?: number } & AdapterOptions<AiMessage> = {},
 ) {
   server = await startScriptedModel((request) => {
-    const refused = DIALECTS.mistral(request.messages);
+    const refused = MESSAGE_RULES.mistral(request.messages);
     return refused === undefined ? script(request) : { refuse: { status: 400, message: refused } };
   });
   const events: PlimsollEventInput[] = [];

@@ -61,7 +61,7 @@ export function predict(calibration: Calibration, estimate: number): Prediction 
   }
   if (anchor.estimate === estimate) return { tokens: anchor.actual, source: "measured", error };
   const tokens = anchor.actual + slope * (estimate - anchor.estimate);
-  // Even after a large drop, the remaining messages have a size.
+  // Even after a large fall, the remaining messages have a size.
   return { tokens: Math.round(Math.max(tokens, slope * estimate * 0.5, 0)), source: "calibrated", error };
 }
 

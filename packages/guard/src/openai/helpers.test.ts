@@ -9,7 +9,7 @@ import { GuardError } from "../error.ts";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
 import type { PolicyInput } from "../policy/policy.ts";
-import { DIALECTS } from "../testing/message-rules.ts";
+import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import {
   type ModelRequest,
   type Script,
@@ -37,7 +37,7 @@ const OF_FILES = { model: "m", messages: [QUESTION] };
 const reading = (files: number): Script => {
   const read = new Map<unknown, number>();
   return ({ messages }) => {
-    const message = DIALECTS.openai(messages);
+    const message = MESSAGE_RULES.openai(messages);
     if (message !== undefined) return { refuse: { status: 400, message } };
     const who = /I am \w+/.exec(JSON.stringify(messages))?.[0];
     const count = read.get(who) ?? 0;

@@ -13,12 +13,12 @@ const MOST_DIFFERENCES = 64;
 const MOST_EFFECTIVE_CHARACTERS = 16_384;
 const MOST_MESSAGE_CHARACTERS = 500;
 
-/** Tells the server what became of each policy: once for each fact. */
+/** Reports to the server what became of each policy: each fact once. */
 export class Acknowledger {
   readonly #harness: string;
   readonly #reporter: AckReporter | undefined;
   readonly #clock: () => number;
-  /** Tells two runs of a harness apart. */
+  /** Distinguishes two runs of a harness. */
   readonly #run: string;
   #number = 0;
   #lastAt = 0;

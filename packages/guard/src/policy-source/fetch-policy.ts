@@ -24,7 +24,7 @@ export function get(
 }
 
 /** The agents that a policy is asked for. */
-export interface PolicySubject {
+export interface PolicyReader {
   /** The harness instance, such as `my-bot@host-1`. */
   harness: string;
   model: string | undefined;
@@ -44,7 +44,7 @@ export type Fetched =
  */
 export async function fetchPolicy(
   access: ServerAccess,
-  { harness, model }: PolicySubject,
+  { harness, model }: PolicyReader,
   tag: string | undefined,
   stopped: AbortSignal,
 ): Promise<Fetched> {

@@ -9,7 +9,7 @@ export interface PolicyTarget {
   changePolicy(policy: PolicyInput): void;
 }
 
-/** Where acknowledgements go, and what hears of changes: a reporter. */
+/** Sends acknowledgements, and learns of new generations from the server's answers: a reporter. */
 export interface AckReporter {
   record(event: PlimsollEventInput): void;
   onPolicyGeneration?(listener: (generation: number) => void): () => void;
@@ -44,7 +44,7 @@ export interface PolicySourceOptions {
   /** The model that the policy is asked for. */
   model?: string;
   guard: PolicyTarget;
-  /** Sends the acknowledgements. Its answers also tell of changes. */
+  /** Sends the acknowledgements. The server's answers to it also announce changes. */
   reporter?: AckReporter;
   store?: PolicyStore;
   /** Paths that the server may set, such as `thresholds.ceiling` or all of `masking`. Default: every setting of the guard. */

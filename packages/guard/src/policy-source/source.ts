@@ -98,7 +98,7 @@ export class PolicySource {
     await this.#subscription.ask("whole");
   }
 
-  /** Tells the source that the harness failed. If a policy was applied within `healthMs`, it is taken back. */
+  /** Reports that the harness failed. If a policy was applied within `healthMs`, the source takes it back. */
   async failed(error: unknown): Promise<void> {
     if (this.#running === this.#good) {
       const { good, until = 0 } = this.#before ?? {};
@@ -152,7 +152,7 @@ export class PolicySource {
     const answer = await readAnswer(fetched.text);
     if (answer.kind !== "policy") {
       this.#trouble(`The server's policy was ignored: ${answer.message}.`);
-      // A refusal of the generation in force would tell the server that it no longer is.
+      // A refusal of the generation in force would say that it is no longer in force.
       if (answer.kind === "wrong_hash" && answer.generation !== this.generation) {
         const { generation, hash, message } = answer;
         this.#acks.send({ generation, hash, status: "rejected", code: "wrong_hash", message });
@@ -314,7 +314,7 @@ export class PolicySource {
     }
   }
 
-  /** Tells each problem once, until the server has a good answer again. */
+  /** Reports each problem once, until the server gives a good answer again. */
   #trouble(message: string): void {
     if (this.#troubles.has(message)) return;
     this.#troubles.add(message);

@@ -1,10 +1,10 @@
 import { backoffMs } from "@plimsoll/protocol/pure";
 import { backgroundTimer } from "../background-timer.ts";
 import { followStream, MOST_WAIT_MS } from "../http/follow-stream.ts";
-import { type Fetched, fetchPolicy, get, type PolicySubject, type ServerAccess } from "./fetch-policy.ts";
+import { type Fetched, fetchPolicy, get, type PolicyReader, type ServerAccess } from "./fetch-policy.ts";
 
 /** Durations in ms. */
-export interface SubscriptionOptions extends PolicySubject {
+export interface SubscriptionOptions extends PolicyReader {
   access: ServerAccess;
   pollMs: number;
   retryMs: number;

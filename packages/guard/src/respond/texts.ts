@@ -13,7 +13,7 @@ export function maskedNotice(observations: number, reclaimed: number): string {
 
 /**
  * Tells the agent once that it is near the hard line. The text asks for notes, not for a quick finish: agents that
- * only hear about a limit hurry and drop work.
+ * only read about a limit hurry and leave work undone.
  */
 export function windDownNotice(facts: {
   contextTokens: number;
@@ -91,7 +91,7 @@ export function maxRestartsReached(max: number): string {
   return `Maximum of ${max} restart${max === 1 ? "" : "s"} reached; stopping.`;
 }
 
-/** For the user of a guard whose thresholds need a window size that nobody told. */
+/** For the user of a guard whose thresholds need a window size that nobody gave. */
 export function windowUnknown(model: string): string {
   return (
     `The window size of ${model} is unknown, so thresholds in percent do nothing. Pass window to createGuard: ` +

@@ -66,15 +66,15 @@ export function realigned(state: GuardState, now: SeenHistory, alignment: Alignm
     const place = placeOf(alignment, notice.after - 1 - offset);
     return place === undefined ? [] : [{ ...notice, after: place + 1 + now.pinned }];
   });
-  const tellsRestart = ({ kind }: AgentNotice) => kind === "wind_down";
-  const forgotten = notices.some(tellsRestart) && !kept.some(tellsRestart);
+  const announcesRestart = ({ kind }: AgentNotice) => kind === "wind_down";
+  const forgotten = notices.some(announcesRestart) && !kept.some(announcesRestart);
   const cutLost = cut !== undefined && at === undefined;
   const moved: GuardState = {
     ...state,
     seen: now,
     cut: cut === undefined || at === undefined ? undefined : { ...cut, at: at + now.pinned },
     notices: kept,
-    // An agent that was never told must be told again.
+    // The agent no longer sees the announcement, so it needs another one.
     windDownAt: forgotten ? undefined : state.windDownAt,
     lowered: true,
   };

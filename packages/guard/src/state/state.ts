@@ -150,7 +150,7 @@ export function newState(scale: number, overheadTokens: number): GuardState {
 }
 
 /**
- * Fills in what a state of an older version lacks. One of before edits had fingerprints loses them: nothing tells which messages
+ * Fills in what a state of an older version lacks. One of before edits had fingerprints loses them: nothing says which messages
  * they belong to.
  */
 export function restoredState(state: GuardState): GuardState {

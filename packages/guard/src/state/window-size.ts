@@ -7,7 +7,7 @@ import {
 } from "@plimsoll/fold";
 import type { GuardState } from "./state.ts";
 
-/** How a harness tells a window size: in tokens, as the id of a model of the catalog, or by a function of the model's name. */
+/** A window size: in tokens, as the id of a model in the catalog, or as a function of the model's name. */
 export type WindowOption = number | string | WindowLookup;
 
 const NO_CATALOG = windowLookup(() => undefined);

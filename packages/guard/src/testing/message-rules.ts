@@ -1,13 +1,13 @@
 type Sent = Readonly<Record<string, unknown>>;
 
 /** Returns why a server refuses the messages, or undefined if it takes them. */
-export type Dialect = (messages: readonly Sent[]) => string | undefined;
+export type MessageRule = (messages: readonly Sent[]) => string | undefined;
 
 const callsOf = (message: Sent | undefined) =>
   ((message?.tool_calls ?? []) as { id: string }[]).map(({ id }) => id);
 
 /** OpenAI: each call is answered at once, and each result has its call. */
-const openai: Dialect = (messages) => {
+const openai: MessageRule = (messages) => {
   let open: string[] = [];
   for (const [index, message] of messages.entries()) {
     const { role, tool_call_id: id } = message;
@@ -23,7 +23,7 @@ const openai: Dialect = (messages) => {
 };
 
 /** Mistral: like OpenAI, and a result is followed by the agent or another result. */
-const mistral: Dialect = (messages) => {
+const mistral: MessageRule = (messages) => {
   for (const [index, { role }] of messages.entries()) {
     const before = messages[index - 1]?.role;
     if (role === "user" && before === "tool") return "Unexpected role 'user' after role 'tool'";
@@ -37,7 +37,7 @@ const mistral: Dialect = (messages) => {
 };
 
 /** Chat templates of vLLM and llama.cpp: user and agent alternate; calls and their results stand between. */
-const alternating: Dialect = (messages) => {
+const alternating: MessageRule = (messages) => {
   const told = messages.filter(({ role }, index) => !(role === "system" && index === 0));
   let next = "user";
   for (const message of told) {
@@ -50,7 +50,7 @@ const alternating: Dialect = (messages) => {
 };
 
 /** Anthropic: the user begins, and the results of all calls are the first blocks of the next message. */
-const anthropic: Dialect = (messages) => {
+const anthropic: MessageRule = (messages) => {
   if (messages[0]?.role !== "user") return "messages: first message must use the user role";
   let open: unknown[] = [];
   for (const [index, { role, content }] of messages.entries()) {
@@ -71,7 +71,7 @@ const anthropic: Dialect = (messages) => {
 type GeminiPart = { text?: string; functionCall?: Sent; functionResponse?: Sent; thoughtSignature?: string };
 
 /** Gemini: calls follow the user, one answer for each call follows at once, and calls keep their signature. */
-const gemini: Dialect = (contents) => {
+const gemini: MessageRule = (contents) => {
   let calls = 0;
   let before: string | undefined;
   for (const [index, { role, parts }] of contents.entries()) {
@@ -101,4 +101,4 @@ const gemini: Dialect = (contents) => {
 };
 
 /** Servers that refuse what others take. */
-export const DIALECTS = { openai, mistral, alternating, anthropic, gemini } as const;
+export const MESSAGE_RULES = { openai, mistral, alternating, anthropic, gemini } as const;

@@ -31,7 +31,7 @@ function hanging(options: { patienceMs?: number } = {}) {
 describe("a call of the summariser", () => {
   it("ends with its time limit, even if it ignores its signal", async () => {
     const { ir, watcher, signals, errors } = hanging({ patienceMs: 1 });
-    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(await watcher.check()).toMatchObject({ status: "compacted" });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
     expect(String(errors)).toContain("did not finish within 1 ms");
     expect(ir.get("log")!.stage).toBe("summary");
@@ -39,25 +39,25 @@ describe("a call of the summariser", () => {
 
   it("is aborted by stop, which leaves the prompt as it is", async () => {
     const { ir, watcher, signals, errors } = hanging();
-    const looking = watcher.look();
+    const checking = watcher.check();
     watcher.stop();
-    expect(await looking).toMatchObject({ status: "stopped", compacted: 0 });
+    expect(await checking).toMatchObject({ status: "stopped", compacted: 0 });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
     expect(errors).toEqual([]);
     expect(ir.get("log")!.content).toBe(filler(900));
-    expect(await Promise.race([watcher.look(), "looks again"])).toBe("looks again");
+    expect(await Promise.race([watcher.check(), "checked again"])).toBe("checked again");
     watcher.stop();
   });
 
   it("is aborted when its section is no longer in the prompt, without counting as a failure", async () => {
     const { ir, watcher, signals, errors } = hanging();
-    const looking = watcher.look();
+    const checking = watcher.check();
     watcher.dropStale();
     expect(signals[0]!.aborted).toBe(false);
     ir.remove("log");
     watcher.dropStale();
     expect(signals[0]!.aborted).toBe(true);
-    expect(await looking).toMatchObject({ status: "within" });
+    expect(await checking).toMatchObject({ status: "within" });
     expect(errors).toEqual([]);
   });
 
@@ -80,7 +80,7 @@ describe("a call of the summariser", () => {
 it("a fixed section is neither shortened nor left out", async () => {
   const ir = new PromptIr([section("call", 900, { fixed: true }), section("log", 200)]);
   const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words });
-  expect(await watcher.look()).toMatchObject({ status: "exhausted" });
+  expect(await watcher.check()).toMatchObject({ status: "exhausted" });
   expect(ir.get("call")!.content).toBe(filler(900));
   expect(ir.get("log")!.stage).toBe("left_out");
 });
@@ -88,8 +88,8 @@ it("a fixed section is neither shortened nor left out", async () => {
 it("as a last resort keeps the sections, if asked to", async () => {
   const ir = new PromptIr([section("rules", 990, { priority: "critical" }), section("log", 200)]);
   const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words, lastResort: "keep" });
-  expect(await watcher.look()).toMatchObject({ status: "exhausted" });
+  expect(await watcher.check()).toMatchObject({ status: "exhausted" });
   expect(ir.get("log")!.stage).toBe("stub");
   watcher.resize({ total: 2_000 });
-  expect(await watcher.look()).toMatchObject({ status: "within" });
+  expect(await watcher.check()).toMatchObject({ status: "within" });
 });

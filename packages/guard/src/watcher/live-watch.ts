@@ -41,7 +41,7 @@ export class LiveWatch<M> implements Companion<M> {
   readonly #inputs = new Map<string, unknown>();
   readonly #watcher: ContextWatcher;
   readonly #summary: PreparedSummary<M>;
-  readonly #looks = new Set<Promise<void>>();
+  readonly #checks = new Set<Promise<void>>();
   #tokensOf: (text: string) => number = () => 0;
   /** False while there is nothing to prepare or to apply, so that turns far below the limit cost nothing. */
   #active = false;
@@ -101,13 +101,13 @@ export class LiveWatch<M> implements Companion<M> {
     if (!this.#active) return;
     this.#sync(input);
     if (over) {
-      const look: Promise<void> = this.#look(now).finally(() => this.#looks.delete(look));
-      this.#looks.add(look);
+      const check: Promise<void> = this.#check(now).finally(() => this.#checks.delete(check));
+      this.#checks.add(check);
     } else if (!this.#watcher.busy && !this.#summary.isOpen) this.#active = false;
   }
 
   async settled(): Promise<void> {
-    while (this.#looks.size > 0) await Promise.all(this.#looks);
+    while (this.#checks.size > 0) await Promise.all(this.#checks);
   }
 
   stop(): void {
@@ -117,9 +117,9 @@ export class LiveWatch<M> implements Companion<M> {
     this.#onStop();
   }
 
-  async #look(now: () => ActionInput<M>): Promise<void> {
+  async #check(now: () => ActionInput<M>): Promise<void> {
     if (this.#ir.total <= limitOf(this.#watcher.budget)) return;
-    const { status } = await this.#watcher.look();
+    const { status } = await this.#watcher.check();
     // While shorter texts are still being written, a summary may be there earlier.
     if (this.#stopped || (status !== "busy" && this.#ir.total <= this.#halfWay())) return;
     await this.#summary.prepare(now(), this.#watcher.budget.total);

@@ -20,7 +20,7 @@ import { guardLangChain, langChainShape } from "../langchain/index.ts";
 import { guardMastra } from "../mastra/index.ts";
 import { guardOllama, ollamaShape } from "../ollama/index.ts";
 import { chatShape, guardChat, guardResponses, responsesShape } from "../openai/index.ts";
-import { DIALECTS } from "../testing/message-rules.ts";
+import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import {
   type ModelRequest,
   type ScriptedModel,
@@ -47,7 +47,7 @@ async function startModel(): Promise<void> {
   model = await startScriptedModel((request) => {
     const asked = JSON.stringify(request.body);
     if (isBackground(request)) return { text: asked.includes(SHORTEN) ? "SHORT TEXT" : "PREPARED SUMMARY" };
-    const strict = request.api === "anthropic" ? DIALECTS.anthropic : DIALECTS.mistral;
+    const strict = request.api === "anthropic" ? MESSAGE_RULES.anthropic : MESSAGE_RULES.mistral;
     const chat = request.api === "openai_chat" || request.api === "anthropic";
     const message = chat ? strict(request.messages) : undefined;
     if (message !== undefined) return { refuse: { status: 400, message } };

@@ -205,9 +205,9 @@ class Harness {
     this.guard.observe(usage(counted(messages), `t${++this.#turns}`));
   }
 
-  /** After a look and all its work, the budget holds, or nothing that may be shortened is left. */
+  /** After a check and all its work, the budget holds, or nothing that may be shortened is left. */
   async checkBudget(): Promise<void> {
-    // The second look follows one that may have been overtaken; its result is applied before the third.
+    // The second check follows one that may have been overtaken; its result is applied before the third.
     for (let round = 0; round < 3; round++) {
       await this.turn();
       await this.settle();

@@ -22,7 +22,7 @@ describe("under concurrent appends", () => {
     recency: fc.option(fc.integer({ min: NOW - 90 * HOUR, max: NOW }), { nil: undefined }),
   });
 
-  it("after each look the level is within the limit, or only critical sections remain [W7]", async () => {
+  it("after each check the level is within the limit, or only critical sections remain [W7]", async () => {
     const step = fc.record({
       appends: fc.array(append, { maxLength: 4 }),
       /** Index of an existing section to change. */
@@ -56,7 +56,7 @@ describe("under concurrent appends", () => {
           let now = NOW;
           let mood: Summariser = "short";
           const answer = scheduler.scheduleFunction(async (one: Section) => answerOf(mood, one));
-          const looks: Promise<void>[] = [];
+          const checks: Promise<void>[] = [];
           const watcher = new ContextWatcher(ir, {
             budget: { total: 1_500, reserveRatio },
             tokenizer: words,
@@ -82,7 +82,7 @@ describe("under concurrent appends", () => {
             const over = tokensAfter > limitOf(watcher.budget);
             expect(over).toBe(status === "exhausted");
             expect(reason).toBe(over ? "critical_only" : undefined);
-            // A section may be appended between the end of a look and this callback.
+            // A section may be appended between the end of a check and this callback.
             if (!over || ir.total !== tokensAfter) return;
             const open = ir
               .sections()
@@ -101,13 +101,13 @@ describe("under concurrent appends", () => {
                 const id = known[changes % known.length]!;
                 put(section(id, 40 + changes, { content: filler(40 + changes, `changed${at}`) }));
               }
-              // Start a look that overlaps the next step.
-              looks.push(watcher.look().then(settled));
+              // Start a check that overlaps the next step.
+              checks.push(watcher.check().then(settled));
             }),
           );
           await scheduler.waitFor(changing.task);
           await scheduler.waitFor(calm(watcher, settled));
-          await Promise.all(looks);
+          await Promise.all(checks);
           expect(ir.total).toBe(ir.sections().reduce((sum, one) => sum + one.tokens, 0));
           for (const [id, content] of given) {
             const one = ir.get(id)!;
@@ -147,7 +147,7 @@ async function answerOf(mood: Summariser, one: Section): Promise<string | undefi
 
 async function calm(watcher: ContextWatcher, settled: (result: WatchResult) => void): Promise<void> {
   for (let round = 0; round < 500; round++) {
-    const result = await watcher.look();
+    const result = await watcher.check();
     settled(result);
     if (["within", "exhausted", "cooling"].includes(result.status)) return;
     if (result.status === "busy") await new Promise((resolve) => setTimeout(resolve, 0));

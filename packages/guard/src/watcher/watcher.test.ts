@@ -38,11 +38,11 @@ describe("defects of the sketch, avoided [W11]", () => {
       tokenizer: words,
       compact: () => new Promise((resolve) => (release = resolve)),
     });
-    const looking = watcher.look();
+    const checking = watcher.check();
     ir.put(section("new", 50));
-    expect(await watcher.look()).toMatchObject({ status: "busy" });
+    expect(await watcher.check()).toMatchObject({ status: "busy" });
     release("short");
-    expect(await looking).toMatchObject({ status: "compacted", compacted: 1 });
+    expect(await checking).toMatchObject({ status: "compacted", compacted: 1 });
     expect(ir.get("new")!.tokens).toBe(50);
     expect(ir.total).toBe(51);
   });
@@ -52,11 +52,11 @@ describe("defects of the sketch, avoided [W11]", () => {
     let release = (_: string) => {};
     const compact = vi.fn(() => new Promise<string>((resolve) => (release = resolve)));
     const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words, compact });
-    const looking = watcher.look();
+    const checking = watcher.check();
     ir.put(section("log", 950));
     release("short");
     // The change is kept and the stale summary dropped. Being over the limit, the section is shortened synchronously.
-    expect(await looking).toMatchObject({ status: "compacted", compacted: 1 });
+    expect(await checking).toMatchObject({ status: "compacted", compacted: 1 });
     expect(ir.get("log")!.content).toMatch(/^\[log -- first part of 4749 characters\]/);
     expect(compact).toHaveBeenCalledOnce();
   });
@@ -71,18 +71,18 @@ describe("defects of the sketch, avoided [W11]", () => {
       onEvent: (event) => events.push(event),
     });
     for (let second = 0; second < 5; second++)
-      expect(await watcher.look()).toMatchObject({ status: "exhausted", reason: "critical_only" });
+      expect(await watcher.check()).toMatchObject({ status: "exhausted", reason: "critical_only" });
     expect(compact).not.toHaveBeenCalled();
     expect(events).toEqual([
       { type: "withheld", response: "compact", reason: "critical_only", context_tokens: 2_000 },
     ]);
     ir.put(section("a", 500));
-    expect(await watcher.look()).toMatchObject({ status: "exhausted", compacted: 2 });
+    expect(await watcher.check()).toMatchObject({ status: "exhausted", compacted: 2 });
     expect(ir.get("a")!.stage).toBe("left_out");
     ir.remove("rules");
-    expect(await watcher.look()).toMatchObject({ status: "within" });
+    expect(await watcher.check()).toMatchObject({ status: "within" });
     ir.put(section("rules", 2_000, { priority: "critical" }));
-    expect(await watcher.look()).toMatchObject({ status: "exhausted" });
+    expect(await watcher.check()).toMatchObject({ status: "exhausted" });
     expect(events.map((event) => (event as { type: string }).type)).toEqual([
       "withheld",
       "compacted",
@@ -95,9 +95,9 @@ describe("defects of the sketch, avoided [W11]", () => {
     expect(limitOf(budget)).toBe(850);
     const ir = new PromptIr([section("a", 850)]);
     const watcher = new ContextWatcher(ir, { budget, tokenizer: words });
-    expect(await watcher.look()).toMatchObject({ status: "within" });
+    expect(await watcher.check()).toMatchObject({ status: "within" });
     ir.put(section("b", 1));
-    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(await watcher.check()).toMatchObject({ status: "compacted" });
   });
 });
 
@@ -114,14 +114,14 @@ describe("the watcher", () => {
       compact: () => "one two",
       clock: () => NOW,
     });
-    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(await watcher.check()).toMatchObject({ status: "compacted" });
     expect(ir.total).toBeLessThanOrEqual(760);
     expect(ir.total).toBeGreaterThan(550);
     const shortened = ir.sections().filter((one) => one.stage === "summary");
     const oldest = ir.sections().slice(-shortened.length);
     expect(shortened).toEqual(oldest);
     ir.put(section("next", 50));
-    expect(await watcher.look()).toMatchObject({ status: "within" });
+    expect(await watcher.check()).toMatchObject({ status: "within" });
   });
 
   it("compresses low before medium before high, and never critical [W3]", async () => {
@@ -140,7 +140,7 @@ describe("the watcher", () => {
         return filler(60);
       },
     });
-    while ((await watcher.look()).status === "compacted") {}
+    while ((await watcher.check()).status === "compacted") {}
     expect(order).toEqual(["low", "medium", "high"]);
     expect(ir.get("critical")!.content).toBe(filler(300));
     expect(ir.get("low")!.content).toContain("left out; read it again rather than guess");
@@ -165,8 +165,8 @@ describe("the watcher", () => {
       const compact = vi.fn(() => useless);
       const ir = new PromptIr([section("a", 900)]);
       const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, compact, tokenizer: words });
-      expect(await watcher.look()).toMatchObject({ status: "compacted" });
-      expect(await watcher.look()).toMatchObject({ status: "within" });
+      expect(await watcher.check()).toMatchObject({ status: "compacted" });
+      expect(await watcher.check()).toMatchObject({ status: "within" });
       expect(compact).toHaveBeenCalledTimes(1);
       expect(ir.get("a")!.content).toMatch(/^\[a -- /);
     }
@@ -192,7 +192,7 @@ describe("the watcher", () => {
         store: { put: (id, text) => void texts.set(id, text), get: (id) => texts.get(id) },
         onError: (error) => errors.push(error),
       });
-      expect(await watcher.look()).toMatchObject({ status: "compacted", compacted: 1 });
+      expect(await watcher.check()).toMatchObject({ status: "compacted", compacted: 1 });
       expect(errors).toHaveLength(1);
       expect(ir.total).toBeLessThanOrEqual(850);
       expect(ir.get("a")!.content).toMatch(/^\[a -- first part of 2499 characters\]/);
@@ -214,7 +214,7 @@ describe("the watcher", () => {
       compact,
       clock: () => (now -= HOUR),
     });
-    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(await watcher.check()).toMatchObject({ status: "compacted" });
     expect(compact).toHaveBeenCalledTimes(2);
     expect(ir.total).toBeLessThanOrEqual(425);
   });
@@ -226,7 +226,7 @@ describe("the watcher", () => {
       tokenizer: words,
       compact: () => filler(901),
     });
-    await watcher.look();
+    await watcher.check();
     expect(ir.get("a")!.content).toMatch(/^\[a -- first part of 4499 characters\]/);
   });
 
@@ -240,14 +240,14 @@ describe("the watcher", () => {
       perRound: 1,
       compact: () => (waits ? new Promise((resolve) => (release = resolve)) : filler(300)),
     });
-    expect(await watcher.look()).toMatchObject({ status: "compacted", tokensAfter: 730 });
+    expect(await watcher.check()).toMatchObject({ status: "compacted", tokensAfter: 730 });
     waits = true;
-    const looking = watcher.look();
+    const checking = watcher.check();
     ir.put(section("b", 440));
     for (let at = 0; at < 14; at++) ir.put(section(`s${at}`, 100));
     waits = false;
     release("short");
-    expect(await looking).toMatchObject({ status: "compacted" });
+    expect(await checking).toMatchObject({ status: "compacted" });
     expect(ir.total).toBeLessThanOrEqual(850);
   });
 
@@ -255,11 +255,11 @@ describe("the watcher", () => {
     const ir = new PromptIr([section("rules", 820, { priority: "critical" })]);
     for (let at = 0; at < 5; at++) ir.put(section(`s${at}`, 20));
     const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words });
-    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(await watcher.check()).toMatchObject({ status: "compacted" });
     expect(ir.get("watcher:left-out")).toBeDefined();
     for (let at = 0; at < 5; at++) ir.remove(`s${at}`);
     ir.put(section("rules", 845, { priority: "critical" }));
-    expect(await watcher.look()).toMatchObject({ status: "within", tokensAfter: 845 });
+    expect(await watcher.check()).toMatchObject({ status: "within", tokensAfter: 845 });
     expect(ir.get("watcher:left-out")).toBeUndefined();
   });
 
@@ -284,15 +284,15 @@ describe("the watcher", () => {
     ] as const) {
       now += wait;
       ir.put(section(id, 900));
-      expect(await watcher.look()).toMatchObject({ status: "compacted" });
+      expect(await watcher.check()).toMatchObject({ status: "compacted" });
       expect(ir.total).toBeLessThanOrEqual(850);
     }
     expect(asked).toEqual(["a", "c"]);
     ir.put(section("a", 900));
-    await watcher.look();
+    await watcher.check();
     now -= 3_600_000;
     ir.put(section("d", 900));
-    await watcher.look();
+    await watcher.check();
     expect(asked).toEqual(["a", "c", "a", "d"]);
   });
 
@@ -300,7 +300,7 @@ describe("the watcher", () => {
     const ir = new PromptIr([section("rules", 700, { priority: "critical" })]);
     for (let at = 0; at < 100; at++) ir.put(section(`s${at}`, 20, { recency: NOW - at * HOUR }));
     const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words, clock: () => NOW });
-    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(await watcher.check()).toMatchObject({ status: "compacted" });
     expect(ir.total).toBeLessThanOrEqual(850);
     const left = ir.sections().filter(({ stage }) => stage === "left_out");
     expect(left.length).toBeGreaterThan(90);
@@ -310,7 +310,7 @@ describe("the watcher", () => {
     );
   });
 
-  it("looks in the background, cools down only between low-water mark and limit, and stops [W1]", async () => {
+  it("checks in the background, cools down only between low-water mark and limit, and stops [W1]", async () => {
     vi.useFakeTimers({ now: NOW });
     const ir = new PromptIr(Array.from({ length: 9 }, (_, at) => section(`s${at}`, 100)));
     const watcher = new ContextWatcher(ir, {

@@ -8,7 +8,7 @@ import { planLeavingOut, planToLowWater } from "./plan.ts";
 import type { PromptIr, Swap } from "./prompt-ir.ts";
 import type { Section, Stage } from "./section.ts";
 
-/** The result of one look. */
+/** The result of one check. */
 export type WatchStatus =
   /** The level is within the limit. */
   | "within"
@@ -19,12 +19,12 @@ export type WatchStatus =
   | "exhausted"
   /** Within the limit, and every chosen section changed while it was being summarised, so nothing was replaced. */
   | "overtaken"
-  /** Over the limit while the previous look is still running. */
+  /** Over the limit while the previous check is still running. */
   | "busy"
-  /** `stop` was called during the look, so nothing more was replaced. */
+  /** `stop` was called during the check, so nothing more was replaced. */
   | "stopped";
 
-/** What one look did. */
+/** What one check did. */
 export interface WatchResult {
   status: WatchStatus;
   /** Set when exhausted: the critical sections alone exceed the limit. */
@@ -57,7 +57,7 @@ export interface WatcherOptions {
   tokenizer?: Tokenizer;
   /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
-  /** Time between looks, in ms. Default: 1,000. */
+  /** Time between checks, in ms. Default: 1,000. */
   intervalMs?: number;
   /**
    * Least time between two compactions while the level is within the limit, in ms. Over the limit it does not apply.
@@ -87,11 +87,11 @@ const NOTE_ID = "watcher:left-out";
 
 /**
  * Keeps a shared prompt within its limit in the background and compacts the least valuable sections first. After each
- * look the level is within the limit, unless critical sections alone exceed it.
+ * check the level is within the limit, unless critical sections alone exceed it.
  * @example
  * const watcher = new ContextWatcher(prompt, { budget: { total: 16_000, reserveRatio: 0.25 } });
  * watcher.start();
- * await watcher.look(); // before a prompt is sent
+ * await watcher.check(); // before a prompt is sent
  * watcher.stop();
  */
 export class ContextWatcher {
@@ -131,7 +131,7 @@ export class ContextWatcher {
     return this.#budget;
   }
 
-  /** True while a look is running. */
+  /** True while a check is running. */
   get busy(): boolean {
     return this.#busy;
   }
@@ -142,14 +142,14 @@ export class ContextWatcher {
     this.#limit = limitOf(this.#budget);
   }
 
-  /** Starts looking every `intervalMs`. The timer does not keep the process alive. */
+  /** Starts checking every `intervalMs`. The timer does not keep the process alive. */
   start(): void {
     if (this.#timer !== undefined) return;
-    this.#timer = setInterval(() => void this.look(), this.#options.intervalMs ?? 1_000);
+    this.#timer = setInterval(() => void this.check(), this.#options.intervalMs ?? 1_000);
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
-  /** Stops looking in the background, and aborts the calls of `compact`. */
+  /** Stops checking in the background, and aborts the calls of `compact`. */
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -168,7 +168,7 @@ export class ContextWatcher {
   }
 
   /** Checks the level now and compacts if needed. Never throws. */
-  async look(): Promise<WatchResult> {
+  async check(): Promise<WatchResult> {
     const ir = this.#ir;
     const before = ir.total;
     const result = (status: WatchStatus, compacted = 0): WatchResult => ({

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createGuard } from "../guard.ts";
 import { withConversation } from "../node/index.ts";
 import { type ChatMessage, chatShape, guardChat } from "../openai/index.ts";
-import { DIALECTS } from "../testing/message-rules.ts";
+import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import {
   type ModelRequest,
   type ScriptedModel,
@@ -19,7 +19,7 @@ const SYSTEM: ChatMessage = { role: "system", content: "Obey." };
 let model: ScriptedModel;
 beforeEach(async () => {
   model = await startScriptedModel(({ messages }) => {
-    const message = DIALECTS.alternating(messages);
+    const message = MESSAGE_RULES.alternating(messages);
     return message === undefined ? { text: "ok" } : { refuse: { status: 400, message } };
   });
 });

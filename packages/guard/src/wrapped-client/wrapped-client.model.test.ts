@@ -10,19 +10,19 @@ import { type GeminiContent, geminiShape, guardGemini } from "../google-genai/in
 import { createGuard, type Guard } from "../guard.ts";
 import { type ChatMessage, chatShape, guardChat } from "../openai/index.ts";
 import type { GuardState } from "../state/state.ts";
-import { DIALECTS } from "../testing/message-rules.ts";
+import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import { type ScriptedModel, startScriptedModel } from "../testing/scripted-model/index.ts";
 import { filler } from "../testing/test-guard.ts";
 import type { ClientOptions } from "./wrapped-client.ts";
 
 type Json = Record<string, unknown>;
-type DialectName = keyof typeof DIALECTS;
+type Provider = keyof typeof MESSAGE_RULES;
 
-let dialect: DialectName = "openai";
+let provider: Provider = "openai";
 let model: ScriptedModel;
 beforeAll(async () => {
   model = await startScriptedModel(({ messages }) => {
-    const message = DIALECTS[dialect](messages);
+    const message = MESSAGE_RULES[provider](messages);
     return message === undefined ? { text: "ok" } : { refuse: { status: 400, message } };
   });
 });
@@ -30,7 +30,7 @@ afterAll(() => model.close());
 
 const idsIn = (value: unknown) => [...JSON.stringify(value).matchAll(/#[a-z]+-\d+/g)].map(([id]) => id);
 
-/** How a harness of each dialect writes its messages, and calls its client. */
+/** How a harness of each provider writes its messages, and calls its client. */
 interface Client {
   user(text: string): Json;
   agent(text: string): Json;
@@ -148,11 +148,11 @@ function harness(states?: ReadonlyMap<string, GuardState>): Harness {
     };
   };
   const options = { identity: { harness: "h" }, window: 3_000, policy: POLICY };
-  if (dialect === "anthropic") {
+  if (provider === "anthropic") {
     const guard = createGuard({ ...options, shape: anthropicShape });
     return wrap(guard, messagesClient(guard));
   }
-  if (dialect === "gemini") {
+  if (provider === "gemini") {
     const guard = createGuard({ ...options, shape: geminiShape });
     return wrap(guard, geminiClient(guard));
   }
@@ -303,11 +303,11 @@ const isResult = ({ role, content, parts }: Json) =>
   (Array.isArray(content) && (content as Json[]).some(({ type }) => type === "tool_result")) ||
   (Array.isArray(parts) && (parts as Json[]).some(({ functionResponse }) => functionResponse !== undefined));
 
-describe.each(Object.keys(DIALECTS) as DialectName[])(
+describe.each(Object.keys(MESSAGE_RULES) as Provider[])(
   "a harness that does anything, on a server of %s",
   (name) => {
     it.each([true, false])("loses nothing, mixes nothing and is never refused; keys: %s", async (keyed) => {
-      dialect = name;
+      provider = name;
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => run(steps, keyed)),
         { numRuns: 25 },

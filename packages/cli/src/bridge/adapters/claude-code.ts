@@ -15,7 +15,7 @@ const KEY = "autoCompactWindow";
 export const claudeCode: HarnessAdapter = {
   family: "claude-code",
   name: "Claude Code",
-  grade: "next_session",
+  control: "next_session",
   hook: true,
   format: "json",
   programs: ["claude"],

@@ -10,7 +10,7 @@ const LATEST = 0.9;
 export const codex: HarnessAdapter = {
   family: "codex",
   name: "Codex CLI",
-  grade: "next_session",
+  control: "next_session",
   format: "toml",
   programs: ["codex"],
   settingsFile: (places) => join(places.env.CODEX_HOME || join(places.home, ".codex"), "config.toml"),

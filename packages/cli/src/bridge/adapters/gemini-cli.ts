@@ -15,7 +15,7 @@ const folder = (places: Places) => join(places.env.GEMINI_CLI_HOME || places.hom
 export const geminiCli: HarnessAdapter = {
   family: "gemini-cli",
   name: "Gemini CLI",
-  grade: "next_session",
+  control: "next_session",
   format: "json",
   programs: ["gemini"],
   settingsFile: (places) => join(folder(places), "settings.json"),

@@ -11,7 +11,7 @@ const WINDOW = 128_000;
 export const goose: HarnessAdapter = {
   family: "goose",
   name: "Goose",
-  grade: "next_session",
+  control: "next_session",
   format: "yaml",
   programs: ["goose"],
   settingsFile: ({ home, env, platform }) =>

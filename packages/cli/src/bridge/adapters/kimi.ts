@@ -19,7 +19,7 @@ const limitOf = (settings: Fields, model: string | undefined, key: string) =>
     : (numberAt(settings, ["models", model, "overrides", key]) ?? numberAt(settings, ["models", model, key]));
 
 const common = {
-  grade: "next_session",
+  control: "next_session",
   format: "toml",
   programs: ["kimi"],
   layers: () => [],

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { HarnessAdapter } from "../adapter.ts";
 
-/** Harnesses without any setting for their line. They are listed, so that nobody looks for it. */
+/** Harnesses without any setting for their line. They are listed, so that nobody searches for one. */
 function unsettable(
   family: string,
   name: string,
@@ -12,7 +12,7 @@ function unsettable(
   return {
     family,
     name,
-    grade: "none",
+    control: "none",
     format: "json",
     programs,
     settingsFile: (places) => join(places.home, folder),

@@ -11,7 +11,7 @@ const CLINE_SHARE = 0.81;
 export const cline: HarnessAdapter = {
   family: "cline",
   name: "Cline CLI",
-  grade: "on_off",
+  control: "on_off",
   format: "json",
   programs: ["cline"],
   settingsFile: (places) =>
@@ -36,7 +36,7 @@ const CRUSH_ROOM = 20_000;
 export const crush: HarnessAdapter = {
   family: "crush",
   name: "Crush",
-  grade: "on_off",
+  control: "on_off",
   format: "json",
   programs: ["crush"],
   settingsFile: ({ home, env }) =>

@@ -17,7 +17,7 @@ const configFolder = ({ home, env }: Places, name: string) =>
 export const opencode: HarnessAdapter = {
   family: "opencode",
   name: "opencode",
-  grade: "next_session",
+  control: "next_session",
   format: "json",
   programs: ["opencode"],
   settingsFile: (places) => join(configFolder(places, "opencode"), "opencode.json"),

@@ -12,7 +12,7 @@ const folder = (places: Places) => places.env.PI_CODING_AGENT_DIR || join(places
 export const pi: HarnessAdapter = {
   family: "pi",
   name: "pi",
-  grade: "next_session",
+  control: "next_session",
   format: "json",
   programs: ["pi"],
   settingsFile: (places) => join(folder(places), "settings.json"),

@@ -14,7 +14,7 @@ const ROOM = 33_000;
 export const qwenCode: HarnessAdapter = {
   family: "qwen-code",
   name: "Qwen Code",
-  grade: "next_session",
+  control: "next_session",
   format: "json",
   programs: ["qwen"],
   settingsFile: (places) => join(places.home, ".qwen", "settings.json"),
