@@ -26,14 +26,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-describe("the guard as a client of policies", () => {
+describe("the guard as a client of policies", { concurrent: true }, () => {
   it.each(cases)("$title ($name)", async (one) => {
     expect(await playCase(one, [process.execPath, join(folder, "client.mjs")])).toBeUndefined();
   });
 });
 
 // Without its tools the shell client cannot run: apt-get install jq.
-describe.skipIf(missing.length > 0)("the shell client", () => {
+describe.skipIf(missing.length > 0)("the shell client", { concurrent: true }, () => {
   const core = cases.filter(({ needs }) => needs.every((need) => SHELL_CAN.has(need)));
 
   it.each(core)("$title ($name)", async (one) => {

@@ -20,6 +20,16 @@ function vitestCounts(file) {
   return { passed: report.numPassedTests, failed: report.numFailedTests, skipped };
 }
 
+/** What depends on the version of Node: streams, files, HTTP, processes, start-up, and the packages as they are published. */
+const OF_NODE = [
+  ...["backup", "package", "patient-fetch", "server"].map((name) => `packages/cli/src/${name}`),
+  ...["node", "policy-source", "report"].map((name) => `packages/guard/src/${name}/`),
+  "packages/runtime/src/node/",
+  ...["build-packages", "bundles"].map((name) => `scripts/${name}.test.ts`),
+  ...["bodies/", "db/embedded", "folder", "http/", "live/"].map((name) => `server/${name}`),
+  ...["closed-sockets", "sending", "start-up"].map((name) => `server/api-tests/${name}`),
+];
+
 const INSIDE = ["--project", "inside*"];
 
 /**
@@ -65,7 +75,7 @@ const STEPS = [
   },
 ];
 
-const USAGE = `Usage: npm test [-- --quick | --changed | --only STEP,… | --skip STEP,…]
+const USAGE = `Usage: npm test [-- --quick | --changed | --node | --only STEP,… | --skip STEP,…]
 Steps: ${STEPS.map((step) => step.name).join(", ")}`;
 
 const running = new Set();
@@ -139,9 +149,14 @@ function changedSteps() {
   return [...quickSteps(), ...(changed.length > 0 ? [related] : []), ...browser];
 }
 
+const CHOICES = {
+  "--quick": quickSteps,
+  "--changed": changedSteps,
+  "--node": () => [withArguments("unit", ...OF_NODE)],
+};
+
 function chosenSteps(args) {
-  if (args.length === 1 && args[0] === "--quick") return quickSteps();
-  if (args.length === 1 && args[0] === "--changed") return changedSteps();
+  if (args.length === 1 && args[0] in CHOICES) return CHOICES[args[0]]();
   const names = { "--only": undefined, "--skip": undefined };
   for (let index = 0; index < args.length; index += 2) {
     const [flag, inline] = args[index].split("=");

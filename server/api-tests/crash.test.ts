@@ -12,7 +12,7 @@ import { crash } from "./processes.ts";
 import { caughtUp, START } from "./support.ts";
 
 /** What has to survive: PLIMSOLL_CRASH_CYCLES and PLIMSOLL_CRASH_SEED repeat a run, longer or the same. */
-const CYCLES = Number(process.env.PLIMSOLL_CRASH_CYCLES ?? 20);
+const CYCLES = Number(process.env.PLIMSOLL_CRASH_CYCLES ?? 6);
 const SEED = Number(process.env.PLIMSOLL_CRASH_SEED ?? Date.now() % 1_000_000);
 const SENDERS = 6;
 const SESSIONS = 4;

@@ -44,7 +44,7 @@ describe("a server that is paused while it projects", () => {
     expect((await sendAndWait(paused, batch(session, 10))).body.accepted).toBe(10);
     const other = await start();
     const under = Array.from({ length: 8 }, () => paused.send(batch(session, 500)).catch(() => undefined));
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await until(async () => (await client.query("SELECT FROM journal LIMIT 1")).rowCount === 1);
     process.kill(paused.pid, "SIGSTOP");
     held.push(paused.pid);
 

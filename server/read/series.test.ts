@@ -138,7 +138,7 @@ describe("a series by name", () => {
           }
         },
       ),
-      { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 40) },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 20) },
     );
   }, 120_000);
 

@@ -160,7 +160,7 @@ describe("the pages of turns", () => {
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 12 },
     );
     await server.close();
   }, 300_000);
@@ -192,7 +192,7 @@ describe("the pages of turns", () => {
           expect(listed.map(({ at }) => at)).toEqual(listed.map(({ at }) => at).sort((a, b) => b - a));
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 10 },
     );
     await server.close();
   }, 300_000);

@@ -240,6 +240,15 @@ describe("a hostile file or sender", () => {
     return rows.length;
   };
 
+  const waitForJournal = async () => {
+    const client = await connectTo(database.url);
+    const { rows } = await client.query(
+      "SELECT 1 FROM pg_locks WHERE relation = 'journal'::regclass AND NOT granted",
+    );
+    await client.end();
+    return rows.length;
+  };
+
   const expectEmpty = async () => {
     expect(await projectsOf(target)).toEqual(["1 default"]);
     expect(await sessionsOf(target)).toEqual([]);
@@ -303,8 +312,7 @@ describe("a hostile file or sender", () => {
     reading.end();
     const [incoming] = (await once(reading, "response")) as [IncomingMessage];
     incoming.pause();
-    await sleep(300);
-    expect(await openTransactions(source)).toBe(1);
+    await until(async () => (await openTransactions(source)) === 1);
     const { status } = await source.get("/api/v1/backup");
     expect(status).toBe(409);
     reading.destroy();
@@ -322,7 +330,7 @@ describe("a hostile file or sender", () => {
     const sender = (async () => {
       while (answers.at(-1)?.status !== 200) answers.push(await second.send([late]));
     })();
-    await sleep(500);
+    await until(async () => (await waitForJournal()) > 0);
     expect(answers).toEqual([]);
     outgoing.end(backup.subarray(backup.length - 50));
     const [answer] = (await once(outgoing, "response")) as [IncomingMessage];

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { testDatabase } from "../../testing/database.ts";
 import { testIngest } from "../../testing/ingest.ts";
+import { until } from "../testing/until.ts";
 import { restoreBackup } from "./restore.ts";
 import { writeBackup } from "./write-backup.ts";
 
@@ -18,7 +18,7 @@ it("a projector that was idle before a restore uses the restored window sizes", 
     });
     const pipeline = await target.start();
     // It has read that no model has a window of its own.
-    while (!(await target.prisma.projector.findFirst())) await sleep(20);
+    await until(async () => (await target.prisma.projector.count()) > 0);
     const body = writeBackup({ url: source.url, version: "1", now: Date.now(), signal });
     await restoreBackup({ url: target.databaseUrl, version: "1", body, signal });
     await pipeline.send({
@@ -55,15 +55,12 @@ it("a projector that was idle before a restore folds the agents again that the b
     const agent = await source.prisma.agent.findFirstOrThrow();
     await source.prisma.refold.create({ data: { projectId: 1, agentId: agent.id, reason: "window" } });
     const pipeline = await target.start();
-    while (!(await target.prisma.projector.findFirst())) await sleep(20);
+    await until(async () => (await target.prisma.projector.count()) > 0);
     const body = writeBackup({ url: source.databaseUrl, version: "1", now: Date.now(), signal });
     await restoreBackup({ url: target.databaseUrl, version: "1", body, signal });
     expect(await target.prisma.refold.count()).toBe(1);
     pipeline.tidy();
-    for (let tries = 0; (await target.prisma.refold.count()) > 0; tries += 1) {
-      if (tries > 100) throw new Error("nobody folds the agent again");
-      await sleep(100);
-    }
+    await until(async () => (await target.prisma.refold.count()) === 0);
   } finally {
     await Promise.all([source.close(), target.close()]);
   }
@@ -91,11 +88,10 @@ it("sessions that were being deleted when the backup was written are removed aft
     await restoreBackup({ url: target.databaseUrl, version: "1", body, signal });
     expect(await target.prisma.session.count()).toBe(2);
     const pipeline = await target.start();
-    for (let tries = 0; (await target.prisma.session.count()) > 1; tries += 1) {
-      if (tries > 300) throw new Error("nobody removes the session");
+    await until(async () => {
       pipeline.tidy();
-      await sleep(100);
-    }
+      return (await target.prisma.session.count()) === 1;
+    });
     expect(await target.prisma.session.findMany({ select: { name: true } })).toEqual([{ name: "kept" }]);
     expect(await target.prisma.agent.count()).toBe(1);
     const rollups = await target.prisma.rollup.findMany({ where: { harness: "" }, select: { turns: true } });

@@ -4,6 +4,9 @@ import { type ExaminedHistories, examinedHistories, HOUR } from "../../testing/e
 import type { TestIngest } from "../../testing/ingest.ts";
 import { DoctorConnection } from "./connection.ts";
 
+/** How often each of two servers takes events while they are examined. */
+const SENDS = 60;
+
 let path: TestIngest;
 let examined: ExaminedHistories["examined"];
 let faults: ExaminedHistories["faults"];
@@ -35,10 +38,10 @@ describe("a healthy database", () => {
 
   it("raises no alarm while two servers write", async () => {
     const servers = await Promise.all([path.start({ segmentTurns: 2 }), path.start({ segmentTurns: 2 })]);
-    let running = true;
+    let writing = true;
     const load = Promise.all(
       servers.map(async (server, sender) => {
-        for (let n = 0; running; n++) {
+        for (let n = 0; n < SENDS; n++) {
           const session = `busy-${n % 3}`;
           const at = HOUR + 1e6 + (n % 11) * 50_000 + sender;
           const turn = {
@@ -53,11 +56,12 @@ describe("a healthy database", () => {
           await server.send(high, { ...high, estimated: false, usage: { input_tokens: 10 * (n % 90) } });
         }
       }),
-    );
+    ).finally(() => {
+      writing = false;
+    });
     try {
-      for (let round = 0; round < 6; round++) expect(await faults()).toBe("");
+      while (writing) expect(await faults()).toBe("");
     } finally {
-      running = false;
       await load;
       await Promise.all(servers.map((server) => server.close()));
     }

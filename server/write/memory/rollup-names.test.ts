@@ -258,7 +258,7 @@ describe("any events", () => {
           expect(await faults()).toBe("");
         },
       ),
-      { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 12), endOnFailure: true },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 6), endOnFailure: true },
     );
   }, 600_000);
 });

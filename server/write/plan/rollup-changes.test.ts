@@ -182,7 +182,7 @@ describe("stored rollups", () => {
         expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
         expect(await storedBoundaryRollups(prisma)).toEqual(await sumsOfBoundaries(prisma));
       }),
-      { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 10) },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 6) },
     );
   }, 600_000);
 

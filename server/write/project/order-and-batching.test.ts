@@ -23,7 +23,7 @@ afterAll(() => path.close());
 const send = (events: unknown[]) => path.sendOnce(events);
 
 /** Each run empties the database, so looking for a smaller failure would take longer than the test may. */
-const PARAMETERS = { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 20), endOnFailure: true };
+const PARAMETERS = { numRuns: Number(process.env.FUZZ_RUNS ?? 6), endOnFailure: true };
 
 describe("order, repetition and batching", () => {
   it("give the same database", async () => {

@@ -112,7 +112,7 @@ describe("a sub-agent with a session of its own", () => {
         expect(await dumpTables(prisma)).toEqual(expected);
         expect(await faults()).toEqual([]);
       }),
-      { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 12), endOnFailure: true },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 6), endOnFailure: true },
     );
   }, 600_000);
 

@@ -204,7 +204,7 @@ describe("events and acknowledgements in any order and batches", () => {
   it("give the same database", async () => {
     await savePolicy(1, HOUR + 60_000, { warning: 1_500, ceiling: "40%" });
     await savePolicy(2, HOUR + 300_000, { warning: "30%", ceiling: null });
-    const parameters = { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 12), endOnFailure: true };
+    const parameters = { numRuns: Number(process.env.FUZZ_RUNS ?? 6), endOnFailure: true };
     await server.close();
     await fc.assert(
       fc.asyncProperty(

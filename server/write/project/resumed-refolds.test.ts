@@ -81,7 +81,7 @@ describe("a history that is folded again in steps", () => {
           expect(await dumpTables(prisma, { counts: false })).toEqual(expected);
         },
       ),
-      { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 15), endOnFailure: true },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 6), endOnFailure: true },
     );
   }, 600_000);
 

@@ -97,7 +97,7 @@ describe("late events and a new window size", () => {
           expect(await dumpTables(prisma, { counts: false })).toEqual(expected);
         },
       ),
-      { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 20), endOnFailure: true },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 6), endOnFailure: true },
     );
   }, 600_000);
 });

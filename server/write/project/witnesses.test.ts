@@ -65,7 +65,7 @@ describe("several witnesses of one session", () => {
         await deliver(path, reports, delivery);
         expect(await dumpTables(prisma)).toEqual(expected);
       }),
-      { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 12), endOnFailure: true },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 6), endOnFailure: true },
     );
   }, 600_000);
 

@@ -26,7 +26,7 @@ import { mergeTurns, type TurnFacts } from "./turn.ts";
 
 const anyHistory = fc.oneof(history, witnessedHistory);
 
-const RUNS = Number(process.env.FUZZ_RUNS ?? 1_000);
+const RUNS = Number(process.env.FUZZ_RUNS ?? 300);
 
 /** What a server keeps of one agent: every fact, and the latest reading of each thing. */
 class Agent {

@@ -278,21 +278,21 @@ describe("a long prompt of the Claude Agent SDK", () => {
   it(
     "ends with the caller's `interrupt`, and the next prompt continues the session",
     async () => {
-      const { claude, send, asked } = await session(writer(30, "sleep 0.05"), { policy: only(CEILING) });
+      const { claude, send, asked } = await session(writer(10, "sleep 0.05"), { policy: only(CEILING) });
       let interrupted = false;
-      for await (const message of claude.send("Write thirty notes.")) {
+      for await (const message of claude.send("Write ten notes.")) {
         if (message.type === "user" && notes().length >= 2 && !interrupted) {
           interrupted = true;
           await claude.interrupt();
         }
       }
       const done = notes().length;
-      expect(done).toBeLessThan(30);
+      expect(done).toBeLessThan(10);
       const before = claude.sessionId;
       await send("How far are you?");
       expect(claude.sessionId).toBe(before);
       expect(text(asked().at(-1)!)).toContain("How far are you?");
-      expect(text(asked().at(-1)!)).toContain("Write thirty notes.");
+      expect(text(asked().at(-1)!)).toContain("Write ten notes.");
     },
     PATIENCE,
   );
@@ -300,11 +300,11 @@ describe("a long prompt of the Claude Agent SDK", () => {
   it(
     "is over when the caller stops reading, and the session stays usable",
     async () => {
-      const { claude, send } = await session(writer(30, "sleep 0.05"), { policy: only(CEILING) });
-      for await (const message of claude.send("Write thirty notes.")) if (message.type === "user") break;
+      const { claude, send } = await session(writer(10, "sleep 0.05"), { policy: only(CEILING) });
+      for await (const message of claude.send("Write ten notes.")) if (message.type === "user") break;
       const messages = await send("Write the rest.");
-      expect(results(messages)).toMatchObject([{ result: "All 30 notes are written." }]);
-      expect(notes()).toHaveLength(30);
+      expect(results(messages)).toMatchObject([{ result: "All 10 notes are written." }]);
+      expect(notes()).toHaveLength(10);
     },
     PATIENCE,
   );

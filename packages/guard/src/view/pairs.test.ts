@@ -61,7 +61,7 @@ async function expectAccepted<M>(format: MessageFormat<M>): Promise<void> {
         expect(JSON.stringify(history)).toBe(before);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 20 },
   );
 }
 

@@ -120,7 +120,7 @@ describe("under concurrent appends", () => {
         },
       ),
       // So many that none of the rarer outcomes below is left out by chance.
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     );
     for (const kind of [
       "within",

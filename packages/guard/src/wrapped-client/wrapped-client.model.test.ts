@@ -310,7 +310,7 @@ describe.each(Object.keys(MESSAGE_RULES) as Provider[])(
       provider = name;
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => run(steps, keyed)),
-        { numRuns: 25 },
+        { numRuns: 10 },
       );
     });
   },

@@ -116,7 +116,7 @@ describe("a sub-phase that fails", () => {
         expect(store.read()).toEqual(calm.read());
         if (crashes.length === 0) expect(all.flat().sort()).toEqual([...CALM].sort());
       }),
-      { numRuns: 80 },
+      { numRuns: 30 },
     );
   });
 

@@ -152,7 +152,7 @@ describe("runSessions", () => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 

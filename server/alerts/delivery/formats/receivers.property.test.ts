@@ -35,7 +35,7 @@ const holds = (
       for (const [name, value] of Object.entries(request.headers)) new Headers().set(name, value);
       check(JSON.parse(request.body), request, notification);
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   );
 
 /** All strings in a JSON value. */
@@ -231,7 +231,7 @@ describe("what a receiver gets, whatever the names and texts", () => {
         expect([...tags].filter((tag) => !known.includes(tag))).toEqual([]);
         for (const [, link] of html.matchAll(/href="([^"]*)"/g)) expectOwnLink(link as string);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });

@@ -237,7 +237,7 @@ describe.each(["json", "toml", "yaml"] as const)("%s", (format) => {
           withChanges(withChanges(settings, [{ path, value }]), [{ path, value: undefined }]),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });
