@@ -15,7 +15,8 @@ const COMPONENTS = "^components/";
 const PAGE_COMPONENTS = "^components/(fleet|sessions|session|setup)/";
 const APP = "^app/";
 const EXAMPLES = "^examples/";
-const OUTSIDE = "^(e2e|bench|scripts)/";
+const TEST_PACKAGES = "^scripts/test-packages/node_modules/";
+const OUTSIDE = "^(e2e|bench|scripts)/(?!test-packages/)";
 
 const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|^(e2e|bench|fuzz)/";
 
@@ -175,6 +176,12 @@ module.exports = {
       "What exists for tests is imported by tests.",
       { path: ".", pathNot: TEST },
       [TEST],
+    ),
+    never(
+      "no-test-package-in-product",
+      "`npm ci` does not install them. The example for the Claude Agent SDK needs `npm run test:packages`.",
+      { path: ".", pathNot: `${TEST}|/testing\\.ts$|^scripts/|^[^/]+$|^examples/phantom/main\\.ts$` },
+      [TEST_PACKAGES],
     ),
     {
       name: "no-circular",
