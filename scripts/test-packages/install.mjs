@@ -1,8 +1,8 @@
 // Installs what only tests and checks need, and links it into node_modules, where every import finds it. So `npm ci`
 // brings only what the server needs.
 import { spawnSync } from "node:child_process";
-import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 
 const installed = join(import.meta.dirname, "node_modules");
 const shared = join(import.meta.dirname, "../../node_modules");
@@ -23,9 +23,12 @@ function isInstalled() {
 
 /** Leaves what `npm ci` installed itself: scripts/lockfile.test.ts compares the versions. */
 function link(target, path) {
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return;
   mkdirSync(dirname(path), { recursive: true });
-  symlinkSync(relative(dirname(path), target), path);
+  try {
+    symlinkSync(relative(dirname(path), target), path);
+  } catch (error) {
+    if (error.code !== "EEXIST") throw error;
+  }
 }
 
 if (!isInstalled()) {
@@ -40,7 +43,7 @@ if (!isInstalled()) {
 for (const name of Object.keys(read(join(import.meta.dirname, "package.json")).dependencies)) {
   link(join(installed, name), join(shared, name));
   const { bin = {} } = read(join(installed, name, "package.json"));
-  for (const program of typeof bin === "string" ? [name] : Object.keys(bin)) {
+  for (const program of typeof bin === "string" ? [basename(name)] : Object.keys(bin)) {
     link(join(installed, ".bin", program), join(shared, ".bin", program));
   }
 }
