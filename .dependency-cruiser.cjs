@@ -16,7 +16,8 @@ const COMPONENTS = "^components/";
 const PAGE_COMPONENTS = "^components/(fleet|sessions|session|setup)/";
 const APP = "^app/";
 const EXAMPLES = "^examples/";
-const OUTSIDE = "^(e2e|bench|scripts)/";
+const TEST_PACKAGES = "^scripts/test-packages/node_modules/";
+const OUTSIDE = "^(e2e|bench|scripts)/(?!test-packages/)";
 
 const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|^(e2e|bench|fuzz)/";
 
@@ -192,6 +193,12 @@ module.exports = {
       "What exists for tests is imported by tests, and by the examples, which run a scripted model.",
       { path: ".", pathNot: `${TEST}|${EXAMPLES}` },
       [TEST],
+    ),
+    never(
+      "no-test-package-in-product",
+      "`npm ci` does not install them. The example for the Claude Agent SDK needs `npm run test:packages`.",
+      { path: ".", pathNot: `${TEST}|/testing\\.ts$|^scripts/|^[^/]+$|^examples/phantom/main\\.ts$` },
+      [TEST_PACKAGES],
     ),
     {
       name: "no-circular",

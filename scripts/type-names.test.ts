@@ -10,7 +10,8 @@ const FOLDERS = ["app", "bench", "components", "e2e", "examples", "scripts", "se
 const DECLARED = /^export (?:interface|class|enum|type) (\w+)\b(?! = \w+\.\1;)/gm;
 
 function sources(folder: string): string[] {
-  const paths = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+  // The only folder in scripts/ holds the packages of the tests.
+  const paths = readdirSync(join(root, folder), { recursive: folder !== "scripts", encoding: "utf8" });
   return paths
     .filter((path) => /\.tsx?$/.test(path) && !/(^|\/)(generated|node_modules)\//.test(path))
     .map((path) => join(folder, path));

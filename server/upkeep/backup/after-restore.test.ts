@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { testDatabase } from "../../testing/database.ts";
 import { testIngest } from "../../testing/ingest.ts";
-import { until } from "../testing/until.ts";
+import { until } from "../../testing/until.ts";
 import { restoreBackup } from "./restore.ts";
 import { writeBackup } from "./write-backup.ts";
 
