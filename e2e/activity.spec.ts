@@ -1,7 +1,7 @@
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 
 test("Activity shows who changed what, and loads more @phone", async ({ page, server }) => {
   for (let i = 1; i <= 30; i++) {

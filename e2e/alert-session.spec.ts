@@ -3,7 +3,7 @@ import { expect, live, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 
 /** Switches a preset on, and lets its alerts end at once. */
 async function watchCeiling(page: Page): Promise<void> {

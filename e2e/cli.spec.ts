@@ -43,7 +43,7 @@ test("plimsoll status reports an unreachable server", async ({ server }) => {
 
 test.describe("recordings of real agents", () => {
   test.skip(!existsSync(RECORDINGS), "the recordings are not on this machine");
-  test.use({ fresh: true });
+  test.use({ fresh: "test" });
 
   async function open(page: Page, search: string): Promise<void> {
     await page.goto(

@@ -2,7 +2,7 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 
 /** Everything by which two things on the page can be told apart without color. */
 async function shapesOf(page: Page) {

@@ -72,7 +72,7 @@ test("a harness is deleted on Setup with all of its sessions", async ({ page, se
 });
 
 test.describe("on a server of its own", () => {
-  test.use({ fresh: true });
+  test.use({ fresh: "test" });
 
   test("what the demo recorded is removed with one click", async ({ page, send }) => {
     for (const harness of ["phantom@demo", "watcher@demo", "mine@host"])

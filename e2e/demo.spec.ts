@@ -4,7 +4,7 @@ import { violations } from "./support/axe.ts";
 import { changeAnswer } from "./support/change-answer.ts";
 import { readTurnLog } from "./support/read-turn-log.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 
 const TOKEN_CHANGE = "[\\d,]+ to [\\d,]+";
 /** Boundaries of each session: the text on the page and the minimum count. */

@@ -5,11 +5,13 @@ import { PlimsollServer } from "./support/server.ts";
 interface Servers {
   /** The server shared by the tests of a worker. Each test uses its own harness. */
   shared(): Promise<PlimsollServer>;
+  /** A server that only the tests of a file share. */
+  ofFile(file: string): Promise<PlimsollServer>;
 }
 
 interface Options {
-  /** Give the test its own server with an empty database. */
-  fresh: boolean;
+  /** Give the test, or all tests of its file, a server with an empty database. */
+  fresh: false | "test" | "file";
   /** Settings of that server. */
   env: Record<string, string>;
 }
@@ -34,20 +36,29 @@ export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
     // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the required fixtures from this pattern
     async ({}, use) => {
       let shared: Promise<PlimsollServer> | undefined;
+      let ofFile: { file: string; server: PlimsollServer } | undefined;
       await use({
         shared() {
           shared ??= startShared();
           return shared;
         },
+        async ofFile(file) {
+          if (ofFile?.file !== file) {
+            await ofFile?.server.stop();
+            ofFile = { file, server: await PlimsollServer.start() };
+          }
+          return ofFile.server;
+        },
       });
       await (await shared)?.stop();
+      await ofFile?.server.stop();
     },
     { scope: "worker", timeout: 120_000 },
   ],
 
-  server: async ({ servers, fresh, env }, use) => {
-    if (!fresh) {
-      await use(await servers.shared());
+  server: async ({ servers, fresh, env }, use, info) => {
+    if (fresh !== "test") {
+      await use(await (fresh ? servers.ofFile(info.file) : servers.shared()));
       return;
     }
     const own = await PlimsollServer.start(env);

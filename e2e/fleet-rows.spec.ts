@@ -7,7 +7,7 @@ const MINUTE = 60_000;
 const row = (page: Page, name: string) => page.getByTestId("fleet-row").filter({ hasText: name });
 
 test.describe("without a policy", () => {
-  test.use({ fresh: true });
+  test.use({ fresh: "test" });
 
   test("each row names its line, where it comes from, and the end of the window", async ({ page, send }) => {
     const agent = (harness: string, window: number) =>

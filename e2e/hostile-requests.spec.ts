@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { expect, test } from "./fixtures.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 
 /** Sends a request as written and returns the whole answer. */
 function raw(port: number, text: string): Promise<string> {

@@ -3,7 +3,7 @@ import type { CreatedKey } from "@plimsoll/protocol/api";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "file" });
 
 const DAY = 86_400_000;
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();

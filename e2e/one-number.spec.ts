@@ -8,7 +8,7 @@ import { readTurnLog } from "./support/read-turn-log.ts";
 
 const RECORDINGS = fileURLToPath(new URL("../../shared/fixtures/", import.meta.url));
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 
 test("a fall has one number in tiles, chart, table and log, over real recordings", async ({
   page,

@@ -4,7 +4,7 @@ import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import { startStreamProxy } from "./support/stream-proxy.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 // They stop and start servers, which takes a busy machine a while.
 test.slow();
 

@@ -4,7 +4,7 @@ import { expect, test } from "./fixtures.ts";
 import { withPhantom } from "./support/phantom.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 
 const HARNESS = "phantom@demo";
 /** Tokens that the example can grow by in one turn. */

@@ -5,7 +5,7 @@ import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 
 const FLEET = Array.from({ length: 6 }, (_, n) => `phantom@vm-${n}`);
 

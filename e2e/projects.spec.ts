@@ -3,7 +3,7 @@ import { expect, live, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 
 const switcher = (page: Page) => page.getByTestId("project-switcher").filter({ visible: true });
 

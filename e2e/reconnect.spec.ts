@@ -1,7 +1,7 @@
 import { expect, live, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
-test.use({ fresh: true });
+test.use({ fresh: "test" });
 test.slow();
 
 test("a page shows a lost server and catches up after a restart", async ({

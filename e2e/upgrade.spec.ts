@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { expect, test } from "./fixtures.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: true, expectedErrors: [/^WebSocket connection to/] });
+test.use({ fresh: "test", expectedErrors: [/^WebSocket connection to/] });
 
 /** Sends a request that offers an upgrade, and keeps the connection open. */
 function offer(

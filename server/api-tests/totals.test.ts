@@ -95,7 +95,7 @@ describe("the totals of a range", () => {
           expect(previous).toMatchObject(counted(from - length, from, harness));
         },
       ),
-      { numRuns: 150 },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 50) },
     );
   });
 });

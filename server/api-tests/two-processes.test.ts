@@ -126,7 +126,7 @@ describe("live changes of two processes", () => {
 
 describe("two processes writing at once", () => {
   it("count an event that both receive at the same moment once", async () => {
-    for (let round = 0; round < 15; round++) {
+    for (let round = 0; round < 6; round++) {
       const base = { at: START + round, harness: unique("harness") };
       const hello = { ...base, id: "hello", type: "harness", status: "hello", name: "Phantom" };
       const started = { ...base, id: "s", type: "session", session: "s", status: "started" };

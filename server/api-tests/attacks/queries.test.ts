@@ -186,7 +186,7 @@ describe("a query", () => {
             asked.replace(/[^\x21-\x7e]/g, encodeURIComponent),
         );
       }),
-      { numRuns: 400 },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 120) },
     );
   });
 });
@@ -236,7 +236,7 @@ describe("a call of tRPC", () => {
           await expectAnswered(`/api/trpc/${path}?${batch ? "batch=1&" : ""}input=${asked}`);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 100) },
     );
   });
 
