@@ -36,6 +36,7 @@ export * from "./api/retention.ts";
 export * from "./api/rollout.ts";
 export * from "./api/session-notes.ts";
 export * from "./api/unmapped-telemetry.ts";
+export * from "./backoff.ts";
 export * from "./backup/format.ts";
 export * from "./backup/reader.ts";
 export * from "./events/events.ts";

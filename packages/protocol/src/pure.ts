@@ -11,6 +11,7 @@ export * from "./api/deletion-limit.ts";
 export * from "./api/demo-harnesses.ts";
 export * from "./api/key-state.ts";
 export * from "./api/project-address.ts";
+export * from "./backoff.ts";
 export { LARGEST, LONGEST } from "./events/event-rules.ts";
 export type { PlimsollEventInput, Usage } from "./events/events.ts";
 export * from "./history/crossings.ts";
