@@ -19,7 +19,6 @@ import { chooseAddress, namedFile, type Started, startPostmaster, stopPostmaster
 import { type PostmasterPid, readPostmasterPid, setAsideUselessLocks } from "./postmaster-pid.ts";
 import { identifyPostmaster } from "./process-identity.ts";
 import { boundServerLog } from "./server-log.ts";
-import { takeOver } from "./take-over.ts";
 
 /** The role and the database that the application uses. The role owns the database and nothing else. */
 const APP = "plimsoll";
@@ -226,11 +225,6 @@ class Supervisor {
 
   private async launch(): Promise<Started | "raced"> {
     const { data, socket } = this.layout;
-    if (this.runAs !== undefined) {
-      const outcome = await takeOver(this.layout, this.runAs);
-      if (outcome === "in_use") return "raced";
-      if (outcome === "taken") this.log.info({ data }, "gave the database of nobody to the user plimsoll");
-    }
     // A restart keeps the address: the application's pools know only that one.
     const address = this.address ?? (await chooseAddress(this.layout));
     const locks = [join(data, "postmaster.pid"), join(socket, `.s.PGSQL.${address.port}.lock`)];
