@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "pg";
-import { TURN_COLUMNS } from "../server/db/migrations/pack-turns.ts";
 import { defineTable } from "../server/db/tables/table.ts";
 import type { TurnRow } from "../server/db/tables/turns.ts";
 import { randomFrom } from "./fleet.ts";
@@ -60,7 +59,28 @@ async function echo(): Promise<Measurement> {
 }
 
 /** A row for each turn, as a program would store them that does not pack turns. */
-const plainTurns = defineTable("plain_turns", ["agent", "key"], TURN_COLUMNS);
+const plainTurns = defineTable("plain_turns", ["agent", "key"], {
+  agent: "int4",
+  key: "decimal",
+  at: "time",
+  delay: "int4",
+  modelId: "int4",
+  windowIndex: "int4",
+  windowTokens: "int4?",
+  contextTokens: "int4?",
+  inputTokens: "int4?",
+  cacheRead: "int4?",
+  cacheWrite: "int4?",
+  outputTokens: "int4?",
+  reasoning: "int4?",
+  seq: "int4?",
+  sentWindow: "int4?",
+  sentLimit: "int4?",
+  durationMs: "int4?",
+  costMicros: "int4?",
+  facets: "int2",
+  composition: "int4[]?",
+});
 
 /** The second index finds an agent's turns of a time; the turns of five minutes share an entry. */
 const CREATE_PLAIN_TURNS = `

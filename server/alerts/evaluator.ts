@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type Lease, LeaseLost, LeaseSeeker } from "../db/lease.ts";
 import type { Writers } from "../db/sql.ts";
 import { isUnavailable } from "../db/unavailable.ts";
+import { type Pause, WorkerLoop } from "../db/worker-loop.ts";
 import type { PolicyBook } from "../lines/policy-book.ts";
 import { Look } from "./look.ts";
 import { OpenAlerts } from "./open-alerts.ts";
@@ -69,10 +69,7 @@ export class Evaluator {
   #held: Held | undefined;
   /** Of the last look. */
   #work = NO_WORK;
-  #running: Promise<void> | undefined;
-  #woken = false;
-  #endPause: (() => void) | undefined;
-  #closed = false;
+  readonly #loop = new WorkerLoop(() => this.#step());
 
   constructor(options: EvaluatorOptions) {
     this.#options = options;
@@ -88,19 +85,12 @@ export class Evaluator {
 
   /** Something may have changed. */
   wake(): void {
-    this.#woken = true;
-    this.#endPause?.();
-    if (this.#closed || this.#running !== undefined) return;
-    this.#running = this.#run().finally(() => {
-      this.#running = undefined;
-    });
+    this.#loop.wake();
   }
 
   /** Hands over. */
   async close(): Promise<void> {
-    this.#closed = true;
-    this.#endPause?.();
-    await this.#running;
+    await this.#loop.stop();
     await this.#handOver().catch(() => {});
   }
 
@@ -110,23 +100,14 @@ export class Evaluator {
     await held?.lease.release();
   }
 
-  async #run(): Promise<void> {
-    while (!this.#closed) {
-      this.#woken = false;
-      this.#work = NO_WORK;
-      let next: number | undefined;
-      try {
-        next = await this.look();
-      } catch (error) {
-        await this.#failed(error);
-        next = TICK_MS;
-      }
-      // Another process evaluates, or nothing is left. The next sweep wakes this evaluator.
-      if (next === undefined) return;
-      const least = pauseAfterLook(this.#work);
-      await this.#wait(least, () => this.#closed);
-      await this.#wait(next - least, () => this.#closed || this.#woken);
-    }
+  async #step(): Promise<Pause | undefined> {
+    this.#work = NO_WORK;
+    const next = await this.look().catch(async (error: unknown) => {
+      await this.#failed(error);
+      return TICK_MS;
+    });
+    // Another process evaluates, or nothing is left. The next sweep wakes this evaluator.
+    return next === undefined ? undefined : { mostMs: next, leastMs: pauseAfterLook(this.#work) };
   }
 
   /** The next look acquires the lease again, or finds that another process has it. */
@@ -139,22 +120,7 @@ export class Evaluator {
       return this.#handOver().catch(() => {});
     }
     this.#held = undefined;
-    const patienceMs = await lease?.contest().catch(() => undefined);
-    if (patienceMs === undefined) return;
-    log.warn(
-      { projectId, patienceMs },
-      "another server took over the alert rules although this one was alive; servers wait longer from now on",
-    );
-  }
-
-  async #wait(ms: number, isOver: () => boolean): Promise<void> {
-    const until = performance.now() + ms;
-    while (!isOver() && performance.now() < until) {
-      const stop = new AbortController();
-      this.#endPause = () => stop.abort();
-      await sleep(until - performance.now(), undefined, { signal: stop.signal, ref: false }).catch(() => {});
-      this.#endPause = undefined;
-    }
+    await lease?.contest(log).catch(() => {});
   }
 
   /**

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,10 +15,7 @@ import type {
   WholePolicy,
 } from "@plimsoll/protocol/api";
 import pg from "pg";
-import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { migrate, readMigrations } from "../db/migrations/migrate.ts";
-import { projectRoot } from "../root.ts";
 import { type CitusCluster, type CitusDatabase, distribute, startCitus } from "../testing/citus.ts";
 import { CITUS } from "../testing/find-citus.ts";
 import { type Receiver, startReceiver } from "../testing/receiver.ts";
@@ -135,22 +132,6 @@ describe.skipIf(CITUS === undefined)("a server on Citus", { timeout: 300_000 }, 
   it("keeps every table of projects on the workers, and distributes them only once", async () => {
     await distribute(database.url);
     expect(await localTables(database.url)).toEqual([{ name: "api_keys" }]);
-  });
-
-  it("distributes the tables that later migrations add", async () => {
-    const old = await cluster.createDatabase();
-    try {
-      await cp(join(projectRoot(), "prisma"), join(folder, "prisma"), { recursive: true });
-      for (const { name } of await readMigrations())
-        if (name >= "0018") await rm(join(folder, "prisma", "migrations", name), { recursive: true });
-      const log = pino({ level: "silent" });
-      await migrate({ url: old.url, log, root: folder });
-      await distribute(old.url);
-      await migrate({ url: old.url, log });
-      expect(await localTables(old.url)).toEqual([{ name: "api_keys" }]);
-    } finally {
-      await old.close();
-    }
   });
 
   it("stores title, kind and end of a session", async () => {

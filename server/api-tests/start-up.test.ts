@@ -302,7 +302,7 @@ describe("a stop", () => {
     const client = new pg.default.Client({ connectionString: url });
     await client.connect();
     cleanUps.push(() => client.end());
-    await client.query("SELECT pg_advisory_lock($1)", [0x504c4d47]);
+    await client.query("SELECT pg_advisory_lock($1)", [72_707_369]);
     const server = await spawned({ DATABASE_URL: url });
     await until(async () => {
       const { rows } = await client.query(

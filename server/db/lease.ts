@@ -1,12 +1,13 @@
 import type { ContestedWork } from "@plimsoll/protocol/api";
+import type { Logger } from "pino";
 import type { Sql, WriterSql, Writers } from "./sql.ts";
 
 /** The tables that hold leases: one row a project, so that one process does the work of each project. */
 export type LeaseTable = "projectors" | "alert_evaluators";
 
-const WORK: Record<LeaseTable, string> = {
-  projectors: "projects",
-  alert_evaluators: "evaluates the alert rules of",
+const WORK: Record<LeaseTable, { does: string; what: string }> = {
+  projectors: { does: "projects", what: "the projection" },
+  alert_evaluators: { does: "evaluates the alert rules of", what: "the alert rules" },
 };
 
 /** Milliseconds without a beat after which another process takes over. */
@@ -27,7 +28,7 @@ const GAP_MS = 5_000;
 /** Thrown if another process has taken over. Nothing of the transaction is stored. */
 export class LeaseLost extends Error {
   constructor(table: LeaseTable, projectId: number) {
-    super(`another process ${WORK[table]} project ${projectId} now`);
+    super(`another process ${WORK[table].does} project ${projectId} now`);
   }
 }
 
@@ -201,11 +202,8 @@ export class Lease {
     await writers.query(STATEMENTS[table].release, projectId, holder, this.epoch);
   }
 
-  /**
-   * Call after LeaseLost: this process was alive, so if that happens again, others must wait longer.
-   * @returns the new patience in ms; undefined if nobody took over, such as after a restore
-   */
-  async contest(): Promise<number | undefined> {
+  /** Call after LeaseLost. If another process took over although this one was alive, others must wait longer if it happens again. */
+  async contest(log: Pick<Logger, "warn">): Promise<void> {
     this.rest();
     const { writers, table, projectId, holder, now } = this.#options;
     const [row] = await writers.query<{ patienceMs: number }>(
@@ -214,7 +212,12 @@ export class Lease {
       holder,
       now(),
     );
-    return row?.patienceMs;
+    // Nobody took over after a restore.
+    if (row === undefined) return;
+    log.warn(
+      { projectId, patienceMs: row.patienceMs },
+      `another server took over ${WORK[table].what} although this one was alive; servers wait longer from now on`,
+    );
   }
 
   async #prove(sql: Sql): Promise<void> {

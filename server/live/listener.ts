@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { backoffMs } from "@plimsoll/protocol/pure";
 import pg from "pg";
 import type { Logger } from "pino";
 import { connectionOptions } from "../db/connections.ts";
 
-const FIRST_RETRY_MS = 100;
-const LAST_RETRY_MS = 10_000;
+const RETRY = { firstMs: 100, mostMs: 10_000 };
 /** How often a silent connection is asked whether it is still there. */
 const PING_EVERY_MS = 30_000;
 
@@ -75,13 +75,13 @@ export function openListener(options: ListenerOptions): Listener {
   }
 
   async function run(): Promise<void> {
-    let retry = FIRST_RETRY_MS;
+    let failures = 0;
     while (!stopping.signal.aborted) {
       try {
         const { fresh, lost } = await connect();
         if (stopping.signal.aborted) return void (await close(fresh));
         client = fresh;
-        retry = FIRST_RETRY_MS;
+        failures = 0;
         onConnected();
         markReady();
         await watch(fresh, lost);
@@ -90,11 +90,10 @@ export function openListener(options: ListenerOptions): Listener {
         onLost();
         if (!stopping.signal.aborted) log.warn("the connection for live changes was lost; connecting again");
       } catch (err) {
-        log.warn({ err, retryInMs: retry }, "no connection for live changes");
+        log.warn({ err }, "no connection for live changes");
       }
-      // Spread, so that many processes do not come back to a restarted database at the same moment.
-      const wait = retry * (0.5 + Math.random());
-      retry = Math.min(retry * 2, LAST_RETRY_MS);
+      failures += 1;
+      const wait = backoffMs(failures, RETRY, Math.random());
       await sleep(wait, undefined, { signal: stopping.signal, ref: false }).catch(() => {});
     }
   }

@@ -33,7 +33,7 @@ const MOST_AGENTS = 500;
 
 interface Row extends AgentFacts {
   number: number;
-  firstReceivedAt: Date | null;
+  firstReceivedAt: Date;
   lastReceivedAt: Date;
   session: string;
   title: string | null;

@@ -34,11 +34,6 @@ describe("an agent is active at", () => {
       NOW,
     ],
     ["the event if one receipt cannot tell", heard(0, 0, -2 * HOUR), NOW - 2 * HOUR],
-    [
-      "the event if the row does not know the first receipt",
-      { ...heard(HOUR, HOUR, -2 * HOUR), firstReceivedAt: undefined },
-      NOW - 2 * HOUR,
-    ],
   ])("%s", (_, times, expected) => {
     expect(activeAt(times)).toBe(expected);
   });
@@ -66,7 +61,7 @@ describe("in SQL", () => {
     const columns = rows.map(
       ({ firstAt, lastAt, firstReceivedAt, lastReceivedAt }) =>
         Prisma.sql`(${new Date(firstAt)}::timestamptz, ${new Date(lastAt)}::timestamptz,
-          ${firstReceivedAt === undefined ? null : new Date(firstReceivedAt)}::timestamptz, ${new Date(lastReceivedAt)}::timestamptz)`,
+          ${new Date(firstReceivedAt)}::timestamptz, ${new Date(lastReceivedAt)}::timestamptz)`,
     );
     const found = await database.prisma.$queryRaw<{ at: Date }[]>`
       SELECT ${activeAtSql("a")} AS at
@@ -85,14 +80,14 @@ function anyTimes(): fc.Arbitrary<HeardTimes> {
   return fc
     .record({
       worked: span,
-      received: fc.option(span, { nil: undefined }),
+      received: span,
       alike: fc.boolean(),
       off: fc.tuple(span, fc.constantFrom(-1, 1)).map(([ms, sign]) => ms * sign),
     })
     .map(({ worked, received, alike, off }) => ({
       firstAt: NOW + off - worked,
       lastAt: NOW + off,
-      firstReceivedAt: received === undefined ? undefined : NOW - (alike ? worked : received),
+      firstReceivedAt: NOW - (alike ? worked : received),
       lastReceivedAt: NOW,
     }));
 }

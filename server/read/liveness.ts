@@ -6,8 +6,8 @@ export interface HeardTimes {
   /** By the clock of its harness. */
   firstAt: number;
   lastAt: number;
-  /** By the clock of this server. `firstReceivedAt` is undefined for rows of older versions. */
-  firstReceivedAt: number | undefined;
+  /** By the clock of this server. */
+  firstReceivedAt: number;
   lastReceivedAt: number;
 }
 
@@ -18,7 +18,7 @@ export function heardTimes({ firstAt, lastAt, firstReceivedAt, lastReceivedAt }:
   return {
     firstAt: firstAt.getTime(),
     lastAt: lastAt.getTime(),
-    firstReceivedAt: firstReceivedAt?.getTime(),
+    firstReceivedAt: firstReceivedAt.getTime(),
     lastReceivedAt: lastReceivedAt.getTime(),
   };
 }
@@ -43,7 +43,6 @@ const DELAY_MS = 5_000;
 export function activeAt({ firstAt, lastAt, firstReceivedAt, lastReceivedAt }: HeardTimes): number {
   // An event cannot happen after it was received: the clock of its harness is ahead.
   if (lastAt >= lastReceivedAt - LIVE_FOR) return Math.min(lastAt, lastReceivedAt);
-  if (firstReceivedAt === undefined) return lastAt;
   const events = lastAt - firstAt;
   const receipts = lastReceivedAt - firstReceivedAt;
   const isSteady =

@@ -28,7 +28,7 @@ let agents = 0;
 async function store(histories: readonly (readonly Partial<TurnRow>[])[], turns?: number): Promise<string> {
   const { prisma } = database;
   const id = randomUUID();
-  const received = { projectId: 1, lastReceivedAt: new Date() };
+  const received = { projectId: 1, firstReceivedAt: new Date(), lastReceivedAt: new Date() };
   const times = { firstAt: new Date(START), lastAt: new Date(START) };
   await prisma.session.create({ data: { ...received, ...times, id, harness: "h", name: id } });
   for (const history of histories) {

@@ -4,6 +4,7 @@ import type { AlertAttempt } from "@plimsoll/protocol/api";
 import type { Logger } from "pino";
 import type { Writers } from "../../db/sql.ts";
 import { isUnavailable } from "../../db/unavailable.ts";
+import { WorkerLoop } from "../../db/worker-loop.ts";
 import { iso } from "../../times.ts";
 import { attempt } from "./attempt.ts";
 import {
@@ -58,9 +59,12 @@ export class Deliverer {
   readonly #missed = new Set<string>();
   readonly #stop = new AbortController();
   readonly #now: () => Promise<number>;
-  #running: Promise<void> | undefined;
-  #endPause: (() => void) | undefined;
-  #woken = false;
+  readonly #loop = new WorkerLoop(async () => {
+    await this.look().catch((err: unknown) => this.#report(err));
+    await this.#trim().catch((err: unknown) => this.#report(err));
+    return { mostMs: LOOK_EVERY_MS };
+  });
+  #started = false;
   #trimmedAt = performance.now();
 
   constructor(options: DelivererOptions) {
@@ -69,20 +73,19 @@ export class Deliverer {
   }
 
   start(): void {
-    this.#running ??= this.#run();
+    this.#started = true;
+    this.#loop.wake();
   }
 
   /** Something may be due. */
   wake(): void {
-    this.#woken = true;
-    this.#endPause?.();
+    if (this.#started) this.#loop.wake();
   }
 
   /** Ends the attempts that are under way; they are made again. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#endPause?.();
-    await this.#running;
+    await this.#loop.stop();
     await Promise.allSettled(this.#busy.values());
   }
 
@@ -135,21 +138,6 @@ export class Deliverer {
       ...rest
     } = await this.#attempt(key, { ...endpoint, secrets }, claimed, once);
     return { ...rest, at: iso(at), status, duration_ms: Math.round(durationMs) };
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      this.#woken = false;
-      await this.look().catch((err: unknown) => this.#report(err));
-      await this.#trim().catch((err: unknown) => this.#report(err));
-      if (this.#woken) continue;
-      const pause = new AbortController();
-      this.#endPause = () => pause.abort();
-      const ended = AbortSignal.any([signal, pause.signal]);
-      await sleep(LOOK_EVERY_MS, undefined, { signal: ended, ref: false }).catch(() => {});
-      this.#endPause = undefined;
-    }
   }
 
   /** Sends what is due for one endpoint, until nothing is. */

@@ -1,10 +1,10 @@
 import type { AttemptOutcome, PauseReason } from "@plimsoll/protocol/api";
+import { backoffMs } from "@plimsoll/protocol/pure";
 import { HOUR_MS } from "../../times.ts";
 
 /** Milliseconds after which a delivery is given up, and an endpoint that has only failed is paused. */
 export const GIVE_UP_MS = 24 * HOUR_MS;
-const FIRST_DELAY_MS = 5_000;
-const LONGEST_DELAY_MS = HOUR_MS;
+const DELAY = { firstMs: 5_000, mostMs: HOUR_MS };
 
 /** Outcomes that another attempt at the same message would only repeat. */
 const FINAL: readonly AttemptOutcome[] = ["refused", "gone"];
@@ -25,10 +25,7 @@ export interface FinishedAttempt {
 
 export type DeliveryStep = { state: "delivered" | "failed" } | { state: "waiting"; nextAt: number };
 
-/**
- * What follows an attempt. Delays double from 5 s up to an hour, each shortened by up to a half at random, so that the
- * deliveries that an outage has held up do not all come at once.
- */
+/** What follows an attempt. Delays double from 5 s up to an hour. */
 export function stepDelivery({
   outcome,
   retryAfterMs,
@@ -40,8 +37,7 @@ export function stepDelivery({
   if (outcome === "delivered") return { state: "delivered" };
   const end = since + GIVE_UP_MS;
   if (FINAL.includes(outcome) || now >= end) return { state: "failed" };
-  const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(number - 1, 20));
-  const wait = Math.max(delay * (1 - random / 2), retryAfterMs ?? 0);
+  const wait = Math.max(backoffMs(number, DELAY, random), retryAfterMs ?? 0);
   // The last attempt is at the end of the time, not after it.
   return { state: "waiting", nextAt: Math.min(now + wait, end) };
 }

@@ -1,9 +1,9 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
-import { link, unlink, writeFile } from "node:fs/promises";
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { PlimsollError } from "../../errors.ts";
 import { makeFolder, trustedPath } from "../../folder.ts";
 import { readRegularFile } from "../../regular-file.ts";
+import { makeFile } from "../../whole-file.ts";
 
 export const SECRET_FILE = "secret";
 
@@ -84,20 +84,7 @@ async function read(path: string): Promise<string | undefined> {
   });
 }
 
-/** The file appears whole, and of several processes one makes it. */
 async function make(path: string): Promise<string> {
-  const incomplete = `${path}.${randomUUID()}`;
-  await writeFile(incomplete, `${randomBytes(32).toString("base64url")}\n`, {
-    mode: 0o600,
-    flag: "wx",
-    flush: true,
-  });
-  try {
-    await link(incomplete, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
-    });
-  } finally {
-    await unlink(incomplete);
-  }
+  await makeFile(path, `${randomBytes(32).toString("base64url")}\n`);
   return (await read(path)) ?? make(path);
 }

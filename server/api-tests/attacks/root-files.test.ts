@@ -10,7 +10,7 @@ import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { databaseUser } from "../../db/postgres/database-user.ts";
 import { type EmbeddedDatabase, startEmbedded } from "../../db/postgres/embedded.ts";
-import { type HomeLayout, layoutOf, NOBODY, type RunAs } from "../../db/postgres/layout.ts";
+import { type HomeLayout, layoutOf, type RunAs } from "../../db/postgres/layout.ts";
 import { findPostmaster } from "../../db/postgres/process-identity.ts";
 import { makeHome, removeHome, startTestServer } from "../../testing/server.ts";
 import { until } from "../../testing/until.ts";
@@ -18,7 +18,7 @@ import { turn, unique } from "../support.ts";
 
 const root = process.getuid?.() === 0;
 const log = pino({ level: "silent" });
-const nobody: RunAs = { uid: NOBODY, gid: NOBODY };
+const nobody: RunAs = { uid: 65_534, gid: 65_534 };
 const stranger: RunAs = { uid: 54_321, gid: 54_321 };
 
 /** Milliseconds in which a start must have succeeded or explained itself. */

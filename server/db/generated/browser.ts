@@ -74,14 +74,14 @@ export type Agent = Prisma.AgentModel
 export type Window = Prisma.WindowModel
 /**
  * Model TurnBlock
- * Up to 256 turns (inference calls) of one agent, packed (see server/store/packed-turns.ts). The blocks of an agent share
+ * Up to 256 turns (inference calls) of one agent, packed (see server/db/tables/packed-turns.ts). The blocks of an agent share
  * no turn, and no block reaches over a cut (`Segment.endsAt`). Their times may overlap. `keys` and `data` are stored
  * uncompressed.
  */
 export type TurnBlock = Prisma.TurnBlockModel
 /**
  * Model Segment
- * Cuts in an agent's history, from which a late event is folded again (see server/store/segments.ts).
+ * Cuts in an agent's history, from which a late event is folded again (see server/db/tables/segments.ts).
  */
 export type Segment = Prisma.SegmentModel
 /**

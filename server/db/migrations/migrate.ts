@@ -1,22 +1,34 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { MigrationList } from "@prisma/schema-engine-wasm";
 import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../../errors.ts";
 import { projectRoot } from "../../root.ts";
 import { explainUnreachable } from "../reach.ts";
 import { throwIfStopped } from "../stopped.ts";
-import { SCRIPT_LOCK } from "./engine-adapter.ts";
-import { packStoredTurns, turnsAreToPack } from "./pack-turns.ts";
-import { withSchemaEngine } from "./schema-engine.ts";
 
-/**
- * Advisory lock of the process that migrates. Not Prisma's own number (72707369): the engine takes that on
- * another connection, and would wait for us for ever.
- */
-const MIGRATION_LOCK = 0x504c4d47;
+/** Advisory lock of the process that migrates: Prisma's own, so that `prisma migrate deploy` waits too. */
+const MIGRATION_LOCK = 72_707_369;
+
+/** As Prisma creates it. */
+const CREATE_TABLE = `
+CREATE TABLE IF NOT EXISTS _prisma_migrations (
+  id VARCHAR(36) PRIMARY KEY,
+  checksum VARCHAR(64) NOT NULL,
+  finished_at TIMESTAMPTZ,
+  migration_name VARCHAR(255) NOT NULL,
+  logs TEXT,
+  rolled_back_at TIMESTAMPTZ,
+  started_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+  applied_steps_count INTEGER NOT NULL DEFAULT 0
+)`;
+const RECORD = `
+INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
+VALUES ($1, $2, $3, clock_timestamp(), 1)`;
+
+/** The second migration of versions before 0.1.0, whose migrations became one. */
+const BEFORE_RELEASE = "0002_rollup_grains";
 
 export interface Migration {
   name: string;
@@ -44,11 +56,11 @@ interface Applied {
 }
 
 /**
- * Brings the database to the newest migration, and packs turns that an older version stored. Processes that start
- * together wait for each other. Prisma's engine is loaded only when there is something to apply.
- * @param options.signal ends the wait for another process, and the packing; a migration that has begun is finished
+ * Brings the database to the newest migration. Processes that start together wait for each other. A migration and its record
+ * are one transaction, so one that fails or is killed leaves nothing behind.
+ * @param options.signal ends the wait for another process; a migration that has begun is finished
  * @returns the names of the applied migrations
- * @throws PlimsollError `database_unsafe` when a migration failed earlier, fails now, or is unknown to this version
+ * @throws PlimsollError `database_unsafe` when a migration fails, or the database is one that this version cannot use
  */
 export async function migrate(options: {
   url: string;
@@ -65,21 +77,15 @@ export async function migrate(options: {
   signal.addEventListener("abort", leave, { once: true });
   try {
     await client.connect();
-    const before = await readApplied(client);
-    // Without the lock, an unfinished migration may be one that another process is applying right now.
-    const settled = before.every(({ finished }) => finished);
-    const upToDate = settled && pending(migrations, before, options.log).length === 0;
-    if (upToDate && !(await turnsAreToPack(client))) return [];
+    if (pending(migrations, await readApplied(client), options.log).length === 0) return [];
     await client.query("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK]);
     signal.removeEventListener("abort", leave);
     throwIfStopped(signal);
-    await forgetInterrupted(client);
-    const names = pending(migrations, await readApplied(client), options.log);
-    if (names.length > 0) {
-      await applyMigrations(options.url, root, migrations);
-      options.log.info({ applied: names }, "database migrated");
-    }
-    if (await turnsAreToPack(client)) await packStoredTurns(client, { log: options.log, signal });
+    const missing = pending(migrations, await readApplied(client), options.log);
+    await client.query(CREATE_TABLE);
+    for (const migration of missing) await apply(client, migration);
+    const names = missing.map(({ name }) => name);
+    if (names.length > 0) options.log.info({ applied: names }, "database migrated");
     return names;
   } catch (error) {
     throwIfStopped(signal);
@@ -91,39 +97,42 @@ export async function migrate(options: {
   }
 }
 
-async function applyMigrations(url: string, root: string, migrations: Migration[]): Promise<void> {
-  await withSchemaEngine(url, root, async (engine) => {
-    await engine.applyMigrations({ migrationsList: migrationList(migrations, root), filters: NO_FILTER });
-  }).catch((cause) => {
-    throw new PlimsollError("database_unsafe", `A migration failed: ${String(cause?.message ?? cause)}`, {
+async function apply(client: pg.Client, { name, script, checksum }: Migration): Promise<void> {
+  try {
+    await client.query("BEGIN");
+    // One by one: Citus sends the text around a CREATE INDEX to its workers.
+    for (const statement of statementsOf(script)) await client.query(statement);
+    await client.query(RECORD, [randomUUID(), checksum, name]);
+    await client.query("COMMIT");
+  } catch (cause) {
+    throw new PlimsollError("database_unsafe", `The migration ${name} failed: ${(cause as Error).message}`, {
       cause,
-      hint: "Nothing it changed was kept. Repair what it names, then mark it: npx prisma migrate resolve --rolled-back <name>.",
+      hint: "Nothing it changed was kept. Correct what it names and start again.",
     });
-  });
+  }
 }
 
-/**
- * Forgets migrations that a killed process left unfinished: their transactions were rolled back, so they are applied again.
- * Waits for one that the database is still running. A migration that failed has a log, and stays.
- */
-async function forgetInterrupted(client: pg.Client): Promise<void> {
-  if (!(await hasMigrations(client))) return;
-  await client.query("SELECT pg_advisory_lock($1)", [SCRIPT_LOCK]);
-  await client.query(
-    "DELETE FROM _prisma_migrations WHERE finished_at IS NULL AND rolled_back_at IS NULL AND logs IS NULL",
-  );
-  await client.query("SELECT pg_advisory_unlock($1)", [SCRIPT_LOCK]);
-}
+/** Everything in which a semicolon ends no statement, and the semicolon. */
+const SEMICOLON =
+  /--[^\n]*|\/\*[\s\S]*?\*\/|E'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|(;)/gi;
 
-async function hasMigrations(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ there: boolean }>(
-    "SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there",
-  );
-  return rows[0]?.there === true;
+/** Divides a script into its statements. */
+export function statementsOf(script: string): string[] {
+  const statements: string[] = [];
+  let start = 0;
+  for (const { 2: semicolon, index } of script.matchAll(SEMICOLON)) {
+    if (semicolon === undefined) continue;
+    statements.push(script.slice(start, index));
+    start = index + 1;
+  }
+  return [...statements, script.slice(start)].filter((statement) => statement.trim() !== "");
 }
 
 async function readApplied(client: pg.Client): Promise<Applied[]> {
-  if (!(await hasMigrations(client))) return [];
+  const { rows } = await client.query<{ there: boolean }>(
+    "SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there",
+  );
+  if (rows[0]?.there !== true) return [];
   const applied = await client.query<Applied>(
     `SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS finished
        FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at`,
@@ -131,8 +140,17 @@ async function readApplied(client: pg.Client): Promise<Applied[]> {
   return applied.rows;
 }
 
-/** The names of the migrations to apply. Throws for a database that this version cannot use. */
-export function pending(known: Migration[], applied: Applied[], log: Logger): string[] {
+/** The migrations to apply. Throws for a database that this version cannot use. */
+export function pending(known: Migration[], applied: Applied[], log: Logger): Migration[] {
+  if (applied.some(({ name }) => name === BEFORE_RELEASE)) {
+    throw new PlimsollError(
+      "database_unsafe",
+      "This database was made by a Plimsoll from before 0.1.0, which this version cannot upgrade.",
+      {
+        hint: "Start the version that used it last, and run: npx plimsoll backup plimsoll.backup. Then start this version with another PLIMSOLL_HOME or an empty database, and run: npx plimsoll restore plimsoll.backup. See docs/operations.md, Upgrade.",
+      },
+    );
+  }
   const failed = applied.find(({ finished }) => !finished);
   if (failed) {
     throw new PlimsollError("database_unsafe", `The migration ${failed.name} failed earlier.`, {
@@ -156,21 +174,5 @@ export function pending(known: Migration[], applied: Applied[], log: Logger): st
     }
   }
   const done = new Set(applied.map(({ name }) => name));
-  return known.map(({ name }) => name).filter((name) => !done.has(name));
-}
-
-/** Prisma's filter for tables managed elsewhere: none. */
-export const NO_FILTER = { externalTables: [], externalEnums: [] };
-
-/** The migrations in the form that Prisma's engine expects. */
-export function migrationList(migrations: Migration[], root = projectRoot()): MigrationList {
-  return {
-    baseDir: join(root, "prisma", "migrations"),
-    lockfile: { path: "migration_lock.toml", content: 'provider = "postgresql"\n' },
-    shadowDbInitScript: "",
-    migrationDirectories: migrations.map(({ name, script }) => ({
-      path: name,
-      migrationFile: { path: "migration.sql", content: { tag: "ok", value: script } },
-    })),
-  };
+  return known.filter(({ name }) => !done.has(name));
 }

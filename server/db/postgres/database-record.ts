@@ -1,8 +1,7 @@
-import { randomUUID } from "node:crypto";
-import { lstat, rename, unlink, writeFile } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { readRegularFile } from "../../regular-file.ts";
+import { replaceFile } from "../../whole-file.ts";
 import { absentOr, type Past, systemIdentifier } from "./cluster-files.ts";
-import { syncFolder } from "./initdb.ts";
 import type { HomeLayout } from "./layout.ts";
 
 /** A record that was cut short lacks the line feed. */
@@ -22,19 +21,7 @@ export async function readPast({ record, localToken }: HomeLayout): Promise<Past
   return token && { file: localToken, id: undefined };
 }
 
-/** Records which database the home has. The record appears whole, and survives a power cut. */
+/** Records which database the home has. */
 export async function recordDatabase(layout: HomeLayout): Promise<void> {
-  const incomplete = `${layout.record}.${randomUUID()}`;
-  try {
-    await writeFile(incomplete, `${await systemIdentifier(layout)}\n`, {
-      mode: 0o600,
-      flag: "wx",
-      flush: true,
-    });
-    await rename(incomplete, layout.record);
-  } catch (error) {
-    await unlink(incomplete).catch(() => {});
-    throw error;
-  }
-  await syncFolder(layout.home);
+  await replaceFile(layout.record, `${await systemIdentifier(layout)}\n`);
 }

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { backoffMs } from "@plimsoll/protocol/pure";
 import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../../errors.ts";
@@ -19,13 +20,12 @@ import { chooseAddress, namedFile, type Started, startPostmaster, stopPostmaster
 import { type PostmasterPid, readPostmasterPid, setAsideUselessLocks } from "./postmaster-pid.ts";
 import { identifyPostmaster } from "./process-identity.ts";
 import { boundServerLog } from "./server-log.ts";
-import { takeOver } from "./take-over.ts";
 
 /** The role and the database that the application uses. The role owns the database and nothing else. */
 const APP = "plimsoll";
 
-/** Milliseconds between attempts to start a lost server again; the last one repeats. */
-const BACK_OFF = [0, 100, 250, 500, 1_000, 2_000, 5_000, 10_000];
+/** Between attempts to start a lost server again. The first is made at once. */
+const RETRY = { firstMs: 100, mostMs: 10_000 };
 
 /** Milliseconds a server may take to recover from a crash or to stop. */
 const BUSY_LIMIT = 10 * 60_000;
@@ -226,11 +226,6 @@ class Supervisor {
 
   private async launch(): Promise<Started | "raced"> {
     const { data, socket } = this.layout;
-    if (this.runAs !== undefined) {
-      const outcome = await takeOver(this.layout, this.runAs);
-      if (outcome === "in_use") return "raced";
-      if (outcome === "taken") this.log.info({ data }, "gave the database of nobody to the user plimsoll");
-    }
     // A restart keeps the address: the application's pools know only that one.
     const address = this.address ?? (await chooseAddress(this.layout));
     const locks = [join(data, "postmaster.pid"), join(socket, `.s.PGSQL.${address.port}.lock`)];
@@ -259,9 +254,8 @@ class Supervisor {
 
   private async bringBack(): Promise<void> {
     for (let attempt = 0; !this.stopped.signal.aborted; attempt++) {
-      await sleep(BACK_OFF[Math.min(attempt, BACK_OFF.length - 1)], undefined, {
-        signal: this.stopped.signal,
-      }).catch(() => {});
+      const wait = attempt === 0 ? 0 : backoffMs(attempt, RETRY, Math.random());
+      await sleep(wait, undefined, { signal: this.stopped.signal }).catch(() => {});
       if (this.stopped.signal.aborted) return;
       try {
         const started = await this.attach();

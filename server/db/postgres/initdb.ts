@@ -4,6 +4,7 @@ import { constants } from "node:fs";
 import { chmod, lchown, mkdir, open, readFile, rename, rm, rmdir, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { PlimsollError } from "../../errors.ts";
+import { syncFolder } from "../../whole-file.ts";
 import { throwIfStopped } from "../stopped.ts";
 import { runAsUser } from "./as-user.ts";
 import { type Binaries, cannotRun } from "./binaries.ts";
@@ -180,10 +181,3 @@ const ended = (child: ChildProcess) =>
     child.once("error", reject);
     child.once("close", (code) => resolve(code ?? -1));
   });
-
-/** Makes a rename in this folder survive a power cut. */
-export async function syncFolder(path: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const folder = await open(path, "r");
-  await folder.sync().finally(() => folder.close());
-}

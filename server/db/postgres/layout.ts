@@ -6,9 +6,6 @@ import { makeFolder, trustedPath } from "../../folder.ts";
 /** The major version of the bundled PostgreSQL. */
 export const POSTGRES_MAJOR = "18";
 
-/** The uid of `nobody`. Earlier versions ran PostgreSQL as this user if Plimsoll was root. */
-export const NOBODY = 65_534;
-
 export const LOCAL_TOKEN_FILE = "local-token";
 
 /** The user that PostgreSQL runs as if Plimsoll is root. */
@@ -92,7 +89,7 @@ export async function prepareHome(layout: HomeLayout, runAs: RunAs | undefined):
   }
   const owner = await ownerOf(layout.data);
   const expected = runAs?.uid ?? process.getuid?.();
-  if (owner !== undefined && expected !== undefined && owner !== expected && !(runAs && owner === NOBODY)) {
+  if (owner !== undefined && expected !== undefined && owner !== expected) {
     throw new PlimsollError(
       "data_folder_unwritable",
       `The data folder ${layout.data} belongs to another user (uid ${owner}).`,

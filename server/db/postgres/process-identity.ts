@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import { promisify } from "node:util";
 import { ownerOf } from "./layout.ts";
 
@@ -61,13 +61,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** True if the process belongs to the owner of the data. The owner of the folder changes before that of the file. */
+/** True if the process belongs to the owner of the data. */
 async function mayServe(pid: number, dataDirectory: string): Promise<boolean> {
-  const [uid, ...owners] = await Promise.all(
-    [`/proc/${pid}`, dataDirectory, join(dataDirectory, "PG_VERSION")].map(ownerOf),
-  );
+  const [uid, owner] = await Promise.all([`/proc/${pid}`, dataDirectory].map(ownerOf));
   // Linux shows a process that its own user may not inspect as root's.
-  return uid === 0 || owners.includes(uid) || owners[0] === undefined;
+  return uid === 0 || uid === owner || owner === undefined;
 }
 
 async function identifyOnLinux(pid: number, dataDirectory: string): Promise<ProcessIdentity> {

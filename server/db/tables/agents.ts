@@ -63,7 +63,7 @@ export const agents = defineTable("agents", ["id"], {
   firstAt: "time",
   lastAt: "time",
   lastReceivedAt: "time",
-  firstReceivedAt: "time?",
+  firstReceivedAt: "time",
   ...COUNTED,
   currentTokens: "int4?",
   currentWindow: "int4?",

@@ -134,30 +134,6 @@ describe("a packed state", () => {
     );
   });
 
-  it("of an older server gives the crossings of the latest level the reports that wait for theirs", () => {
-    const level = { turnKey: "1", at: 5, contextTokens: 160, windowTokens: 1_000, crossed: [] };
-    const unmatched = {
-      reportId: "r",
-      at: 6,
-      threshold: "warning",
-      up: true,
-      thresholdTokens: 150,
-      contextTokens: 165,
-    };
-    const crossing = { threshold: "warning", up: true };
-    const packed = JSON.parse(packState({ ...EMPTY_STATE, levels: [level, level], unmatched: [] }));
-    for (const one of packed.at(-2)) one[4] = [{ ...crossing, origin: "both" }];
-    packed[packed.length - 1] = [{ report: unmatched, joined: true }];
-    expect(unpackState(JSON.stringify(packed))).toEqual({
-      ...EMPTY_STATE,
-      levels: [
-        { ...level, crossed: [{ ...crossing, derived: true, reports: [] }] },
-        { ...level, crossed: [{ ...crossing, derived: true, reports: [unmatched] }] },
-      ],
-      unmatched: [unmatched],
-    });
-  });
-
   it("keeps a summary, without the number of marks, which decides where the open segment is cut", () => {
     fc.assert(
       fc.property(anySummary, (summary) => {

@@ -2,7 +2,6 @@ import type {
   AgentState,
   CrossingReport,
   KnownCrossing,
-  KnownLevel,
   Peak,
   PendingBoundary,
   Summary,
@@ -41,7 +40,7 @@ type PackedState = [
   above: AgentState["above"],
   pending: PackedBoundary[],
   levels: PackedLevel[],
-  unmatched: readonly (CrossingReport | OldReport)[],
+  unmatched: readonly CrossingReport[],
   /** These two are left out while they and all after them say nothing. */
   reportedLines?: readonly PackedLine[],
   generation?: number,
@@ -78,12 +77,8 @@ type PackedLevel = [
   at: number,
   contextTokens: number,
   windowTokens: Maybe<number>,
-  crossed: readonly (KnownCrossing | OldCrossing)[],
+  crossed: readonly KnownCrossing[],
 ];
-
-/** Crossings and reports in states of a server that did not keep the reports of a crossing. */
-type OldCrossing = Pick<KnownCrossing, "threshold" | "up"> & { origin: CrossingOrigin };
-type OldReport = { report: CrossingReport };
 
 type PackedWindow = [
   index: number,
@@ -260,7 +255,14 @@ function stateOf(packed: PackedState): AgentState {
     above,
     pending: pending.map(boundaryOf),
     waited,
-    ...reportsOf(levels, unmatched),
+    levels: levels.map(([turnKey, at, contextTokens, windowTokens, crossed]) => ({
+      turnKey,
+      at,
+      contextTokens,
+      windowTokens: windowTokens ?? undefined,
+      crossed,
+    })),
+    unmatched,
     reportedLines: reportedLines.map(([threshold, model, tokens]) => ({
       threshold,
       model: model ?? undefined,
@@ -268,36 +270,6 @@ function stateOf(packed: PackedState): AgentState {
     })),
     generation,
     traces: traces.map(([at, tokens, witnesses]) => ({ at, tokens: tokens ?? undefined, witnesses })),
-  };
-}
-
-function reportsOf(
-  levels: readonly PackedLevel[],
-  unmatched: readonly (CrossingReport | OldReport)[],
-): Pick<AgentState, "levels" | "unmatched"> {
-  const reports = unmatched.map((one) => ("report" in one ? one.report : one));
-  const latest = levels.at(-1);
-  return {
-    levels: levels.map((level) => levelOf(level, level === latest ? reports : [])),
-    unmatched: reports,
-  };
-}
-
-function levelOf(
-  [turnKey, at, contextTokens, windowTokens, crossed]: PackedLevel,
-  unmatched: readonly CrossingReport[],
-): KnownLevel {
-  return {
-    turnKey,
-    at,
-    contextTokens,
-    windowTokens: windowTokens ?? undefined,
-    crossed: crossed.map((known) => {
-      if (!("origin" in known)) return known;
-      const { threshold, up, origin } = known;
-      const reports = unmatched.filter((report) => report.threshold === threshold && report.up === up);
-      return { threshold, up, derived: origin !== "reported", reports };
-    }),
   };
 }
 

@@ -24,8 +24,6 @@ export const rollupNames = defineTable("rollup_names", ["day", "harness", "model
   day: "time",
   harness: "text",
   model: "text",
-  /** Written by the upgrade, which keeps more pairs than the limit. */
-  beforeLimit: "bool",
 });
 
 export type RollupNameRow = RowOf<typeof rollupNames>;

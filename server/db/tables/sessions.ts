@@ -10,7 +10,7 @@ export const sessions = defineTable("sessions", ["id"], {
   firstAt: "time",
   lastAt: "time",
   lastReceivedAt: "time",
-  firstReceivedAt: "time?",
+  firstReceivedAt: "time",
   agents: "int4",
   ...COUNTED,
   /** The agent that stands for the session: `main`, else the first without a parent. */

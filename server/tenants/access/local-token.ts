@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Stats } from "node:fs";
-import { type FileHandle, open, unlink } from "node:fs/promises";
+import { type FileHandle, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clientProofText, type LocalProof, serverProofText } from "@plimsoll/protocol/api";
@@ -10,9 +10,8 @@ import { PlimsollError } from "../../errors.ts";
 import { makeFolder, trustedPath } from "../../folder.ts";
 import { hashSecret, makeLocalToken, makeToken, shapeOf } from "../../key-format.ts";
 import { withRegularFile } from "../../regular-file.ts";
+import { makeFile } from "../../whole-file.ts";
 
-/** How long another process may take between making the file and filling it, in ms. */
-const FILLING_MS = 1_000;
 const REREAD_MS = 1_000;
 /** A token and a line feed have fewer. */
 const TOKEN_FILE_BYTES = 1_024;
@@ -76,12 +75,12 @@ async function readOrMake(path: string, home: string, log: Logger): Promise<stri
   try {
     await makeFolder(home, 0o700);
     for (let attempt = 0; attempt < 3; attempt++) {
-      const made = await make(path);
-      if (made) return made;
-      const found = await readFilled(path, log);
+      const token = makeLocalToken();
+      const found =
+        (await readToken(path, log)) ??
+        ((await makeFile(path, `${token}\n`)) === "made" ? token : await readToken(path, log));
       if (found) return found;
-      // Its maker was killed between making and filling it.
-      log.warn({ path }, "the local token file was incomplete and is made again");
+      log.warn({ path }, "the local token file was damaged and is made again");
       await unlink(path).catch(() => {});
     }
     throw new Error("the file is replaced again and again");
@@ -94,31 +93,7 @@ async function readOrMake(path: string, home: string, log: Logger): Promise<stri
   }
 }
 
-/** @returns undefined when the file is there already: of several processes exactly one makes it */
-async function make(path: string): Promise<string | undefined> {
-  const token = makeLocalToken();
-  const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "EEXIST") return undefined;
-    throw error;
-  });
-  if (!file) return undefined;
-  try {
-    await file.writeFile(`${token}\n`);
-  } finally {
-    await file.close();
-  }
-  return token;
-}
-
-async function readFilled(path: string, log: Logger): Promise<string | undefined> {
-  for (let waited = 0; ; waited += 20) {
-    const token = await readToken(path, log);
-    if (token || waited >= FILLING_MS) return token;
-    await sleep(20);
-  }
-}
-
-/** @returns undefined when there is no file, or its maker has not filled it */
+/** @returns undefined when there is no file, or no token in it */
 async function readToken(path: string, log: Logger): Promise<string | undefined> {
   const text = await withRegularFile(path, async (file, stats) => {
     const uid = process.getuid?.();

@@ -1,13 +1,13 @@
-import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { open, readFile, rename, unlink } from "node:fs/promises";
+import { readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { replaceFile } from "../../whole-file.ts";
 import { LOGIN_TOKEN_MS } from "./browser.ts";
 
 export const LOGIN_LINK_FILE = "login-link";
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_WRONLY } = constants;
+const { O_NOFOLLOW = 0, O_RDONLY } = constants;
 
 export interface LoginOffer {
   /** What to print. Holds the link only if it goes to a terminal. */
@@ -53,25 +53,8 @@ export async function offerLogin(options: {
   }
 }
 
-/** Writes a new file and puts it in the place of the old one. Follows no link and opens nothing that was there. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const fresh = `${path}.${randomBytes(8).toString("hex")}`;
-  const file = await open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  try {
-    await file.writeFile(text);
-    await file.close();
-    await rename(fresh, path);
-  } catch (error) {
-    await file.close().catch(() => {});
-    await unlink(fresh).catch(() => {});
-    throw error;
-  }
-}
-
 /** Another process of this home may have replaced it by its own. */
 async function removeOwn(path: string, url: string): Promise<void> {
-  const text = await readFile(path, { encoding: "utf8", flag: constants.O_RDONLY | O_NOFOLLOW }).catch(
-    () => "",
-  );
+  const text = await readFile(path, { encoding: "utf8", flag: O_RDONLY | O_NOFOLLOW }).catch(() => "");
   if (text.trim() === url) await unlink(path);
 }

@@ -226,6 +226,43 @@ describe("restoring a backup", () => {
   });
 });
 
+describe("a backup of the last version before 0.1.0", () => {
+  /** Makes a database what that version had, and stores an agent as its first days did. */
+  const UNRELEASED = `
+    ALTER TABLE rollup_names ADD COLUMN before_limit boolean NOT NULL DEFAULT false;
+    ALTER TABLE agents ALTER COLUMN first_received_at DROP NOT NULL;
+    ALTER TABLE sessions ALTER COLUMN first_received_at DROP NOT NULL;
+    INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at)
+      VALUES ('2', '', '0002_rollup_grains', now()), ('31', '', '0031_citus_tables', now());
+    INSERT INTO projects (id, name, created_at) VALUES (1, 'default', now());
+    INSERT INTO rollup_names VALUES (1, '2026-11-20', 'h', 'm', true), (1, '2026-11-21', 'h', 'm', false);
+    INSERT INTO sessions (project_id, id, harness, name, first_at, last_at, last_received_at)
+      VALUES (1, gen_random_uuid(), 'h', 's', '2026-11-20', '2026-11-20', '2026-11-21');
+    INSERT INTO agents (project_id, id, session_id, name, number, first_at, last_at, last_received_at, turns)
+      SELECT 1, gen_random_uuid(), id, 'main', 1, first_at, last_at, last_received_at, 1 FROM sessions`;
+
+  it("is converted", async () => {
+    const old = await testDatabase();
+    opened.push(old);
+    const client = await connectTo(old.url);
+    await client.query(UNRELEASED);
+    await client.end();
+
+    const target = await fresh();
+    const columns = "SELECT attname, attnotnull FROM pg_attribute WHERE attrelid = 'agents'::regclass";
+    const before = await target.prisma.$queryRawUnsafe(columns);
+    const { result } = await restore(target, await write(old.url));
+    expect(result).toMatchObject({ projects: 1, sessions: 1 });
+    expect(await target.prisma.$queryRawUnsafe(columns)).toEqual(before);
+    expect(await target.prisma.rollupName.count()).toBe(2);
+    const agent = await target.prisma.agent.findFirstOrThrow();
+    expect(agent.firstReceivedAt).toEqual(agent.lastReceivedAt);
+    expect(await target.prisma.refold.findMany()).toMatchObject([{ agentId: agent.id, doneTo: null }]);
+    // The next backup is of this version, and restored without a conversion.
+    await restore(await fresh(), await write(target.url));
+  });
+});
+
 describe("a backup that cannot be restored", () => {
   let target: TestDatabase;
   let before: Record<string, string>;
@@ -370,7 +407,7 @@ describe("a backup that cannot be restored", () => {
   });
 
   it("names the version that can restore it", async () => {
-    const older = withManifest(backup, (m) => ({ ...m, plimsoll: "0.9.0", migrations: ["0001_init"] }));
+    const older = withManifest(backup, (m) => ({ ...m, plimsoll: "0.9.0", migrations: ["0001_x"] }));
     expect((await refused(older)).message).toContain(
       "Restore it with Plimsoll 0.9.0, then upgrade that server.",
     );

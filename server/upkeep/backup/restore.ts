@@ -26,6 +26,7 @@ import {
   readMigrationNames,
   type StoredTable,
 } from "./tables.ts";
+import { CONVERT_UNRELEASED, isUnreleased, TAKE_UNRELEASED } from "./unreleased.ts";
 
 const decompress = promisify(inflateRaw);
 /** Bytes of rows that may come from any number of compressed bytes. */
@@ -147,6 +148,7 @@ class Restore {
 
   /** Prepares the commit. */
   async finish(): Promise<Restored> {
+    if (isUnreleased(this.#manifest!)) await this.#client.query(CONVERT_UNRELEASED);
     for (const table of this.#manifest!.tables) await this.#advanceSequences(table);
     const { rows: projects } = await this.#client.query<{ id: number }>(
       "SELECT id FROM projects ORDER BY id",
@@ -181,7 +183,8 @@ class Restore {
     await client.query("LOCK TABLE projectors IN SHARE ROW EXCLUSIVE MODE");
     await client.query("UPDATE projectors SET epoch = epoch + 1, holder = NULL");
     await client.query(`LOCK TABLE ${BACKED_UP_NAMES} IN SHARE ROW EXCLUSIVE MODE`);
-    this.#requireSameVersion(manifest, await readMigrationNames(client));
+    if (isUnreleased(manifest)) await client.query(TAKE_UNRELEASED);
+    else this.#requireSameVersion(manifest, await readMigrationNames(client));
     this.#stored = new Map((await describeTables(client)).map((table) => [table.name, table]));
     this.#requireSameTables(manifest);
     await this.#requireEmpty();

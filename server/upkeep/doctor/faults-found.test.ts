@@ -221,7 +221,7 @@ const FAULTS: Fault[] = [
   [
     "too many names of a day",
     "rollup_names",
-    `INSERT INTO rollup_names SELECT 1, (SELECT min(day) FROM rollup_names), 'h' || n, 'm', n = 1
+    `INSERT INTO rollup_names SELECT 1, (SELECT min(day) FROM rollup_names), 'h' || n, 'm'
      FROM generate_series(1, ${NAMES_PER_DAY}) n`,
     "rollup_names.day",
   ],

@@ -2,12 +2,10 @@ import { ALL } from "../../db/tables/buckets.ts";
 import { NAMES_PER_DAY, OTHER } from "../../db/tables/rollup-names.ts";
 import { type Check, count, plural } from "./check.ts";
 
-/** Days with more names than the limit allows. What an upgrade kept may exceed it, but nothing is added then. */
+/** Days with more names than the limit allows. */
 const fullDays = (ofNames: string) => `
-SELECT d.day::text AS day, d.names::float8 AS names FROM (
-  SELECT n.day, count(*) AS names, count(*) FILTER (WHERE n.before_limit) AS kept FROM rollup_names n
-  WHERE n.project_id = $1 AND ${ofNames} AND n.harness <> '${OTHER}' GROUP BY 1
-) d WHERE d.names > GREATEST($2::int8, d.kept) ORDER BY 1 LIMIT 5`;
+SELECT n.day::text AS day, count(*)::float8 AS names FROM rollup_names n
+WHERE n.project_id = $1 AND ${ofNames} AND n.harness <> '${OTHER}' GROUP BY 1 HAVING count(*) > $2::int8 ORDER BY 1 LIMIT 5`;
 
 const COUNTED = "SELECT count(*)::float8 AS names FROM rollup_names n WHERE n.project_id = $1";
 

@@ -31,10 +31,6 @@ export async function packEntry(entry: JournalEntry): Promise<Uint8Array> {
   return json.length > LARGE ? packInThread(json, LEVEL) : deflateSync(json, LEVEL);
 }
 
-const OPENING_BRACE = 0x7b;
-
-/** Reads a body, also one of before bodies were packed. */
 export function unpackEntry(body: Uint8Array): JournalEntry {
-  const json = body[0] === OPENING_BRACE ? body : inflateSync(body);
-  return JSON.parse(new TextDecoder().decode(json)) as JournalEntry;
+  return JSON.parse(new TextDecoder().decode(inflateSync(body))) as JournalEntry;
 }

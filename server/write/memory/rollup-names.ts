@@ -34,7 +34,7 @@ export class RollupNames {
         const add = (harness: string, model: string) => {
           if (names.has(harness, model)) return;
           names.add(harness, model);
-          added.push({ day, harness, model, beforeLimit: false });
+          added.push({ day, harness, model });
         };
         changes.rename(day, (harness, model) => {
           if (names.has(harness, model)) return true;

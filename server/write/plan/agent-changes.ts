@@ -172,7 +172,7 @@ export function knownAgent(
       firstAt: Math.min(row?.firstAt ?? identity.firstAt, identity.firstAt),
       lastAt: Math.max(row?.lastAt ?? identity.lastAt, identity.lastAt),
       lastReceivedAt: Math.max(row?.lastReceivedAt ?? identity.receivedAt, identity.receivedAt),
-      firstReceivedAt: row === undefined ? identity.receivedAt : row.firstReceivedAt,
+      firstReceivedAt: row?.firstReceivedAt ?? identity.receivedAt,
       turns: totals.turns,
       windows: totals.windows,
       ...tally,

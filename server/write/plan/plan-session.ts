@@ -51,7 +51,7 @@ export function planSession(
     row.firstAt = Math.min(row.firstAt, after.firstAt);
     row.lastAt = Math.max(row.lastAt, after.lastAt);
     row.lastReceivedAt = Math.max(row.lastReceivedAt, after.lastReceivedAt);
-    row.firstReceivedAt = minimum(row.firstReceivedAt, after.firstReceivedAt);
+    row.firstReceivedAt = Math.min(row.firstReceivedAt, after.firstReceivedAt);
     row.peakTokens = maximum(row.peakTokens, after.peakTokens);
     row.peakUtilization = maximum(row.peakUtilization, after.peakUtilization);
     if (main?.id === after.id) {
@@ -95,7 +95,7 @@ function emptySession({
     firstAt: Number.POSITIVE_INFINITY,
     lastAt: Number.NEGATIVE_INFINITY,
     lastReceivedAt: Number.NEGATIVE_INFINITY,
-    firstReceivedAt: undefined,
+    firstReceivedAt: Number.POSITIVE_INFINITY,
     agents: 0,
     turns: 0,
     windows: 0,
@@ -169,9 +169,4 @@ function isLower(after: AgentRow, before: AgentRow | undefined): boolean {
 function maximum(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return Math.max(a, b);
-}
-
-function minimum(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Math.min(a, b);
 }

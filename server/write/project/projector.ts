@@ -1,6 +1,7 @@
 import { LeaseLost, LeaseSeeker } from "../../db/lease.ts";
 import { leaveSignal } from "../../db/tables/alert-signals.ts";
 import { isTimeout } from "../../db/unavailable.ts";
+import { WorkerLoop } from "../../db/worker-loop.ts";
 import {
   answerSenders,
   type Chunk,
@@ -86,8 +87,11 @@ export class Projector {
   #shared = false;
   /** Whether agents wait to be folded again, or peaks to be read again. */
   #upkeep = true;
-  #running: Promise<void> | undefined;
-  #closed = false;
+  readonly #loop = new WorkerLoop(async () => {
+    await this.#run();
+    this.#project?.lease.rest();
+    return undefined;
+  });
   #last: LastChunk = { endedAt: Number.NEGATIVE_INFINITY, ms: 0 };
   /** Events of a chunk that this machine projects in good time. */
   #most = Number.POSITIVE_INFINITY;
@@ -95,7 +99,6 @@ export class Projector {
   #failures = 0;
   /** Events of the chunk being planned that are left to plan. */
   #unplanned = 0;
-  #endPause: (() => void) | undefined;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -133,7 +136,7 @@ export class Projector {
   /** Takes an entry that this process has journaled. */
   offer(entry: JournaledEntry): void {
     if (this.#queue.offer(entry) === "left_to_journal") this.#unread = true;
-    if (isUrgent(this.#queue)) this.#endPause?.();
+    if (isUrgent(this.#queue)) this.#loop.endSleep();
     this.wake();
   }
 
@@ -161,31 +164,21 @@ export class Projector {
   }
 
   wake(): void {
-    if (this.#closed || this.#running !== undefined) return;
-    this.#running = this.#run().finally(() => {
-      this.#running = undefined;
-      this.#project?.lease.rest();
-      if (!this.#queue.isEmpty && this.holding) this.wake();
-    });
+    this.#loop.wake();
   }
 
   /** Resolves when none of the entries is in this projector's memory any more. */
   gone(ids: readonly string[]): Promise<void> {
     const gone = this.#queue.gone(ids);
-    if (isUrgent(this.#queue)) this.#endPause?.();
+    if (isUrgent(this.#queue)) this.#loop.endSleep();
     return gone;
   }
 
   /** Projects what is in memory, for a few seconds at most, and hands over. The journal keeps what is left. */
   async close(): Promise<void> {
-    const until = performance.now() + CLOSE_MS;
-    while (this.#running !== undefined && performance.now() < until) {
-      await Promise.race([this.#running, sleep(until - performance.now())]);
-    }
-    this.#closed = true;
-    this.#endPause?.();
+    await Promise.race([this.#loop.idle(), sleep(CLOSE_MS)]);
     // A database that does not answer must not hold up the stop: the chunk under way is projected again.
-    await Promise.race([this.#running, sleep(LAST_CHUNK_MS)]);
+    await Promise.race([this.#loop.stop(), sleep(LAST_CHUNK_MS)]);
     if (this.#project !== undefined) {
       const released = this.#project.lease.release().catch(() => {});
       this.#project = undefined;
@@ -195,9 +188,7 @@ export class Projector {
 
   /** Stops without projecting what is in memory: the project is being deleted. */
   async discard(): Promise<void> {
-    this.#closed = true;
-    this.#endPause?.();
-    await this.#running;
+    await this.#loop.stop();
     this.#project = undefined;
     this.#queue.clear();
   }
@@ -211,7 +202,7 @@ export class Projector {
       writing = undefined;
       if (failure !== undefined) throw failure;
     };
-    while (!this.#closed) {
+    while (!this.#loop.stopped) {
       let chunk: Chunk | undefined;
       try {
         const project = await this.#ready();
@@ -299,15 +290,7 @@ export class Projector {
   async #pace(): Promise<void> {
     const isWatched = this.#options.isWatched();
     const ms = msUntilNextChunk(this.#queue, { ...this.#last, isWatched }, performance.now());
-    if (this.#closed || ms === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#endPause = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    this.#endPause = undefined;
+    await this.#loop.sleep(ms);
   }
 
   #take(): Chunk | undefined {
@@ -437,12 +420,7 @@ export class Projector {
     if (error instanceof LeaseLost) {
       this.#project = undefined;
       this.#forgetQueue();
-      const patienceMs = await project?.lease.contest().catch(() => undefined);
-      if (patienceMs === undefined) return;
-      log.warn(
-        { projectId, patienceMs },
-        "another server took over the projection although this one was alive; servers wait longer from now on",
-      );
+      await project?.lease.contest(log).catch(() => {});
       return;
     }
     this.#failures += 1;

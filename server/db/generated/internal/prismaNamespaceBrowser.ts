@@ -425,8 +425,7 @@ export const RollupNameScalarFieldEnum = {
   projectId: 'projectId',
   day: 'day',
   harness: 'harness',
-  model: 'model',
-  beforeLimit: 'beforeLimit'
+  model: 'model'
 } as const
 
 export type RollupNameScalarFieldEnum = (typeof RollupNameScalarFieldEnum)[keyof typeof RollupNameScalarFieldEnum]

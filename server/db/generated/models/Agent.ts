@@ -434,7 +434,7 @@ export type AgentGroupByOutputType = {
   firstAt: Date
   lastAt: Date
   lastReceivedAt: Date
-  firstReceivedAt: Date | null
+  firstReceivedAt: Date
   turns: number
   windows: number
   currentTokens: number | null
@@ -493,7 +493,7 @@ export type AgentWhereInput = {
   firstAt?: Prisma.DateTimeFilter<"Agent"> | Date | string
   lastAt?: Prisma.DateTimeFilter<"Agent"> | Date | string
   lastReceivedAt?: Prisma.DateTimeFilter<"Agent"> | Date | string
-  firstReceivedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFilter<"Agent"> | Date | string
   turns?: Prisma.IntFilter<"Agent"> | number
   windows?: Prisma.IntFilter<"Agent"> | number
   currentTokens?: Prisma.IntNullableFilter<"Agent"> | number | null
@@ -529,7 +529,7 @@ export type AgentOrderByWithRelationInput = {
   firstAt?: Prisma.SortOrder
   lastAt?: Prisma.SortOrder
   lastReceivedAt?: Prisma.SortOrder
-  firstReceivedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  firstReceivedAt?: Prisma.SortOrder
   turns?: Prisma.SortOrder
   windows?: Prisma.SortOrder
   currentTokens?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -570,7 +570,7 @@ export type AgentWhereUniqueInput = Prisma.AtLeast<{
   firstAt?: Prisma.DateTimeFilter<"Agent"> | Date | string
   lastAt?: Prisma.DateTimeFilter<"Agent"> | Date | string
   lastReceivedAt?: Prisma.DateTimeFilter<"Agent"> | Date | string
-  firstReceivedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFilter<"Agent"> | Date | string
   turns?: Prisma.IntFilter<"Agent"> | number
   windows?: Prisma.IntFilter<"Agent"> | number
   currentTokens?: Prisma.IntNullableFilter<"Agent"> | number | null
@@ -606,7 +606,7 @@ export type AgentOrderByWithAggregationInput = {
   firstAt?: Prisma.SortOrder
   lastAt?: Prisma.SortOrder
   lastReceivedAt?: Prisma.SortOrder
-  firstReceivedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  firstReceivedAt?: Prisma.SortOrder
   turns?: Prisma.SortOrder
   windows?: Prisma.SortOrder
   currentTokens?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -650,7 +650,7 @@ export type AgentScalarWhereWithAggregatesInput = {
   firstAt?: Prisma.DateTimeWithAggregatesFilter<"Agent"> | Date | string
   lastAt?: Prisma.DateTimeWithAggregatesFilter<"Agent"> | Date | string
   lastReceivedAt?: Prisma.DateTimeWithAggregatesFilter<"Agent"> | Date | string
-  firstReceivedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Agent"> | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeWithAggregatesFilter<"Agent"> | Date | string
   turns?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   windows?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   currentTokens?: Prisma.IntNullableWithAggregatesFilter<"Agent"> | number | null
@@ -686,7 +686,7 @@ export type AgentCreateInput = {
   firstAt: Date | string
   lastAt: Date | string
   lastReceivedAt: Date | string
-  firstReceivedAt?: Date | string | null
+  firstReceivedAt: Date | string
   turns?: number
   windows?: number
   currentTokens?: number | null
@@ -722,7 +722,7 @@ export type AgentUncheckedCreateInput = {
   firstAt: Date | string
   lastAt: Date | string
   lastReceivedAt: Date | string
-  firstReceivedAt?: Date | string | null
+  firstReceivedAt: Date | string
   turns?: number
   windows?: number
   currentTokens?: number | null
@@ -758,7 +758,7 @@ export type AgentUpdateInput = {
   firstAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  firstReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   turns?: Prisma.IntFieldUpdateOperationsInput | number
   windows?: Prisma.IntFieldUpdateOperationsInput | number
   currentTokens?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
@@ -794,7 +794,7 @@ export type AgentUncheckedUpdateInput = {
   firstAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  firstReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   turns?: Prisma.IntFieldUpdateOperationsInput | number
   windows?: Prisma.IntFieldUpdateOperationsInput | number
   currentTokens?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
@@ -830,7 +830,7 @@ export type AgentCreateManyInput = {
   firstAt: Date | string
   lastAt: Date | string
   lastReceivedAt: Date | string
-  firstReceivedAt?: Date | string | null
+  firstReceivedAt: Date | string
   turns?: number
   windows?: number
   currentTokens?: number | null
@@ -866,7 +866,7 @@ export type AgentUpdateManyMutationInput = {
   firstAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  firstReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   turns?: Prisma.IntFieldUpdateOperationsInput | number
   windows?: Prisma.IntFieldUpdateOperationsInput | number
   currentTokens?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
@@ -902,7 +902,7 @@ export type AgentUncheckedUpdateManyInput = {
   firstAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  firstReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   turns?: Prisma.IntFieldUpdateOperationsInput | number
   windows?: Prisma.IntFieldUpdateOperationsInput | number
   currentTokens?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
@@ -1257,9 +1257,9 @@ export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     lastAt: Date
     lastReceivedAt: Date
     /**
-     * NULL for agents of older versions; see server/telemetry/liveness.ts.
+     * Tells a wrong clock from history that is sent late; see server/read/liveness.ts.
      */
-    firstReceivedAt: Date | null
+    firstReceivedAt: Date
     turns: number
     windows: number
     currentTokens: number | null
@@ -1280,7 +1280,7 @@ export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     warnings: number
     /**
      * The state of the fold over this agent's events, so that the next turn costs one step and no read of the history
-     * (see server/store/packed-state.ts). NULL while nobody expects more events of the agent.
+     * (see server/db/tables/packed-state.ts). NULL while nobody expects more events of the agent.
      */
     state: string | null
     /**

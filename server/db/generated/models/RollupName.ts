@@ -40,7 +40,6 @@ export type RollupNameMinAggregateOutputType = {
   day: Date | null
   harness: string | null
   model: string | null
-  beforeLimit: boolean | null
 }
 
 export type RollupNameMaxAggregateOutputType = {
@@ -48,7 +47,6 @@ export type RollupNameMaxAggregateOutputType = {
   day: Date | null
   harness: string | null
   model: string | null
-  beforeLimit: boolean | null
 }
 
 export type RollupNameCountAggregateOutputType = {
@@ -56,7 +54,6 @@ export type RollupNameCountAggregateOutputType = {
   day: number
   harness: number
   model: number
-  beforeLimit: number
   _all: number
 }
 
@@ -74,7 +71,6 @@ export type RollupNameMinAggregateInputType = {
   day?: true
   harness?: true
   model?: true
-  beforeLimit?: true
 }
 
 export type RollupNameMaxAggregateInputType = {
@@ -82,7 +78,6 @@ export type RollupNameMaxAggregateInputType = {
   day?: true
   harness?: true
   model?: true
-  beforeLimit?: true
 }
 
 export type RollupNameCountAggregateInputType = {
@@ -90,7 +85,6 @@ export type RollupNameCountAggregateInputType = {
   day?: true
   harness?: true
   model?: true
-  beforeLimit?: true
   _all?: true
 }
 
@@ -185,7 +179,6 @@ export type RollupNameGroupByOutputType = {
   day: Date
   harness: string
   model: string
-  beforeLimit: boolean
   _count: RollupNameCountAggregateOutputType | null
   _avg: RollupNameAvgAggregateOutputType | null
   _sum: RollupNameSumAggregateOutputType | null
@@ -216,7 +209,6 @@ export type RollupNameWhereInput = {
   day?: Prisma.DateTimeFilter<"RollupName"> | Date | string
   harness?: Prisma.StringFilter<"RollupName"> | string
   model?: Prisma.StringFilter<"RollupName"> | string
-  beforeLimit?: Prisma.BoolFilter<"RollupName"> | boolean
 }
 
 export type RollupNameOrderByWithRelationInput = {
@@ -224,7 +216,6 @@ export type RollupNameOrderByWithRelationInput = {
   day?: Prisma.SortOrder
   harness?: Prisma.SortOrder
   model?: Prisma.SortOrder
-  beforeLimit?: Prisma.SortOrder
 }
 
 export type RollupNameWhereUniqueInput = Prisma.AtLeast<{
@@ -236,7 +227,6 @@ export type RollupNameWhereUniqueInput = Prisma.AtLeast<{
   day?: Prisma.DateTimeFilter<"RollupName"> | Date | string
   harness?: Prisma.StringFilter<"RollupName"> | string
   model?: Prisma.StringFilter<"RollupName"> | string
-  beforeLimit?: Prisma.BoolFilter<"RollupName"> | boolean
 }, "projectId_day_harness_model">
 
 export type RollupNameOrderByWithAggregationInput = {
@@ -244,7 +234,6 @@ export type RollupNameOrderByWithAggregationInput = {
   day?: Prisma.SortOrder
   harness?: Prisma.SortOrder
   model?: Prisma.SortOrder
-  beforeLimit?: Prisma.SortOrder
   _count?: Prisma.RollupNameCountOrderByAggregateInput
   _avg?: Prisma.RollupNameAvgOrderByAggregateInput
   _max?: Prisma.RollupNameMaxOrderByAggregateInput
@@ -260,7 +249,6 @@ export type RollupNameScalarWhereWithAggregatesInput = {
   day?: Prisma.DateTimeWithAggregatesFilter<"RollupName"> | Date | string
   harness?: Prisma.StringWithAggregatesFilter<"RollupName"> | string
   model?: Prisma.StringWithAggregatesFilter<"RollupName"> | string
-  beforeLimit?: Prisma.BoolWithAggregatesFilter<"RollupName"> | boolean
 }
 
 export type RollupNameCreateInput = {
@@ -268,7 +256,6 @@ export type RollupNameCreateInput = {
   day: Date | string
   harness: string
   model: string
-  beforeLimit?: boolean
 }
 
 export type RollupNameUncheckedCreateInput = {
@@ -276,7 +263,6 @@ export type RollupNameUncheckedCreateInput = {
   day: Date | string
   harness: string
   model: string
-  beforeLimit?: boolean
 }
 
 export type RollupNameUpdateInput = {
@@ -284,7 +270,6 @@ export type RollupNameUpdateInput = {
   day?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   harness?: Prisma.StringFieldUpdateOperationsInput | string
   model?: Prisma.StringFieldUpdateOperationsInput | string
-  beforeLimit?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type RollupNameUncheckedUpdateInput = {
@@ -292,7 +277,6 @@ export type RollupNameUncheckedUpdateInput = {
   day?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   harness?: Prisma.StringFieldUpdateOperationsInput | string
   model?: Prisma.StringFieldUpdateOperationsInput | string
-  beforeLimit?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type RollupNameCreateManyInput = {
@@ -300,7 +284,6 @@ export type RollupNameCreateManyInput = {
   day: Date | string
   harness: string
   model: string
-  beforeLimit?: boolean
 }
 
 export type RollupNameUpdateManyMutationInput = {
@@ -308,7 +291,6 @@ export type RollupNameUpdateManyMutationInput = {
   day?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   harness?: Prisma.StringFieldUpdateOperationsInput | string
   model?: Prisma.StringFieldUpdateOperationsInput | string
-  beforeLimit?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type RollupNameUncheckedUpdateManyInput = {
@@ -316,7 +298,6 @@ export type RollupNameUncheckedUpdateManyInput = {
   day?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   harness?: Prisma.StringFieldUpdateOperationsInput | string
   model?: Prisma.StringFieldUpdateOperationsInput | string
-  beforeLimit?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type RollupNameProjectIdDayHarnessModelCompoundUniqueInput = {
@@ -331,7 +312,6 @@ export type RollupNameCountOrderByAggregateInput = {
   day?: Prisma.SortOrder
   harness?: Prisma.SortOrder
   model?: Prisma.SortOrder
-  beforeLimit?: Prisma.SortOrder
 }
 
 export type RollupNameAvgOrderByAggregateInput = {
@@ -343,7 +323,6 @@ export type RollupNameMaxOrderByAggregateInput = {
   day?: Prisma.SortOrder
   harness?: Prisma.SortOrder
   model?: Prisma.SortOrder
-  beforeLimit?: Prisma.SortOrder
 }
 
 export type RollupNameMinOrderByAggregateInput = {
@@ -351,7 +330,6 @@ export type RollupNameMinOrderByAggregateInput = {
   day?: Prisma.SortOrder
   harness?: Prisma.SortOrder
   model?: Prisma.SortOrder
-  beforeLimit?: Prisma.SortOrder
 }
 
 export type RollupNameSumOrderByAggregateInput = {
@@ -365,7 +343,6 @@ export type RollupNameSelect<ExtArgs extends runtime.Types.Extensions.InternalAr
   day?: boolean
   harness?: boolean
   model?: boolean
-  beforeLimit?: boolean
 }, ExtArgs["result"]["rollupName"]>
 
 export type RollupNameSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -373,7 +350,6 @@ export type RollupNameSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Ex
   day?: boolean
   harness?: boolean
   model?: boolean
-  beforeLimit?: boolean
 }, ExtArgs["result"]["rollupName"]>
 
 export type RollupNameSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -381,7 +357,6 @@ export type RollupNameSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Ex
   day?: boolean
   harness?: boolean
   model?: boolean
-  beforeLimit?: boolean
 }, ExtArgs["result"]["rollupName"]>
 
 export type RollupNameSelectScalar = {
@@ -389,10 +364,9 @@ export type RollupNameSelectScalar = {
   day?: boolean
   harness?: boolean
   model?: boolean
-  beforeLimit?: boolean
 }
 
-export type RollupNameOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "day" | "harness" | "model" | "beforeLimit", ExtArgs["result"]["rollupName"]>
+export type RollupNameOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "day" | "harness" | "model", ExtArgs["result"]["rollupName"]>
 
 export type $RollupNamePayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "RollupName"
@@ -402,10 +376,6 @@ export type $RollupNamePayload<ExtArgs extends runtime.Types.Extensions.Internal
     day: Date
     harness: string
     model: string
-    /**
-     * Written by the upgrade, which keeps more pairs than the limit.
-     */
-    beforeLimit: boolean
   }, ExtArgs["result"]["rollupName"]>
   composites: {}
 }
@@ -833,7 +803,6 @@ export interface RollupNameFieldRefs {
   readonly day: Prisma.FieldRef<"RollupName", 'DateTime'>
   readonly harness: Prisma.FieldRef<"RollupName", 'String'>
   readonly model: Prisma.FieldRef<"RollupName", 'String'>
-  readonly beforeLimit: Prisma.FieldRef<"RollupName", 'Boolean'>
 }
     
 

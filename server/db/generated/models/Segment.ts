@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.ts"
 
 /**
  * Model Segment
- * Cuts in an agent's history, from which a late event is folded again (see server/store/segments.ts).
+ * Cuts in an agent's history, from which a late event is folded again (see server/db/tables/segments.ts).
  */
 export type SegmentModel = runtime.Types.Result.DefaultSelection<Prisma.$SegmentPayload>
 

@@ -481,7 +481,7 @@ export type SessionGroupByOutputType = {
   firstAt: Date
   lastAt: Date
   lastReceivedAt: Date
-  firstReceivedAt: Date | null
+  firstReceivedAt: Date
   version: number
   mainAgent: string | null
   model: string | null
@@ -546,7 +546,7 @@ export type SessionWhereInput = {
   firstAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastReceivedAt?: Prisma.DateTimeFilter<"Session"> | Date | string
-  firstReceivedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   version?: Prisma.IntFilter<"Session"> | number
   mainAgent?: Prisma.UuidNullableFilter<"Session"> | string | null
   model?: Prisma.StringNullableFilter<"Session"> | string | null
@@ -588,7 +588,7 @@ export type SessionOrderByWithRelationInput = {
   firstAt?: Prisma.SortOrder
   lastAt?: Prisma.SortOrder
   lastReceivedAt?: Prisma.SortOrder
-  firstReceivedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  firstReceivedAt?: Prisma.SortOrder
   version?: Prisma.SortOrder
   mainAgent?: Prisma.SortOrderInput | Prisma.SortOrder
   model?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -634,7 +634,7 @@ export type SessionWhereUniqueInput = Prisma.AtLeast<{
   firstAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastReceivedAt?: Prisma.DateTimeFilter<"Session"> | Date | string
-  firstReceivedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   version?: Prisma.IntFilter<"Session"> | number
   mainAgent?: Prisma.UuidNullableFilter<"Session"> | string | null
   model?: Prisma.StringNullableFilter<"Session"> | string | null
@@ -676,7 +676,7 @@ export type SessionOrderByWithAggregationInput = {
   firstAt?: Prisma.SortOrder
   lastAt?: Prisma.SortOrder
   lastReceivedAt?: Prisma.SortOrder
-  firstReceivedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  firstReceivedAt?: Prisma.SortOrder
   version?: Prisma.SortOrder
   mainAgent?: Prisma.SortOrderInput | Prisma.SortOrder
   model?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -726,7 +726,7 @@ export type SessionScalarWhereWithAggregatesInput = {
   firstAt?: Prisma.DateTimeWithAggregatesFilter<"Session"> | Date | string
   lastAt?: Prisma.DateTimeWithAggregatesFilter<"Session"> | Date | string
   lastReceivedAt?: Prisma.DateTimeWithAggregatesFilter<"Session"> | Date | string
-  firstReceivedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeWithAggregatesFilter<"Session"> | Date | string
   version?: Prisma.IntWithAggregatesFilter<"Session"> | number
   mainAgent?: Prisma.UuidNullableWithAggregatesFilter<"Session"> | string | null
   model?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
@@ -768,7 +768,7 @@ export type SessionCreateInput = {
   firstAt: Date | string
   lastAt: Date | string
   lastReceivedAt: Date | string
-  firstReceivedAt?: Date | string | null
+  firstReceivedAt: Date | string
   version?: number
   mainAgent?: string | null
   model?: string | null
@@ -810,7 +810,7 @@ export type SessionUncheckedCreateInput = {
   firstAt: Date | string
   lastAt: Date | string
   lastReceivedAt: Date | string
-  firstReceivedAt?: Date | string | null
+  firstReceivedAt: Date | string
   version?: number
   mainAgent?: string | null
   model?: string | null
@@ -852,7 +852,7 @@ export type SessionUpdateInput = {
   firstAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  firstReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   version?: Prisma.IntFieldUpdateOperationsInput | number
   mainAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   model?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -894,7 +894,7 @@ export type SessionUncheckedUpdateInput = {
   firstAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  firstReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   version?: Prisma.IntFieldUpdateOperationsInput | number
   mainAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   model?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -936,7 +936,7 @@ export type SessionCreateManyInput = {
   firstAt: Date | string
   lastAt: Date | string
   lastReceivedAt: Date | string
-  firstReceivedAt?: Date | string | null
+  firstReceivedAt: Date | string
   version?: number
   mainAgent?: string | null
   model?: string | null
@@ -978,7 +978,7 @@ export type SessionUpdateManyMutationInput = {
   firstAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  firstReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   version?: Prisma.IntFieldUpdateOperationsInput | number
   mainAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   model?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -1020,7 +1020,7 @@ export type SessionUncheckedUpdateManyInput = {
   firstAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  firstReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  firstReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   version?: Prisma.IntFieldUpdateOperationsInput | number
   mainAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   model?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -1438,9 +1438,9 @@ export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
     lastAt: Date
     lastReceivedAt: Date
     /**
-     * NULL for sessions of older versions; see server/telemetry/liveness.ts.
+     * Tells a wrong clock from history that is sent late; see server/read/liveness.ts.
      */
-    firstReceivedAt: Date | null
+    firstReceivedAt: Date
     /**
      * Counts writes: the projector updates a row only if the row is the one it remembers.
      */

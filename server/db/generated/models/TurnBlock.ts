@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.ts"
 
 /**
  * Model TurnBlock
- * Up to 256 turns (inference calls) of one agent, packed (see server/store/packed-turns.ts). The blocks of an agent share
+ * Up to 256 turns (inference calls) of one agent, packed (see server/db/tables/packed-turns.ts). The blocks of an agent share
  * no turn, and no block reaches over a cut (`Segment.endsAt`). Their times may overlap. `keys` and `data` are stored
  * uncompressed.
  */
