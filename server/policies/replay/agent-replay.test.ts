@@ -3,7 +3,7 @@ import { parseEvent } from "@plimsoll/protocol/events";
 import type { Thresholds } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fit } from "../../../packages/guard/src/fit.ts";
+import { fit as fitted } from "../../../packages/guard/src/fit.ts";
 import { type PolicyInput, resolvePolicy } from "../../../packages/guard/src/policy/policy.ts";
 import { counted, filler, testGuard, toolTurn } from "../../../packages/guard/src/testing/test-guard.ts";
 import type { Message } from "../../../packages/guard/src/view/shape.ts";
@@ -70,7 +70,7 @@ async function recordingOf(policy: PolicyInput, count: number): Promise<ReplayIt
   ];
   for (let at = 0; at < count; at++) {
     history.push(...toolTurn(200 + ((at * 137) % 500)));
-    const { messages } = await fit(guard, history, { summarize: "without_model" });
+    const { messages } = await fitted(guard, history, { summarize: "without_model" });
     guard.observe({ id: `t${at}`, usage: { prompt_tokens: counted(messages) } });
   }
   const items: ReplayItem[] = [];
