@@ -3,13 +3,13 @@ import type { PrismaClient } from "../db/client.ts";
 import { openWriters } from "../db/sql.ts";
 import type { LiveHub } from "../live/hub.ts";
 import type { Policies } from "../policies/policies.ts";
-import { AlertBacktests } from "./backtests.ts";
+import { AlertBacktests } from "./backtest/backtests.ts";
 import type { OpenNetworks } from "./delivery/addresses.ts";
 import { Deliverer } from "./delivery/deliverer.ts";
 import { AlertDeliveries } from "./delivery/deliveries.ts";
 import { AlertEndpoints } from "./delivery/endpoints.ts";
 import type { SecretBox } from "./delivery/secret-box.ts";
-import { Evaluators } from "./evaluators.ts";
+import { Evaluators } from "./evaluation/evaluators.ts";
 import { AlertRules } from "./rules.ts";
 import { AlertSilences } from "./silences.ts";
 

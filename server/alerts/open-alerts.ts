@@ -7,8 +7,8 @@ import {
   readAlertAcknowledgements,
   readOpenAlerts,
 } from "./alert-rows.ts";
-import type { WrittenLook } from "./look.ts";
-import { alertKey } from "./plan-look.ts";
+import type { WrittenLook } from "./evaluation/evaluation.ts";
+import { alertKey } from "./evaluation/plan-evaluation.ts";
 import type { RuleBook } from "./rule-book.ts";
 
 /** Agents whose latest count is remembered. */

@@ -1,8 +1,18 @@
-import { type ActiveSilence, type AlertLabels, type AlertMatcher, AlertRule, type AlertSubjectKind, type AlertTiming, durationMs, matchesAll, subjectKindOf } from "@plimsoll/protocol/alerts";
+import {
+  type ActiveSilence,
+  type AlertLabels,
+  type AlertMatcher,
+  AlertRule,
+  type AlertSubjectKind,
+  type AlertTiming,
+  durationMs,
+  matchesAll,
+  subjectKindOf,
+} from "@plimsoll/protocol/alerts";
 import { familyOf, matchesPattern } from "@plimsoll/protocol/policy";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
-import { type ConditionChain, chainsOf } from "./condition-chains.ts";
+import { type ConditionChain, chainsOf } from "./evaluation/condition-chains.ts";
 
 /** A rule that is switched on, ready to be applied. */
 export interface LoadedRule {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AlertNotification, AlertRuleInput } from "@plimsoll/protocol/alerts";
 import type { AlertRuleView } from "@plimsoll/protocol/api";
 import { pino } from "pino";
-import { Evaluator } from "../alerts/evaluator.ts";
+import { Evaluator } from "../alerts/evaluation/evaluator.ts";
 import { AlertRules } from "../alerts/rules.ts";
 import { AlertSilences } from "../alerts/silences.ts";
 import { openWriters, type WriterSql, type Writers } from "../db/sql.ts";

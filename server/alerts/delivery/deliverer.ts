@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import type { Writers } from "../../db/sql.ts";
 import { isUnavailable } from "../../db/unavailable.ts";
 import { iso } from "../../times.ts";
+import { titleOf } from "../formats/words.ts";
 import { attempt } from "./attempt.ts";
 import {
   addClaimedDelivery,
@@ -19,7 +20,6 @@ import {
   sendAttemptRows,
   trimDeliveries,
 } from "./delivery-rows.ts";
-import { titleOf } from "./formats/words.ts";
 import { type DeliveryStep, healthAfter, stepDelivery } from "./retry-schedule.ts";
 import type { SecretBox } from "./secret-box.ts";
 import type { AttemptOptions } from "./send-request.ts";

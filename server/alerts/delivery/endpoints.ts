@@ -1,5 +1,11 @@
 import { type AlertEndpointKind, type AlertEndpointTarget, shownAddress } from "@plimsoll/protocol/alerts";
-import type { AlertAttempt, AlertEndpointView, AlertEndpointWithSecret, AttemptOutcome, PauseReason } from "@plimsoll/protocol/api";
+import type {
+  AlertAttempt,
+  AlertEndpointView,
+  AlertEndpointWithSecret,
+  AttemptOutcome,
+  PauseReason,
+} from "@plimsoll/protocol/api";
 import { v7 as uuid } from "uuid";
 import type { PrismaClient, Transaction } from "../../db/client.ts";
 import { databaseTime } from "../../db/database-clock.ts";
@@ -8,8 +14,8 @@ import { PlimsollError } from "../../errors.ts";
 import { type Actor, addEntry } from "../../tenants/audit/entry.ts";
 import { iso } from "../../times.ts";
 import { raiseAlertRevision } from "../alert-revision.ts";
+import { testNotification } from "../formats/test-notification.ts";
 import type { Deliverer } from "./deliverer.ts";
-import { testNotification } from "./formats/test-notification.ts";
 import type { SecretBox } from "./secret-box.ts";
 import {
   newSigningSecret,
