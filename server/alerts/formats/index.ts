@@ -1,4 +1,4 @@
-import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol/alerts";
+import type { AlertEndpointTarget, AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
 import type { OutgoingRequest } from "../delivery/send-request.ts";
 import { formatAlertmanager } from "./alertmanager.ts";
 import { formatDiscord } from "./discord.ts";
@@ -19,28 +19,27 @@ export interface FormatContext {
   now: number;
 }
 
-/** The request that tells a receiver of a notification, in the form that the receiver expects. */
-export function formatDelivery(
-  target: Exclude<AlertEndpointTarget, { kind: "email" }>,
+/** Targets of messages that go as requests. Mail goes by SMTP; see email.ts. */
+type RequestTarget = Exclude<AlertEndpointTarget, { kind: "email" }>;
+
+/** The request that notifies a receiver, in the form that the receiver expects. */
+type Format<Target> = (
+  target: Target,
   notification: AlertNotification,
   context: FormatContext,
-): OutgoingRequest {
-  switch (target.kind) {
-    case "webhook":
-      return formatWebhook(target, notification, context);
-    case "slack":
-      return formatSlack(target, notification, context);
-    case "discord":
-      return formatDiscord(target, notification, context);
-    case "teams":
-      return formatTeams(target, notification, context);
-    case "pagerduty":
-      return formatPagerduty(target, notification, context);
-    case "opsgenie":
-      return formatOpsgenie(target, notification, context);
-    case "alertmanager":
-      return formatAlertmanager(target, notification, context);
-    case "ntfy":
-      return formatNtfy(target, notification, context);
-  }
-}
+) => OutgoingRequest;
+
+const FORMATS: { readonly [Kind in RequestTarget["kind"]]: Format<TargetOf<Kind>> } = {
+  webhook: formatWebhook,
+  slack: formatSlack,
+  discord: formatDiscord,
+  teams: formatTeams,
+  pagerduty: formatPagerduty,
+  opsgenie: formatOpsgenie,
+  alertmanager: formatAlertmanager,
+  ntfy: formatNtfy,
+};
+
+// TypeScript does not see that a target fits the format that its own kind names.
+export const formatDelivery: Format<RequestTarget> = (target, notification, context) =>
+  (FORMATS[target.kind] as Format<RequestTarget>)(target, notification, context);
