@@ -66,7 +66,7 @@ export function openAlerts(options: OpenAlertsOptions): Alerts {
   evaluators.start();
   const changed = (projectId: number) => {
     evaluators.changed(projectId);
-    // The holder may be another process, which looks when something changes.
+    // The holder may be another process, which evaluates when something changes.
     hub.changed(projectId, []);
   };
   const backtests = new AlertBacktests(url);

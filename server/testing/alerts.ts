@@ -34,7 +34,7 @@ export const ADD_TEST_ENDPOINT = `
 INSERT INTO alert_endpoints (project_id, id, name, kind, address, version, sealed, key_id, pause_reason, created_at, updated_at)
 VALUES (1, '${TEST_ENDPOINT}', 'test', 'webhook', '', 1, '', '', 'person', now(), now())`;
 
-/** Ingestion and alert rules on a database of its own, without a loop: tests call `look`. */
+/** Ingestion and alert rules on a database of its own, without a loop: tests call `evaluate`. */
 export async function testAlerts(): Promise<TestAlerts> {
   const ingest = await testIngest();
   const { prisma, databaseUrl: url } = ingest;

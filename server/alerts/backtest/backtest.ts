@@ -1,5 +1,5 @@
 import { isThreshold, orderTurns, type PlacedTurn } from "@plimsoll/fold";
-import { type AlertRule, subjectKindOf } from "@plimsoll/protocol/alerts";
+import type { AlertRule } from "@plimsoll/protocol/alerts";
 import type { AlertBacktest } from "@plimsoll/protocol/api";
 import type { BoundaryType, DropHint } from "@plimsoll/protocol/events";
 import type { Sql } from "../../db/sql.ts";
@@ -11,9 +11,7 @@ import { PlimsollError } from "../../errors.ts";
 import { readAcknowledgements } from "../../lines/acknowledgements.ts";
 import type { PolicyBook } from "../../lines/policy-book.ts";
 import { iso, type Span } from "../../times.ts";
-import type { AgentCondition } from "../agent-conditions.ts";
-import { readsBoundaries } from "../evaluation/judge-agents.ts";
-import { loadRule, selects } from "../rule-book.ts";
+import { isAgentRule, loadRule, selects } from "../rule-book.ts";
 import { AgentSimulation, type RecordedItem, type SimulatedFiring } from "./simulate-agent.ts";
 
 /** A backtest stops after so many turns, or so many milliseconds. */
@@ -98,12 +96,12 @@ export async function backtest({
   span,
 }: BacktestInput): Promise<AlertBacktest> {
   const { type } = rule.condition;
-  if (subjectKindOf(type) !== "agent")
+  const loaded = loadRule({ id: "", judgedVersion: 1, body: rule });
+  if (!isAgentRule(loaded))
     throw new PlimsollError(
       "bad_request",
       `A ${type} rule cannot be tested: what it watches is not recorded.`,
     );
-  const loaded = loadRule({ id: "", judgedVersion: 1, body: rule });
   const found = await sql.query<TestedAgent>(AGENTS, projectId, span.from, span.to);
   const selected = found.slice(0, MOST_AGENTS).filter((agent) => selects(loaded, scopeOf(agent)));
   const models = new Map(
@@ -123,10 +121,9 @@ export async function backtest({
       const { items, levels } = records.get(agent.number)!;
       const timeline = policy.timelineOf(agent.harness, acks.get(agent.harness)!.acks);
       const simulation = new AgentSimulation({
-        condition: rule.condition as AgentCondition,
+        condition: loaded.rule.condition,
         timing: loaded.timing,
         timeline,
-        endsWithWindow: !readsBoundaries(loaded),
         model: agent.model ?? undefined,
       });
       for (const item of items) simulation.add(item);

@@ -1,5 +1,17 @@
-import { judgedBy, type ReportedLine, rememberLine, type ThresholdTimeline } from "@plimsoll/fold";
 import {
+  type AgentConditionKind,
+  type AgentSight,
+  agentConditionKind,
+  EVENT_HOLDS_MS,
+  judgedBy,
+  type ReportedLine,
+  rememberLine,
+  type SeenBoundary,
+  type ThresholdTimeline,
+} from "@plimsoll/fold";
+import {
+  type AgentCondition,
+  type AgentConditionType,
   type AlertState,
   type AlertTiming,
   INACTIVE_ALERT,
@@ -8,14 +20,6 @@ import {
   stepAlert,
 } from "@plimsoll/protocol/alerts";
 import { lineOf, type ThresholdName } from "@plimsoll/protocol/policy";
-import {
-  type AgentCondition,
-  type AgentSight,
-  EVENT_HOLDS_MS,
-  findInAgent,
-  type SeenBoundary,
-} from "../agent-conditions.ts";
-import { whyOf } from "../describe-alert.ts";
 
 /** A recorded level. */
 export interface RecordedLevel {
@@ -60,7 +64,6 @@ export interface SimulationOptions {
   condition: AgentCondition;
   timing: AlertTiming;
   timeline: ThresholdTimeline;
-  endsWithWindow: boolean;
   /** Of the agent, for what was recorded before its first level. */
   model: string | undefined;
 }
@@ -69,9 +72,9 @@ export interface SimulationOptions {
 export class AgentSimulation {
   readonly firings: SimulatedFiring[] = [];
   readonly #condition: AgentCondition;
+  readonly #kind: AgentConditionKind<AgentConditionType>;
   readonly #timing: AlertTiming;
   readonly #timeline: ThresholdTimeline;
-  readonly #endsWithWindow: boolean;
   #sight: AgentSight | undefined;
   #turnKey: string | undefined;
   #model: string | undefined;
@@ -85,11 +88,11 @@ export class AgentSimulation {
   /** Whether a boundary came after the latest level. */
   #fell = false;
 
-  constructor({ condition, timing, timeline, endsWithWindow, model }: SimulationOptions) {
+  constructor({ condition, timing, timeline, model }: SimulationOptions) {
     this.#condition = condition;
+    this.#kind = agentConditionKind(condition);
     this.#timing = timing;
     this.#timeline = timeline;
-    this.#endsWithWindow = endsWithWindow;
     this.#model = model;
   }
 
@@ -102,7 +105,7 @@ export class AgentSimulation {
     }
     if (item.type === "boundary") this.#addBoundary(item.boundary);
     else this.#addLevel(item);
-    this.#look(at);
+    this.#evaluate(at);
   }
 
   /** Ends the record. `at` in epoch ms. */
@@ -126,7 +129,7 @@ export class AgentSimulation {
 
   #addLevel({ at, key, window, model, contextTokens, windowTokens }: RecordedLevel): void {
     const before = this.#sight;
-    if (this.#endsWithWindow && before !== undefined && before.window !== window) this.#over(at);
+    if (!this.#kind.spansWindows && before !== undefined && before.window !== window) this.#over(at);
     this.#firstAt ??= at;
     this.#levels += 1;
     this.#turnTimes = [at, ...this.#turnTimes].slice(0, MOST_TURN_TIMES);
@@ -150,20 +153,20 @@ export class AgentSimulation {
     };
   }
 
-  /** Looks at the moments between two events at which time alone changes the state. */
+  /** Evaluates the rule at the moments between two events at which time alone changes the state. */
   #passTime(until: number): void {
     const times = [
       nextStepAt(this.#state, this.#timing),
       ...this.#boundaries.slice(0, 1).map(({ at }) => at + EVENT_HOLDS_MS),
     ];
     const due = times.filter((at): at is number => at !== undefined && at < until).sort((a, b) => a - b);
-    for (const at of due) this.#look(at);
+    for (const at of due) this.#evaluate(at);
     // The end of a boundary may have begun the time for which the alert keeps firing.
     const last = nextStepAt(this.#state, this.#timing);
-    if (last !== undefined && last < until) this.#look(last);
+    if (last !== undefined && last < until) this.#evaluate(last);
   }
 
-  #look(now: number): void {
+  #evaluate(now: number): void {
     if (this.#sight === undefined) return;
     const sight = {
       ...this.#sight,
@@ -172,7 +175,7 @@ export class AgentSimulation {
       turnTimes: this.#turnTimes,
     };
     const held = this.#state.phase === "pending" || isFiring(this.#state);
-    const { holds, at } = findInAgent(this.#condition, sight, held, now);
+    const { holds, at } = this.#kind.find(this.#condition, sight, held, now);
     const sighting = holds
       ? ({ verdict: "met", at } as const)
       : ({ verdict: "clear", reason: "below" } as const);
@@ -192,7 +195,7 @@ export class AgentSimulation {
         firedAt: now,
         endedAt: undefined,
         turnKey: this.#turnKey,
-        why: whyOf(this.#condition, sight),
+        why: this.#kind.why(this.#condition, sight),
       });
     if (fired && !fires) this.firings.at(-1)!.endedAt = now;
   }

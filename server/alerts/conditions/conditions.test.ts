@@ -31,9 +31,9 @@ const told = async () =>
 const run = (sql: string) => alerts.ingest.prisma.$executeRawUnsafe(sql);
 
 /** Lets another process take over after a tick, with what was written meanwhile. */
-async function lookAgain(): Promise<void> {
+async function evaluateAgain(): Promise<void> {
   await run("UPDATE alert_evaluators SET holder = NULL");
-  await alerts.evaluator().look();
+  await alerts.evaluator().evaluate();
 }
 
 /** Moves the receipt of everything into the past, as if time went by. */
@@ -49,16 +49,16 @@ describe("silence", () => {
   it("of a session fires until something is received again", async () => {
     await alerts.rule({ condition: { type: "silence", longer_than: "10m" } });
     await alerts.pipeline.send(turn(10));
-    await lookAgain();
+    await evaluateAgain();
     await wait(9);
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual([]);
     await wait(1);
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual(["firing: Nothing received for 10 min, and the session has not ended"]);
     await alerts.pipeline.close();
     await alerts.ingest.sendOnce([turn(11)]);
-    await lookAgain();
+    await evaluateAgain();
     expect((await told()).at(-1)).toBe("resolved: data_returned");
   });
 
@@ -70,25 +70,25 @@ describe("silence", () => {
       turn(10, { session: "ended" }),
       { id: "e", type: "session", at: Date.now(), harness: "phantom@one", session: "ended", status: "ended" },
     );
-    await lookAgain();
+    await evaluateAgain();
     await wait(11);
-    await lookAgain();
+    await evaluateAgain();
     await alerts.ingest.sendOnce([turn(10, { session: "old" })]);
     await run(
       "UPDATE sessions SET last_received_at = now() - interval '2 days', last_at = now() - interval '2 days' WHERE name = 'old'",
     );
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual([]);
   });
 
   it("before the server watched says nothing", async () => {
     await alerts.rule({ condition: { type: "silence", longer_than: "10m" } });
     await alerts.pipeline.send(turn(10));
-    await lookAgain();
+    await evaluateAgain();
     await wait(11);
     // Nobody held the lease for a minute.
     await run("UPDATE alert_evaluators SET holder = NULL, renewed_at = now() - interval '1 minute'");
-    await alerts.evaluator().look();
+    await alerts.evaluator().evaluate();
     expect(await told()).toEqual([]);
   });
 
@@ -103,9 +103,9 @@ describe("silence", () => {
       name: "Idle",
     };
     await alerts.pipeline.send(turn(10), idle);
-    await lookAgain();
+    await evaluateAgain();
     await wait(11);
-    await lookAgain();
+    await evaluateAgain();
     const [sent, ...others] = await alerts.sent();
     expect(sent).toMatchObject({
       kind: "firing",
@@ -113,7 +113,7 @@ describe("silence", () => {
     });
     expect(others).toEqual([]);
     await alerts.ingest.sendOnce([{ ...idle, harness: "phantom@one", status: "bye" }]);
-    await lookAgain();
+    await evaluateAgain();
     expect((await told()).at(-1)).toBe("resolved: session_ended");
   });
 });
@@ -126,13 +126,13 @@ describe("rules about the project", () => {
       scope: { harness: "other@*" },
     });
     await alerts.pipeline.send(turn(1_900), turn(100, { session: "two" }), turn(100, { session: "three" }));
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual([]);
     await alerts.pipeline.send(turn(1_900, { session: "two" }));
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual(["firing: 2 of 3 live agents at 90% of their line or more"]);
     await alerts.pipeline.send(turn(100));
-    await lookAgain();
+    await evaluateAgain();
     expect((await told()).at(-1)).toBe("resolved: below");
   });
 
@@ -141,10 +141,10 @@ describe("rules about the project", () => {
     await alerts.pipeline.close();
     await run(`INSERT INTO journal (project_id, id, events, body, received_at)
       VALUES (1, gen_random_uuid(), 1, '', now() - interval '2 minutes')`);
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual(["firing: Accepted events have waited for 2 min to be processed"]);
     await run("DELETE FROM journal");
-    await lookAgain();
+    await evaluateAgain();
     expect((await told()).at(-1)).toBe("resolved: below");
   });
 
@@ -154,12 +154,12 @@ describe("rules about the project", () => {
       run(`INSERT INTO ingest_counts (project_id, day, outcome, count) VALUES (1, date_trunc('day', now()), 'invalid_field', ${count})
         ON CONFLICT (project_id, day, outcome) DO UPDATE SET count = EXCLUDED.count`);
     await rejected(100);
-    await lookAgain();
+    await evaluateAgain();
     await rejected(105);
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual([]);
     await rejected(106);
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual(["firing: 6 events rejected within an hour"]);
   });
 });
@@ -188,10 +188,10 @@ describe("rules about policies", () => {
       code: "out_of_bounds",
       message: "too low",
     });
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual(["firing: Policy 1 was rejected: too low"]);
     await alerts.pipeline.send({ ...ack, id: "b", status: "applied", at: Date.now() });
-    await lookAgain();
+    await evaluateAgain();
     expect((await told()).at(-1)).toBe("resolved: below");
   });
 
@@ -200,12 +200,12 @@ describe("rules about policies", () => {
     await offer();
     const hello = { id: "h", type: "harness", status: "hello", name: "Phantom", capabilities: ["policy"] };
     await alerts.pipeline.send({ ...hello, at: Date.now() - 3_600_000, harness: "phantom@one" });
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual([]);
     await run(
       "UPDATE policy_steps SET at = (at AT TIME ZONE 'UTC' - interval '15 minutes') AT TIME ZONE 'UTC' WHERE revision = 1",
     );
-    await lookAgain();
+    await evaluateAgain();
     expect(await told()).toEqual(["firing: Policy 1 was not applied within 15m"]);
   });
 });

@@ -1,9 +1,8 @@
 import { slotOf } from "../../db/tables/buckets.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
 import { durationText } from "../describe-alert.ts";
-import type { LookInput } from "../evaluation/evaluation.ts";
-import { alertKey, type JudgedSubject } from "../evaluation/plan-evaluation.ts";
-import { type LoadedRule, selects } from "../rule-book.ts";
+import { alertKey, type JudgedSubject, type JudgeInput } from "../judged-subject.ts";
+import { type RuleOf, selects } from "../rule-book.ts";
 import { longerThan, silenceSighting } from "./silence.ts";
 
 interface SilentHarness {
@@ -15,7 +14,7 @@ interface SilentHarness {
 
 const time = (parameter: string) => `to_timestamp(${parameter}::float8 / 1000)`;
 const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
-/** Instances of one look. */
+/** Instances of one evaluation. */
 const MOST_INSTANCES = 5_000;
 
 // A harness without an open session has nothing to report.
@@ -27,9 +26,11 @@ FROM harnesses h WHERE h.project_id = $1 AND h.deleted_at IS NULL AND (h.instanc
 LIMIT ${MOST_INSTANCES}`;
 
 /** Harness instances that stopped reporting while a session was open. */
-export async function judgeHarnesses(input: LookInput): Promise<JudgedSubject[]> {
-  const { sql, project, book, open, now } = input;
-  const rules = book.of("harness").filter(({ rule }) => rule.condition.type === "harness_silence");
+export async function judgeHarnessSilence(
+  input: JudgeInput,
+  rules: readonly RuleOf<"harness_silence">[],
+): Promise<JudgedSubject[]> {
+  const { sql, project, open, now } = input;
   if (rules.length === 0) return [];
   const waits = rules.map(longerThan);
   const from = now - Math.max(...waits) - LIVE_FOR;
@@ -49,8 +50,8 @@ export async function judgeHarnesses(input: LookInput): Promise<JudgedSubject[]>
 }
 
 function judgeHarness(
-  { open, watch, now }: LookInput,
-  rule: LoadedRule,
+  { open, watch, now }: JudgeInput,
+  rule: RuleOf<"harness_silence">,
   row: SilentHarness,
 ): JudgedSubject | undefined {
   const { instance, lastReceivedAt } = row;
@@ -66,7 +67,7 @@ function judgeHarness(
     sighting,
     facts,
     place: facts,
-    tell: () => ({
+    report: () => ({
       why: `Nothing received for ${durationText(now - lastReceivedAt)}, and a session is open`,
       level: null,
       boundaries: [],

@@ -1,13 +1,12 @@
-import { type AlertCondition, type AlertSighting, durationMs } from "@plimsoll/protocol/alerts";
+import { type AlertConditionOf, type AlertSighting, durationMs } from "@plimsoll/protocol/alerts";
 import type { ConvergenceState } from "@plimsoll/protocol/api";
 import { convergenceOf, latestSaid } from "@plimsoll/protocol/policy";
 import { readAcknowledgements, type Said, saidIn } from "../../lines/acknowledgements.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
-import type { LookInput } from "../evaluation/evaluation.ts";
-import { alertKey, type JudgedSubject } from "../evaluation/plan-evaluation.ts";
-import { type LoadedRule, selects } from "../rule-book.ts";
+import { alertKey, type JudgedSubject, type JudgeInput } from "../judged-subject.ts";
+import { type RuleOf, selects } from "../rule-book.ts";
 
-type PolicyCondition = Extract<AlertCondition, { type: "policy" }>;
+type PolicyCondition = AlertConditionOf<"policy">;
 
 interface PolicyHarness {
   instance: string;
@@ -27,7 +26,7 @@ interface Progress {
 }
 
 const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
-/** Instances of one look. */
+/** Instances of one evaluation. */
 const MOST_INSTANCES = 1_000;
 const HEARD = "h.last_received_at > to_timestamp($2::float8 / 1000)";
 const HARNESSES = `
@@ -37,9 +36,11 @@ ORDER BY h.last_received_at DESC LIMIT ${MOST_INSTANCES}`;
 const MODELS = "SELECT name FROM models WHERE project_id = $1 ORDER BY id DESC LIMIT 200";
 
 /** Harnesses that reject a policy, drift from it, or do not apply it. */
-export async function judgePolicies(input: LookInput): Promise<JudgedSubject[]> {
-  const { sql, project, book, policy, open, now } = input;
-  const rules = book.of("harness").filter(({ rule }) => rule.condition.type === "policy");
+export async function judgePolicies(
+  input: JudgeInput,
+  rules: readonly RuleOf<"policy">[],
+): Promise<JudgedSubject[]> {
+  const { sql, project, policy, open, now } = input;
   if (rules.length === 0) return [];
   const ids = new Set(rules.map(({ id }) => id));
   const openInstances = [...open.byKey.values()]
@@ -67,8 +68,8 @@ export async function judgePolicies(input: LookInput): Promise<JudgedSubject[]> 
 }
 
 function judgePolicy(
-  { open, now }: LookInput,
-  rule: LoadedRule,
+  { open, now }: JudgeInput,
+  rule: RuleOf<"policy">,
   progress: Progress,
 ): JudgedSubject | undefined {
   const { instance } = progress.harness;
@@ -76,7 +77,7 @@ function judgePolicy(
   const subject = `harness/${instance}`;
   const known = open.byKey.get(alertKey(rule.id, subject));
   if (known === undefined && !selects(rule, facts)) return undefined;
-  const condition = rule.rule.condition as PolicyCondition;
+  const { condition } = rule.rule;
   const sighting = sightingOf(condition, progress, now);
   if (known === undefined && sighting.verdict !== "met") return undefined;
   return {
@@ -85,7 +86,7 @@ function judgePolicy(
     sighting,
     facts,
     place: facts,
-    tell: () => ({ why: whyOf(condition, progress), level: null, boundaries: [], path: "/policies" }),
+    report: () => ({ why: whyOf(condition, progress), level: null, boundaries: [], path: "/policies" }),
   };
 }
 

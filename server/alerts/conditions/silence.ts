@@ -1,13 +1,12 @@
+import { isNews } from "@plimsoll/fold";
 import { type AlertSighting, durationMs } from "@plimsoll/protocol/alerts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { slotOf } from "../../db/tables/buckets.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
-import { isNews } from "../agent-conditions.ts";
 import type { OpenAlert } from "../alert-rows.ts";
 import { durationText } from "../describe-alert.ts";
-import type { LookInput } from "../evaluation/evaluation.ts";
-import { alertKey, type JudgedSubject } from "../evaluation/plan-evaluation.ts";
-import { type LoadedRule, selects } from "../rule-book.ts";
+import { alertKey, type JudgedSubject, type JudgeInput } from "../judged-subject.ts";
+import { type RuleOf, selects } from "../rule-book.ts";
 
 interface SilentSession {
   id: string;
@@ -22,7 +21,7 @@ interface SilentSession {
 
 const time = (parameter: string) => `to_timestamp(${parameter}::float8 / 1000)`;
 const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
-/** Sessions of one look. */
+/** Sessions of one evaluation. */
 const MOST_SESSIONS = 5_000;
 
 const SILENT_SESSIONS = `
@@ -33,9 +32,11 @@ FROM sessions s WHERE s.project_id = $1 AND s.deleted_at IS NULL AND (s.id = ANY
 LIMIT ${MOST_SESSIONS}`;
 
 /** Sessions from which nothing is received. */
-export async function judgeSessions(input: LookInput): Promise<JudgedSubject[]> {
-  const { sql, project, book, open, now } = input;
-  const rules = book.of("session");
+export async function judgeSilence(
+  input: JudgeInput,
+  rules: readonly RuleOf<"silence">[],
+): Promise<JudgedSubject[]> {
+  const { sql, project, open, now } = input;
   if (rules.length === 0) return [];
   const waits = rules.map(longerThan);
   const openIds = [...open.byKey.values()]
@@ -52,8 +53,8 @@ export async function judgeSessions(input: LookInput): Promise<JudgedSubject[]> 
 }
 
 function judgeSession(
-  { open, watch, now }: LookInput,
-  rule: LoadedRule,
+  { open, watch, now }: JudgeInput,
+  rule: RuleOf<"silence">,
   row: SilentSession,
 ): JudgedSubject | undefined {
   const { id, session, harness, lastReceivedAt } = row;
@@ -69,7 +70,7 @@ function judgeSession(
     sighting,
     facts,
     place: { harness, session, sessionId: id, model: facts.model },
-    tell: () => ({
+    report: () => ({
       why: `Nothing received for ${durationText(now - lastReceivedAt)}, and the session has not ended`,
       level: null,
       boundaries: [],
@@ -102,6 +103,5 @@ export function silenceSighting(
 }
 
 /** Milliseconds of silence that a rule allows. */
-export function longerThan({ rule: { condition } }: LoadedRule): number {
-  return "longer_than" in condition ? durationMs(condition.longer_than) : Number.POSITIVE_INFINITY;
-}
+export const longerThan = ({ rule: { condition } }: RuleOf<"silence" | "harness_silence">): number =>
+  durationMs(condition.longer_than);

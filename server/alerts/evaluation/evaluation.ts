@@ -1,25 +1,15 @@
 import { nextStepAt } from "@plimsoll/protocol/alerts";
 import { v7 as uuid } from "uuid";
-import type { Sql } from "../../db/sql.ts";
 import { slotOf } from "../../db/tables/buckets.ts";
-import type { PolicyBook } from "../../lines/policy-book.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
 import type { OpenAlert } from "../alert-rows.ts";
 import { judgeSubjects } from "../conditions/index.ts";
-import type { OpenAlerts } from "../open-alerts.ts";
-import type { RuleBook } from "../rule-book.ts";
-import type { Watch } from "../watch.ts";
+import { alertKey, type JudgedSubject, type JudgeInput } from "../judged-subject.ts";
 import { decideGroups, type GroupsPlan } from "./decide-groups.ts";
-import {
-  boundariesCounted,
-  boundariesNeeded,
-  endOf,
-  judgeAgent,
-  needsTurnTimes,
-  readsBoundaries,
-} from "./judge-agents.ts";
-import type { LookWork } from "./pause-after-evaluation.ts";
-import { alertKey, endAlert, type JudgedSubject, type LookPlan, planLook } from "./plan-evaluation.ts";
+import { endOf, judgeAgent, kindOf, LEAST_BOUNDARIES, needsOf, needsTurnTimes } from "./judge-agents.ts";
+import type { OpenAlerts } from "./open-alerts.ts";
+import type { EvaluationWork } from "./pause-after-evaluation.ts";
+import { type AlertsPlan, endAlert, planAlerts } from "./plan-evaluation.ts";
 import {
   type AgentsSource,
   addBoundaries,
@@ -29,11 +19,11 @@ import {
   type SeenAgent,
 } from "./read-agents.ts";
 
-/** Signals that one look takes. */
+/** Signals that one evaluation takes. */
 const MOST_SIGNALS = 500;
 /** Sessions that one statement reads. */
 const SESSIONS_AT_ONCE = 500;
-/** Agents of a look at all live ones. */
+/** Agents that one evaluation of all live ones reads. */
 const MOST_LIVE = 5_000;
 
 /** Milliseconds of judging after which other work gets a turn. */
@@ -42,26 +32,19 @@ const SLICE_MS = 4;
 const READ_SIGNALS = `
 SELECT id, sessions FROM alert_signals WHERE project_id = $1 ORDER BY id LIMIT ${MOST_SIGNALS}`;
 
-export interface LookInput {
-  sql: Pick<Sql, "query">;
-  project: { id: number; name: string };
-  policy: PolicyBook;
-  book: RuleBook;
+export interface EvaluationInput extends JudgeInput {
   open: OpenAlerts;
-  watch: Watch;
-  /** The database's time in epoch ms. */
-  now: number;
   /** Whether what only time changes is due. */
   isTick: boolean;
-  /** Whether all live agents are looked at. */
+  /** Whether all live agents are evaluated. */
   seesAll: boolean;
   /** Whether every group is decided about. */
   decidesAll: boolean;
 }
 
-/** What a look writes, in one transaction. */
-export interface WrittenLook {
-  alerts: LookPlan;
+/** What an evaluation writes, in one transaction. */
+export interface PlannedEvaluation {
+  alerts: AlertsPlan;
   groups: GroupsPlan;
   /** Ids of the signals that were read. */
   signals: readonly string[];
@@ -70,18 +53,18 @@ export interface WrittenLook {
   /** Whether no rule and no alert is left. */
   finished: boolean;
   isEmpty: boolean;
-  work: LookWork;
+  work: EvaluationWork;
 }
 
 /** One evaluation of the rules of a project. Reads and plans; writes nothing. */
-export class Look {
-  readonly #input: LookInput;
+export class Evaluation {
+  readonly #input: EvaluationInput;
 
-  constructor(input: LookInput) {
+  constructor(input: EvaluationInput) {
     this.#input = input;
   }
 
-  async plan(): Promise<WrittenLook> {
+  async plan(): Promise<PlannedEvaluation> {
     const { sql, project, open, now } = this.#input;
     // Before the agents: an agent that is read later is at least as new as its signal.
     const signals = await sql.query<{ id: string; sessions: string[] }>(READ_SIGNALS, project.id);
@@ -90,7 +73,7 @@ export class Look {
     const judged = await this.#judgeAgents(agents);
     await this.#addLastBoundaries(judged, agents);
     if (this.#input.isTick) judged.push(...(await judgeSubjects(this.#input)));
-    const alerts = planLook(open.byKey, judged, uuid, now);
+    const alerts = planAlerts(open.byKey, judged, uuid, now);
     this.#endOthers(
       alerts,
       agents,
@@ -141,7 +124,7 @@ export class Look {
       if (sighting.verdict === "met" && known?.facts === undefined) firing.add(place.agentId!);
     }
     const without = agents.filter(({ id, sight }) => firing.has(id) && sight.boundaries.length === 0);
-    await addBoundaries(this.#source(), without, boundariesNeeded([]));
+    await addBoundaries(this.#source(), without, LEAST_BOUNDARIES);
   }
 
   #source(): AgentsSource {
@@ -151,7 +134,7 @@ export class Look {
 
   async #seeAgents(sessions: ReadonlySet<string>): Promise<SeenAgent[]> {
     const { book, open, now, seesAll } = this.#input;
-    const rules = book.of("agent");
+    const rules = book.agentRules;
     if (rules.length === 0 && open.byKey.size === 0) return [];
     const source = this.#source();
     const agents: SeenAgent[] = [];
@@ -163,18 +146,21 @@ export class Look {
       const live = await readLiveAgents(source, slotOf(now - LIVE_FOR), MOST_LIVE);
       agents.push(...live.filter(({ id }) => !seen.has(id)));
     }
-    if (!rules.some(readsBoundaries)) return agents;
-    await addBoundaries(source, agents, boundariesNeeded(rules));
+    if (!rules.some((rule) => kindOf(rule).spansWindows)) return agents;
+    const needs = rules.map(needsOf);
+    const most = Math.max(LEAST_BOUNDARIES, ...needs.map(({ boundaries = 0 }) => boundaries));
+    await addBoundaries(source, agents, most);
     const alerted = open.byAgent;
     const counting = agents.filter((agent) => needsTurnTimes(rules, agent, alerted, open.counted));
     for (const { id, sight } of counting) open.counted.set(id, sight.boundaries[0]!.id);
-    if (counting.length > 0) await addTurnTimes(source, counting, boundariesCounted(rules));
+    const last = Math.max(...needs.map(({ turnsSince }) => turnsSince?.boundary ?? 0));
+    if (counting.length > 0) await addTurnTimes(source, counting, last);
     return agents;
   }
 
   /** Ends open alerts that nothing was judged for: their rule, agent or window is gone. */
   #endOthers(
-    plan: LookPlan,
+    plan: AlertsPlan,
     agents: readonly SeenAgent[],
     sessions: ReadonlySet<string>,
     judged: ReadonlySet<string>,
@@ -206,7 +192,7 @@ export class Look {
     }
   }
 
-  #decide(plan: LookPlan): GroupsPlan {
+  #decide(plan: AlertsPlan): GroupsPlan {
     const { project, book, open, now, decidesAll } = this.#input;
     const changed = new Map(plan.changed.map((alert) => [alert.id, alert]));
     const removed = new Set(plan.removed.map(({ id }) => id));
@@ -230,11 +216,11 @@ export class Look {
   }
 
   #written(
-    alerts: LookPlan,
+    alerts: AlertsPlan,
     groups: GroupsPlan,
     signals: readonly string[],
     agents: readonly SeenAgent[],
-  ): WrittenLook {
+  ): PlannedEvaluation {
     const { book, open } = this.#input;
     const memory = new Map(open.groups);
     for (const group of groups.changed) memory.set(group.key, group);
@@ -266,7 +252,7 @@ export class Look {
 }
 
 /** Takes back what the step of an alert planned. */
-function undo(plan: LookPlan, { id }: OpenAlert): void {
+function undo(plan: AlertsPlan, { id }: OpenAlert): void {
   plan.changed = plan.changed.filter((alert) => alert.id !== id);
   plan.removed = plan.removed.filter((alert) => alert.id !== id);
 }

@@ -31,16 +31,19 @@ const summary = async () =>
 
 describe("an evaluator", () => {
   it("fires when a level crosses its line, and resolves when it falls below", async () => {
-    await alerts.rule({ condition: { type: "threshold", threshold: "ceiling" }, message: "Look at it" });
+    await alerts.rule({
+      condition: { type: "threshold", threshold: "ceiling" },
+      message: "Evaluation at it",
+    });
     const evaluator = alerts.evaluator();
-    await evaluator.look();
+    await evaluator.evaluate();
     await alerts.pipeline.send(turn(1_000), turn(2_500));
-    await evaluator.look();
-    await evaluator.look();
+    await evaluator.evaluate();
+    await evaluator.evaluate();
     const [first] = await alerts.sent();
     expect(first).toMatchObject({
       kind: "firing",
-      message: "Look at it",
+      message: "Evaluation at it",
       project: { id: 1, name: "default" },
       alerts: [
         {
@@ -56,12 +59,12 @@ describe("an evaluator", () => {
     expect(first!.alerts[0]!.path).toMatch(/^\/sessions\/[0-9a-f-]+\?agent=[0-9a-f-]+&turn=/);
     // Within the hysteresis.
     await alerts.pipeline.send(turn(1_950));
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(await summary()).toEqual(["firing open"]);
     await alerts.pipeline.send(turn(1_000));
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(await summary()).toEqual(["firing open", "resolved below"]);
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(await summary()).toHaveLength(2);
   });
 
@@ -69,17 +72,17 @@ describe("an evaluator", () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     const [first, waiting, second] = [alerts.evaluator(), alerts.evaluator(), alerts.evaluator()];
     await alerts.pipeline.send(turn(2_500));
-    await first.look();
+    await first.evaluate();
     // While the first holds the lease, another does nothing.
-    expect(await waiting.look()).toBeUndefined();
+    expect(await waiting.evaluate()).toBeUndefined();
     expect(waiting.holding).toBe(false);
     await expire();
-    await second.look();
+    await second.evaluate();
     expect(second.holding).toBe(true);
     await alerts.pipeline.send(turn(100));
     // The first was only paused. Its transaction fails, and it forgets.
-    await expect(first.look()).rejects.toThrow("another process evaluates");
-    await second.look();
+    await expect(first.evaluate()).rejects.toThrow("another process evaluates");
+    await second.evaluate();
     expect(await summary()).toEqual(["firing open", "resolved below"]);
   });
 
@@ -87,19 +90,19 @@ describe("an evaluator", () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     await alerts.rule({ condition: { type: "unexplained_fall" } });
     const evaluator = alerts.evaluator();
-    await evaluator.look();
+    await evaluator.evaluate();
     const lastYear = Date.now() - 365 * 86_400_000;
     const history = [9_000, 100, 9_000].map((tokens, n) =>
       turn(tokens, { at: lastYear + n, session: "old" }),
     );
     await alerts.pipeline.send(...history);
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(await summary()).toEqual([]);
     // A late turn of a live agent moves no alert either, and neither do repeats.
     const now = turn(1_990);
     await alerts.pipeline.send(now, turn(2_100, { at: Date.now() - 3_600_000 }));
     await alerts.pipeline.send(now);
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(await summary()).toEqual([]);
   });
 
@@ -107,7 +110,7 @@ describe("an evaluator", () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     const evaluator = alerts.evaluator();
     await alerts.pipeline.send(turn(2_500));
-    await evaluator.look();
+    await evaluator.evaluate();
     const at = Date.now() - 50_000;
     const restarted = { number: 1, previous_turns: 1, carryover_turns: 0, reason: "full" };
     const base = { harness: "phantom@one", session: "s" };
@@ -115,10 +118,10 @@ describe("an evaluator", () => {
       { ...base, ...restarted, id: "r", type: "restarted", at },
       turn(3_000, { at: at + 1 }),
     );
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(await summary()).toEqual(["firing open", "firing open window_ended"]);
     await alerts.pipeline.send({ ...base, id: "e", type: "session", at: at + 2, status: "ended" });
-    await evaluator.look();
+    await evaluator.evaluate();
     expect((await summary()).at(-1)).toBe("resolved session_ended");
   });
 
@@ -126,12 +129,12 @@ describe("an evaluator", () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 }, for: "10m" });
     const first = alerts.evaluator();
     await alerts.pipeline.send(turn(2_500));
-    await first.look();
+    await first.evaluate();
     expect(await summary()).toEqual([]);
     await first.close();
     await alerts.ingest.prisma
       .$executeRaw`UPDATE alerts SET pending_at = (pending_at AT TIME ZONE 'UTC' - interval '10 minutes') AT TIME ZONE 'UTC'`;
-    await alerts.evaluator().look();
+    await alerts.evaluator().evaluate();
     expect(await summary()).toEqual(["firing open"]);
   });
 
@@ -139,10 +142,10 @@ describe("an evaluator", () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     const evaluator = alerts.evaluator();
     await alerts.pipeline.send(turn(2_500));
-    await evaluator.look();
+    await evaluator.evaluate();
     await evaluator.close();
     await alerts.ingest.prisma.$executeRaw`UPDATE agents SET last_received_at = now() - interval '1 day'`;
-    await alerts.evaluator().look();
+    await alerts.evaluator().evaluate();
     expect(await alerts.ingest.prisma.alert.findMany()).toMatchObject([
       { phase: "no_data", resolvedAt: null },
     ]);
@@ -156,7 +159,7 @@ describe("an evaluator", () => {
     const three = await alerts.rule({ condition });
     const evaluator = alerts.evaluator();
     await alerts.pipeline.send(turn(2_500));
-    await evaluator.look();
+    await evaluator.evaluate();
     const actor = { kind: "local" } as const;
     await alerts.rules.save(
       1,
@@ -165,17 +168,17 @@ describe("an evaluator", () => {
     );
     await alerts.rules.switch(1, { id: two.id, expected: 1, enabled: false }, actor);
     await alerts.rules.remove(1, three.id, actor);
-    await evaluator.look();
+    await evaluator.evaluate();
     expect((await summary()).slice(3).sort()).toEqual(["resolved rule_changed", "resolved rule_deleted"]);
     await alerts.rules.save(
       1,
       { id: one.id, expected: 2, rule: { ...one.rule, condition: { ...condition, at_least: 9_000 } } },
       actor,
     );
-    await evaluator.look();
+    await evaluator.evaluate();
     expect((await summary()).at(-1)).toBe("resolved rule_changed");
     await alerts.rules.remove(1, one.id, actor);
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(evaluator.holding).toBe(false);
     expect(await alerts.ingest.prisma.project.findMany()).toMatchObject([{ alerting: false }]);
     // Without rules, the projector leaves nothing.
@@ -195,10 +198,10 @@ describe("an evaluator", () => {
     );
     const evaluator = alerts.evaluator();
     await alerts.pipeline.send(turn(2_500));
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(await summary()).toEqual([]);
     await alerts.silences.end(1, silence.id, actor);
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(await summary()).toEqual(["firing open"]);
   });
 
@@ -206,14 +209,14 @@ describe("an evaluator", () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     const evaluator = alerts.evaluator();
     await alerts.pipeline.send(turn(2_500));
-    await evaluator.look();
+    await evaluator.evaluate();
     const [firing] = await alerts.sent();
     const ids = firing!.alerts.map(({ id }) => id);
     const actor = { kind: "key", id: "k", name: "on call" } as const;
     expect(await alerts.silences.acknowledge(1, ids, actor)).toEqual({ acknowledged: 1 });
     expect(await alerts.silences.acknowledge(1, ids, actor)).toEqual({ acknowledged: 0 });
-    await evaluator.look();
-    await evaluator.look();
+    await evaluator.evaluate();
+    await evaluator.evaluate();
     const [, acknowledged, ...others] = await alerts.sent();
     expect(acknowledged).toMatchObject({ kind: "acknowledged", alerts: [{ acknowledged_by: "on call" }] });
     expect(others).toEqual([]);
@@ -224,10 +227,10 @@ describe("an evaluator", () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 }, severity: "critical" });
     const evaluator = alerts.evaluator();
     await alerts.pipeline.send(turn(2_500));
-    await evaluator.look();
+    await evaluator.evaluate();
     expect((await alerts.sent()).map(({ alerts: [one] }) => one!.rule.severity)).toEqual(["critical"]);
     await alerts.pipeline.send(turn(1_500));
-    await evaluator.look();
+    await evaluator.evaluate();
     expect((await alerts.sent()).map(({ kind, alerts: [one] }) => `${kind} ${one!.rule.severity}`)).toEqual([
       "firing critical",
       "resolved critical",
@@ -238,7 +241,7 @@ describe("an evaluator", () => {
   it("counts boundaries and turns, and names the last three boundaries", async () => {
     await alerts.rule({ condition: { type: "thrash", boundaries: 3, within_turns: 4 } });
     const evaluator = alerts.evaluator();
-    await evaluator.look();
+    await evaluator.evaluate();
     const start = Date.now() - 60_000;
     const compacted = (n: number) => ({
       id: `c${n}`,
@@ -252,10 +255,10 @@ describe("an evaluator", () => {
     });
     const events = [0, 1, 2].flatMap((n) => [turn(1_500, { at: start + n * 10 }), compacted(n)]);
     await alerts.pipeline.send(...events.slice(0, 4));
-    await evaluator.look();
+    await evaluator.evaluate();
     expect(await summary()).toEqual([]);
     await alerts.pipeline.send(...events.slice(4));
-    await evaluator.look();
+    await evaluator.evaluate();
     const [sent] = await alerts.sent();
     expect(sent!.alerts[0]).toMatchObject({
       why: "3 boundaries within 4 turns",
@@ -280,13 +283,13 @@ describe("an evaluator", () => {
         changes += above === wasAbove ? 0 : 1;
         await alerts.pipeline.send(turn(above ? 2_500 : 100));
       }
-      // Some statement of the look fails, before or after it has written.
+      // Some statement of the evaluation fails, before or after it has written.
       alerts.failAfter(random() < 0.6 ? Math.floor(random() * 16) : undefined);
-      await evaluator.look().catch(() => {});
+      await evaluator.evaluate().catch(() => {});
       alerts.failAfter(undefined);
       await expire();
       // What fails changes nothing; what does not fail has seen the last level.
-      const saw = await alerts.evaluator().look();
+      const saw = await alerts.evaluator().evaluate();
       expect(saw).toBeDefined();
       await expire();
       const kinds = (await alerts.sent()).map(({ kind }) => kind);
@@ -299,15 +302,15 @@ describe("an evaluator", () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     const evaluator = alerts.evaluator();
     await alerts.pipeline.send(turn(2_500));
-    await evaluator.look();
+    await evaluator.evaluate();
     await alerts.pipeline.send(turn(100));
-    await evaluator.look();
+    await evaluator.evaluate();
     await alerts.pipeline.send(turn(2_500));
-    await evaluator.look();
+    await evaluator.evaluate();
     await alerts.ingest.prisma.$executeRaw`
       UPDATE alerts SET fired_at = (fired_at AT TIME ZONE 'UTC' - interval '91 days') AT TIME ZONE 'UTC', resolved_at = (resolved_at AT TIME ZONE 'UTC' - interval '91 days') AT TIME ZONE 'UTC'`;
     await expire();
-    await alerts.evaluator().look();
+    await alerts.evaluator().evaluate();
     expect(await alerts.ingest.prisma.alert.findMany()).toMatchObject([
       { phase: "firing", resolvedAt: null },
     ]);

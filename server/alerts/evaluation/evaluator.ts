@@ -4,13 +4,13 @@ import { type Lease, LeaseLost, LeaseSeeker } from "../../db/lease.ts";
 import type { Writers } from "../../db/sql.ts";
 import { isUnavailable } from "../../db/unavailable.ts";
 import type { PolicyBook } from "../../lines/policy-book.ts";
-import { OpenAlerts } from "../open-alerts.ts";
 import { RuleBook } from "../rule-book.ts";
 import { readWatch, type Watch } from "../watch.ts";
-import { Look } from "./evaluation.ts";
-import { type LookWork, pauseAfterLook } from "./pause-after-evaluation.ts";
+import { Evaluation } from "./evaluation.ts";
+import { OpenAlerts } from "./open-alerts.ts";
+import { type EvaluationWork, pauseAfterEvaluation } from "./pause-after-evaluation.ts";
 import { trimAlerts } from "./trim-alerts.ts";
-import { writeLook } from "./write-evaluation.ts";
+import { writeEvaluation } from "./write-evaluation.ts";
 
 export interface EvaluatorOptions {
   projectId: number;
@@ -25,17 +25,17 @@ export interface EvaluatorOptions {
   log: Logger;
 }
 
-/** Milliseconds between two looks at what only time changes. */
+/** Milliseconds between two evaluations of what only time changes. */
 export const TICK_MS = 2_000;
 /** Milliseconds without a holder after which silence before says nothing: no server may have listened. */
 const GAP_MS = 30_000;
-/** After a change of the rules, live agents are looked at again: a commit that did not see the change may come later. */
-const LOOK_AGAIN_MS = 5_000;
+/** After a change of the rules, live agents are evaluated again: a commit that did not see the change may come later. */
+const EVALUATE_AGAIN_MS = 5_000;
 
-/** Milliseconds between two looks for history that is too old. */
+/** Milliseconds between two deletions of history that is too old. */
 const TRIM_EVERY_MS = 600_000;
 
-const NO_WORK: LookWork = { agents: 0, counted: 0, changed: 0, open: 0 };
+const NO_WORK: EvaluationWork = { agents: 0, counted: 0, changed: 0, open: 0 };
 
 const PROJECT = `
 SELECT name, alerting, alert_revision AS revision, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
@@ -54,8 +54,8 @@ interface Held {
   watch: Watch;
   book: RuleBook;
   open: OpenAlerts;
-  /** Until when live agents are looked at again. Epoch ms. */
-  lookAgainAt: number | undefined;
+  /** When live agents are evaluated again. Epoch ms. */
+  evaluateAgainAt: number | undefined;
   tickedAt: number;
   trimmedAt: number;
 }
@@ -67,7 +67,7 @@ export class Evaluator {
   /** The database's time in epoch ms, less `performance.now()`. */
   #offset = 0;
   #held: Held | undefined;
-  /** Of the last look. */
+  /** Of the last evaluation. */
   #work = NO_WORK;
   #running: Promise<void> | undefined;
   #woken = false;
@@ -116,20 +116,20 @@ export class Evaluator {
       this.#work = NO_WORK;
       let next: number | undefined;
       try {
-        next = await this.look();
+        next = await this.evaluate();
       } catch (error) {
         await this.#failed(error);
         next = TICK_MS;
       }
       // Another process evaluates, or nothing is left. The next sweep wakes this evaluator.
       if (next === undefined) return;
-      const least = pauseAfterLook(this.#work);
+      const least = pauseAfterEvaluation(this.#work);
       await this.#wait(least, () => this.#closed);
       await this.#wait(next - least, () => this.#closed || this.#woken);
     }
   }
 
-  /** The next look acquires the lease again, or finds that another process has it. */
+  /** The next evaluation acquires the lease again, or finds that another process has it. */
   async #failed(error: unknown): Promise<void> {
     const { log, projectId } = this.#options;
     const lease = this.#held?.lease;
@@ -162,7 +162,7 @@ export class Evaluator {
    * @returns milliseconds until time alone may change something; undefined if this process has nothing to evaluate
    * @throws LeaseLost, and errors of the database; nothing is stored then
    */
-  async look(): Promise<number | undefined> {
+  async evaluate(): Promise<number | undefined> {
     const { writers, projectId, policyOf, log } = this.#options;
     const [project] = await writers.query<ProjectRow>(PROJECT, projectId);
     if (project === undefined || !project.alerting) {
@@ -180,12 +180,12 @@ export class Evaluator {
     if (isChanged) {
       held.book = await RuleBook.read(writers, projectId, project.revision, now);
       await open.readAcknowledgements(writers, projectId);
-      held.lookAgainAt = now + LOOK_AGAIN_MS;
+      held.evaluateAgainAt = now + EVALUATE_AGAIN_MS;
       open.counted.clear();
     }
     const isTick = isNew || now - held.tickedAt >= TICK_MS || now < held.tickedAt;
-    const looksAgain = held.lookAgainAt !== undefined && now >= held.lookAgainAt;
-    const look = new Look({
+    const evaluatesAgain = held.evaluateAgainAt !== undefined && now >= held.evaluateAgainAt;
+    const evaluation = new Evaluation({
       sql: writers,
       project: { id: projectId, name: project.name },
       policy: await policyOf(projectId),
@@ -194,15 +194,15 @@ export class Evaluator {
       watch: held.watch,
       now,
       isTick,
-      seesAll: isNew || isChanged || looksAgain,
+      seesAll: isNew || isChanged || evaluatesAgain,
       decidesAll: isNew || isChanged || held.book.silencesChanged(held.tickedAt, now),
     });
-    const plan = await look.plan();
+    const plan = await evaluation.plan();
     this.#work = plan.work;
     if (!plan.isEmpty || isTick) {
       await held.lease.transaction(async (sql, prove) => {
         await prove();
-        await writeLook(sql, { projectId, ...held.watch }, plan, project.revision);
+        await writeEvaluation(sql, { projectId, ...held.watch }, plan, project.revision);
       });
       if (isTick) held.tickedAt = now;
     }
@@ -218,7 +218,7 @@ export class Evaluator {
         projectId,
         [...changed, ...removed].flatMap(({ place }) => place.sessionId ?? []),
       );
-    if (looksAgain) held.lookAgainAt = undefined;
+    if (evaluatesAgain) held.evaluateAgainAt = undefined;
     for (const [id, reason] of plan.alerts.reasons)
       log.debug({ projectId, alert: id, reason }, "an alert changed");
     if (plan.finished) {
@@ -244,7 +244,7 @@ export class Evaluator {
       watch,
       book: RuleBook.empty,
       open,
-      lookAgainAt: undefined,
+      evaluateAgainAt: undefined,
       tickedAt: never,
       trimmedAt: never,
     };

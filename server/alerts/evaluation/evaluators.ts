@@ -48,7 +48,7 @@ export class Evaluators {
     const { log } = this.#options;
     while (!this.#stop.signal.aborted) {
       await this.#sweep().catch((err: unknown) =>
-        log.debug({ err }, "the alert rules could not be looked for"),
+        log.debug({ err }, "the projects with alert rules could not be read"),
       );
       await sleep(TICK_MS, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {});
     }
@@ -76,7 +76,7 @@ export class Evaluators {
         log,
       });
       const unsubscribe = hub.subscribe(projectId, () => {
-        // Only the holder needs to look; the sweep finds out who becomes it.
+        // Only the holder needs to evaluate; the sweep finds out who becomes it.
         if (evaluator.holding) evaluator.wake();
       });
       known = { evaluator, unsubscribe };

@@ -1,15 +1,15 @@
 import { isFiring, nextStepAt } from "@plimsoll/protocol/alerts";
 import { LRUCache } from "lru-cache";
-import type { Sql } from "../db/sql.ts";
+import type { Sql } from "../../db/sql.ts";
 import {
   type AlertGroupRow,
   type OpenAlert,
   readAlertAcknowledgements,
   readOpenAlerts,
-} from "./alert-rows.ts";
-import type { WrittenLook } from "./evaluation/evaluation.ts";
-import { alertKey } from "./evaluation/plan-evaluation.ts";
-import type { RuleBook } from "./rule-book.ts";
+} from "../alert-rows.ts";
+import { alertKey } from "../judged-subject.ts";
+import type { RuleBook } from "../rule-book.ts";
+import type { PlannedEvaluation } from "./evaluation.ts";
 
 /** Agents whose latest count is remembered. */
 const COUNTED = 20_000;
@@ -55,8 +55,8 @@ export class OpenAlerts {
     }
   }
 
-  /** Remembers what a look wrote. */
-  apply({ alerts, groups, forgotten }: WrittenLook): void {
+  /** Remembers what an evaluation wrote. */
+  apply({ alerts, groups, forgotten }: PlannedEvaluation): void {
     for (const alert of alerts.changed) this.#set(alert);
     for (const alert of alerts.removed) this.#drop(alert);
     for (const group of groups.changed) this.groups.set(group.key, group);

@@ -1,5 +1,5 @@
-/** What a look looked at. */
-export interface LookWork {
+/** What an evaluation read and changed. */
+export interface EvaluationWork {
   agents: number;
   /** Agents of which turns were read. */
   counted: number;
@@ -17,10 +17,10 @@ const MS_PER_COUNTED_AGENT = 5;
 const MS_PER_OPEN_ALERT = 0.05;
 
 /**
- * Least milliseconds between the end of a look and the next one. A pause grows with the work and not with the time that it took: on
- * a busy machine, longer pauses would only leave more work to the next look.
+ * Least milliseconds between the end of an evaluation and the next one. A pause grows with the work and not with the time that it took: on
+ * a busy machine, longer pauses would only leave more work to the next evaluation.
  */
-export function pauseAfterLook({ agents, counted, changed, open }: LookWork): number {
+export function pauseAfterEvaluation({ agents, counted, changed, open }: EvaluationWork): number {
   const ms = MS_PER_ITEM * (agents + changed) + MS_PER_COUNTED_AGENT * counted + MS_PER_OPEN_ALERT * open;
   return Math.min(MOST_MS, Math.max(LEAST_MS, ms));
 }

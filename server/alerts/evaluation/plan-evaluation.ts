@@ -5,23 +5,12 @@ import {
   isFiring,
   stepAlert,
 } from "@plimsoll/protocol/alerts";
-import type { AlertPlace, FiringFacts, OpenAlert } from "../alert-rows.ts";
-import { type LoadedRule, labelsOf, type ScopeFacts } from "../rule-book.ts";
+import type { FiringFacts, OpenAlert } from "../alert-rows.ts";
+import { alertKey, type JudgedSubject } from "../judged-subject.ts";
+import { type LoadedRule, labelsOf } from "../rule-book.ts";
 
-/** What a rule sees of one subject. */
-export interface JudgedSubject {
-  rule: LoadedRule;
-  /** Names the subject, such as `agent/<id>/<window>`. */
-  subject: string;
-  place: AlertPlace;
-  facts: ScopeFacts | undefined;
-  sighting: AlertSighting;
-  /** What to tell if it fires now. */
-  tell: () => Omit<FiringFacts, "rule" | "severity" | "condition">;
-}
-
-/** What a look changes. */
-export interface LookPlan {
+/** What an evaluation changes. */
+export interface AlertsPlan {
   changed: OpenAlert[];
   /** Pending alerts whose condition ended: nothing is kept of them. */
   removed: OpenAlert[];
@@ -29,21 +18,19 @@ export interface LookPlan {
   reasons: Map<string, AlertStepReason>;
 }
 
-export const alertKey = (ruleId: string, subject: string): string => `${ruleId} ${subject}`;
-
 /**
  * Steps every judged subject.
  * @param open by `alertKey`
  * @param newId for a new alert
  * @param now the database's time in epoch ms
  */
-export function planLook(
+export function planAlerts(
   open: ReadonlyMap<string, OpenAlert>,
   judged: Iterable<JudgedSubject>,
   newId: () => string,
   now: number,
-): LookPlan {
-  const plan: LookPlan = { changed: [], removed: [], reasons: new Map() };
+): AlertsPlan {
+  const plan: AlertsPlan = { changed: [], removed: [], reasons: new Map() };
   for (const subject of judged) {
     const known = open.get(alertKey(subject.rule.id, subject.subject));
     if (known === undefined) begin(plan, subject, newId, now);
@@ -52,9 +39,9 @@ export function planLook(
   return plan;
 }
 
-/** Ends an open alert without a look at its subject. */
+/** Ends an open alert whose subject was not judged. */
 export function endAlert(
-  plan: LookPlan,
+  plan: AlertsPlan,
   alert: OpenAlert,
   reason: Extract<AlertSighting, { verdict: "over" }>["reason"],
   now: number,
@@ -67,7 +54,7 @@ export function endAlert(
   else plan.changed.push({ ...alert, state: step.state });
 }
 
-function begin(plan: LookPlan, judged: JudgedSubject, newId: () => string, now: number): void {
+function begin(plan: AlertsPlan, judged: JudgedSubject, newId: () => string, now: number): void {
   const { rule, subject, place, facts, sighting } = judged;
   if (sighting.verdict !== "met") return;
   const { state, reason } = stepAlert(INACTIVE_ALERT, sighting, now, rule.timing);
@@ -88,7 +75,7 @@ function begin(plan: LookPlan, judged: JudgedSubject, newId: () => string, now: 
   plan.changed.push(alert);
 }
 
-function advance(plan: LookPlan, known: OpenAlert, judged: JudgedSubject, now: number): void {
+function advance(plan: AlertsPlan, known: OpenAlert, judged: JudgedSubject, now: number): void {
   const { state, reason } = stepAlert(known.state, judged.sighting, now, judged.rule.timing);
   if (reason !== undefined) plan.reasons.set(known.id, reason);
   if (state.phase === "inactive") {
@@ -103,9 +90,9 @@ function advance(plan: LookPlan, known: OpenAlert, judged: JudgedSubject, now: n
 const sameTimes = (one: OpenAlert["state"], other: OpenAlert["state"]) =>
   one.pendingAt === other.pendingAt && one.clearAt === other.clearAt;
 
-function factsOf({ rule: { rule }, tell }: JudgedSubject): FiringFacts {
+function factsOf({ rule: { rule }, report }: JudgedSubject): FiringFacts {
   const { name, severity, condition } = rule;
-  return { rule: name, severity, condition: condition.type, ...tell() };
+  return { rule: name, severity, condition: condition.type, ...report() };
 }
 
 /** The group of an alert: its rule, and the labels that the rule groups by. */

@@ -1,4 +1,10 @@
-import { EMPTY_STATE, judgedBy, type ThresholdTimeline } from "@plimsoll/fold";
+import {
+  type AgentSight,
+  EMPTY_STATE,
+  judgedBy,
+  type SeenBoundary,
+  type ThresholdTimeline,
+} from "@plimsoll/fold";
 import type { BoundaryType, DropHint } from "@plimsoll/protocol/events";
 import { lineOf } from "@plimsoll/protocol/policy";
 import type { Sql } from "../../db/sql.ts";
@@ -11,7 +17,6 @@ import { readAcknowledgements } from "../../lines/acknowledgements.ts";
 import type { PolicyBook } from "../../lines/policy-book.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
 import { HOUR_MS } from "../../times.ts";
-import type { AgentSight, SeenBoundary } from "../agent-conditions.ts";
 
 /** An agent as the rules see it. Times in epoch ms. */
 export interface SeenAgent {
@@ -225,6 +230,7 @@ export async function addTurnTimes(
   );
   const times = new Map(agents.map(({ number }) => [number, [] as number[]]));
   const active = agents.map(({ number, harness }) => ({ number, harness, blocks: 1 }));
+  // Turns may be dated a few minutes ahead.
   const span = { from, to: now + HOUR_MS };
   for await (const block of readTurnsBetween(sql, projectId, active, span))
     for (const turn of block) if (isLevel(turn)) times.get(turn.agent)?.push(turn.at);
@@ -233,5 +239,3 @@ export async function addTurnTimes(
     agent.sight = { ...agent.sight, turnTimes };
   }
 }
-
-/** Turns may be dated a few minutes ahead. */

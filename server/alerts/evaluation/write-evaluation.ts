@@ -4,7 +4,7 @@ import type { Statement } from "../../db/tables/table.ts";
 import { deleteAlerts, deleteGroups, upsertAlerts, upsertGroups } from "../alert-rows.ts";
 import { enqueueDeliveries } from "../delivery/outbox.ts";
 import type { Watch } from "../watch.ts";
-import type { WrittenLook } from "./evaluation.ts";
+import type { PlannedEvaluation } from "./evaluation.ts";
 
 const DELETE_SIGNALS = "DELETE FROM alert_signals WHERE project_id = $1 AND id = ANY($2::uuid[])";
 const DELETE_ALL_SIGNALS = "DELETE FROM alert_signals WHERE project_id = $1";
@@ -13,11 +13,11 @@ const SWITCH_OFF = "UPDATE projects SET alerting = false WHERE id = $1 AND alert
 
 const KEEP_SAMPLES = "UPDATE alert_evaluators SET samples = $2::jsonb WHERE project_id = $1";
 
-/** Writes what a look planned, with the deliveries that follow from it. `revision` is that of the project's rules. */
-export async function writeLook(
+/** Writes what an evaluation planned, with the deliveries that follow from it. `revision` is that of the project's rules. */
+export async function writeEvaluation(
   sql: WriterSql,
   { projectId, samples }: { projectId: number } & Pick<Watch, "samples">,
-  { alerts, groups, signals, finished }: WrittenLook,
+  { alerts, groups, signals, finished }: PlannedEvaluation,
   revision: number,
 ): Promise<void> {
   sql.send(KEEP_SAMPLES, projectId, JSON.stringify(samples));

@@ -1,3 +1,4 @@
+import { counted } from "@plimsoll/fold";
 import {
   ALERT_END_TEXT,
   type AlertBoundary,
@@ -7,7 +8,7 @@ import {
   type AlertSeverity,
 } from "@plimsoll/protocol/alerts";
 import { compact, exact, loadPercent } from "@plimsoll/protocol/pure";
-import { counted, durationText } from "../describe-alert.ts";
+import { durationText } from "../describe-alert.ts";
 import { type MessagePart, partsText, plain, plainLines } from "./text.ts";
 
 /** Characters of a link. Slack accepts 3,000 and Discord 2,048. */

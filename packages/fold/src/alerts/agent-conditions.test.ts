@@ -1,15 +1,10 @@
-import { foldAgent } from "@plimsoll/fold";
+import type { AgentCondition } from "@plimsoll/protocol/alerts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mark, OPTIONS, turn } from "../../packages/fold/src/history/testing/agent-history.ts";
-import {
-  type AgentCondition,
-  type AgentSight,
-  findInAgent,
-  isNews,
-  leastTurnsAfterBoundary,
-  type SeenBoundary,
-} from "./agent-conditions.ts";
+import { foldAgent } from "../history/fold.ts";
+import { mark, OPTIONS, turn } from "../history/testing/agent-history.ts";
+import { type AgentSight, isNews, leastTurnsAfterBoundary, type SeenBoundary } from "./agent-sight.ts";
+import { agentConditionKind } from "./conditions/index.ts";
 
 const NOW = 10_000_000;
 const SIGHT: AgentSight = {
@@ -27,7 +22,7 @@ const SIGHT: AgentSight = {
   turnTimes: [],
 };
 const holds = (condition: AgentCondition, more: Partial<AgentSight> = {}, held = false) =>
-  findInAgent(condition, { ...SIGHT, ...more }, held, NOW).holds;
+  agentConditionKind(condition).find(condition, { ...SIGHT, ...more }, held, NOW).holds;
 
 const boundary = (id: number, more: Partial<SeenBoundary> = {}): SeenBoundary => ({
   id: `b${id}`,
@@ -41,7 +36,7 @@ const boundary = (id: number, more: Partial<SeenBoundary> = {}): SeenBoundary =>
   ...more,
 });
 
-describe("findInAgent", () => {
+describe("a condition about an agent", () => {
   it("reads thresholds from recorded crossings alone", () => {
     expect(holds({ type: "threshold", threshold: "warning" })).toBe(true);
     expect(holds({ type: "threshold", threshold: "line" })).toBe(false);
