@@ -1,7 +1,6 @@
-import { ALERT_END_REASONS, AlertCondition, readAlertRule } from "@plimsoll/protocol/alerts";
+import { ALERT_END_REASONS } from "@plimsoll/protocol/alerts";
 import { describe, expect, it } from "vitest";
-import { conditionText, durationText, endText, firedText, importedText, subjectText } from "./alert-text.ts";
-import { CONDITION_FIELDS, NEW_CONDITION } from "./condition-fields.ts";
+import { endText, firedText, importedText, subjectText } from "./alert-text.ts";
 import { matcherLines, readMatcherLines } from "./matchers-field.tsx";
 
 const clockOf = (step: number) =>
@@ -20,32 +19,6 @@ describe("when a rule fired", () => {
       text: "Fired 4 times, lately from 02:00 to 02:30 and from 03:00 to 03:30 and from 04:00 to 04:30 in the last 24 hours",
     },
   ])("is $text", ({ firing, text }) => expect(firedText(steps(...firing), clockOf)).toBe(text));
-});
-
-describe("a condition", () => {
-  const types = AlertCondition.options.map(({ shape }) => shape.type.value);
-
-  it.each(types)("%s has a text, and a form that begins with a valid rule", (type) => {
-    expect(conditionText(NEW_CONDITION[type])).toMatch(/^\S.*\S$/);
-    expect(readAlertRule({ name: "new", condition: NEW_CONDITION[type] })).toMatchObject({ ok: true });
-  });
-
-  it.each(types)("%s has an input for each of its fields", (type) => {
-    const option = AlertCondition.options.find(({ shape }) => shape.type.value === type)!;
-    const fields = Object.keys(option.shape).filter((name) => name !== "type");
-    expect(CONDITION_FIELDS[type].map(({ name }) => name).sort()).toEqual(fields.sort());
-  });
-});
-
-describe("a duration of a rule", () => {
-  it.each([
-    ["90s", "90 s"],
-    ["10m", "10 min"],
-    ["4h", "4 h"],
-    ["1d", "1 d"],
-    ["", ""],
-    ["soon", "soon"],
-  ])("%j reads %j", (written, text) => expect(durationText(written)).toBe(text));
 });
 
 describe("the texts of an alert", () => {

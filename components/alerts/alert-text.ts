@@ -1,10 +1,4 @@
-import type {
-  AlertCondition,
-  AlertConditionType,
-  AlertEndpointKind,
-  AlertSeverity,
-  DeliveryState,
-} from "@plimsoll/protocol/alerts";
+import type { AlertEndpointKind, AlertSeverity, DeliveryState } from "@plimsoll/protocol/alerts";
 import type {
   AlertBacktest,
   AlertDeliveryView,
@@ -76,98 +70,6 @@ export function importedText({ created, changed, deleted, unchanged }: AlertRule
     unchanged > 0 && `${plural(unchanged, "rule")} unchanged`,
   ].filter(Boolean);
   return parts.length === 0 ? "The text has no rules." : `${parts.join(", ")}.`;
-}
-
-/** What a condition watches, in a few words. */
-export const CONDITION_TEXT: Readonly<Record<AlertConditionType, string>> = {
-  threshold: "crosses a threshold",
-  load: "load at the line",
-  utilization: "share of the window",
-  tokens: "context tokens",
-  forecast: "forecast to the line",
-  unexplained_fall: "unexplained fall",
-  small_reclaim: "a boundary frees little",
-  thrash: "many boundaries in few turns",
-  boundaries_per_hour: "boundaries per hour",
-  restart_limit: "restarts of an agent",
-  window_suspect: "over 100% of the window",
-  window_unknown: "window unknown",
-  truncation_suspected: "silent truncation",
-  silence: "session without turns",
-  harness_silence: "harness stopped reporting",
-  policy: "policy of a harness",
-  rejected_events: "rejected events",
-  fleet: "many agents at once",
-  backlog: "events wait",
-};
-
-const share = (value: number) => `${Math.round(value * 1_000) / 10}%`;
-const forTurns = (turns: number) => (turns === 1 ? "" : ` for ${turns} turns`);
-
-const UNIT_TEXT: Readonly<Record<string, string>> = { s: "s", m: "min", h: "h", d: "d" };
-
-/** A duration of a rule as people read it: `10 min` for `10m`. Anything else is returned as it is. */
-export const durationText = (written: string): string =>
-  written.replace(/^(\d+)([smhd])$/, (_, count: string, unit: string) => `${count} ${UNIT_TEXT[unit]}`);
-
-/** A condition as a phrase: `load at 90% of the line or more for 3 turns`. */
-export function conditionText(condition: AlertCondition): string {
-  switch (condition.type) {
-    case "threshold":
-      return condition.threshold === "line"
-        ? "an agent crosses its line"
-        : `an agent crosses its ${condition.threshold}`;
-    case "load":
-      return `load at ${share(condition.at_least)} of the line or more${forTurns(condition.turns)}`;
-    case "utilization":
-      return `${share(condition.at_least)} of the window or more${forTurns(condition.turns)}`;
-    case "tokens":
-      return `${condition.at_least.toLocaleString("en-US")} context tokens or more${forTurns(condition.turns)}`;
-    case "forecast": {
-      const parts = [
-        condition.turns_below && `fewer than ${plural(condition.turns_below, "turn")}`,
-        condition.minutes_below && `less than ${condition.minutes_below} min`,
-      ].filter(Boolean);
-      return `${parts.join(" or ")} to the line`;
-    }
-    case "unexplained_fall":
-      return "the level falls and no boundary says why";
-    case "small_reclaim":
-      return `a masking or compaction frees less than ${condition.below_tokens.toLocaleString("en-US")} tokens`;
-    case "thrash":
-      return `${condition.boundaries} boundaries within ${condition.within_turns} turns`;
-    case "boundaries_per_hour":
-      return `${condition.at_least} ${condition.boundary === "subtick" ? "sub-ticks" : "restarts"} an hour or more`;
-    case "restart_limit":
-      return `an agent is restarted ${plural(condition.at_least, "time")}`;
-    case "window_suspect":
-      return "more context tokens than the window has";
-    case "window_unknown":
-      return "nobody knows the size of the window";
-    case "truncation_suspected":
-      return "the model's server probably dropped messages";
-    case "silence":
-      return `a live session has no turn for ${durationText(condition.longer_than)}`;
-    case "harness_silence":
-      return `a harness reports nothing for ${durationText(condition.longer_than)}`;
-    case "policy":
-      if (condition.state === "not_applied")
-        return `a harness has not applied its policy within ${durationText(condition.within)}`;
-      return condition.state === "rejected"
-        ? "a harness rejects its policy"
-        : "a harness drifts from its policy";
-    case "rejected_events":
-      return `more than ${condition.per_hour.toLocaleString("en-US")} rejected events an hour`;
-    case "fleet": {
-      const who =
-        condition.agents === undefined
-          ? `${share(condition.share ?? 0)} of the live agents or more`
-          : `more than ${plural(condition.agents, "agent")}`;
-      return `${who} at ${share(condition.load_at_least)} of their line`;
-    }
-    case "backlog":
-      return `accepted events wait for more than ${durationText(condition.older_than)}`;
-  }
 }
 
 export const ENDPOINT_KIND_TEXT: Readonly<Record<AlertEndpointKind, string>> = {

@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { CONDITION_TYPES, type ConditionField, conditionKind, writtenDuration } from "@plimsoll/fold";
 import {
   ALERT_SEVERITIES,
   type AlertConditionType,
@@ -17,14 +18,13 @@ import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { toast } from "../ui/toast.ts";
-import { CONDITION_TEXT, durationText, SEVERITY_TEXT } from "./alert-text.ts";
+import { SEVERITY_TEXT } from "./alert-text.ts";
 import { Backtest } from "./backtest.tsx";
-import { CONDITION_FIELDS, type ConditionField, NEW_CONDITION } from "./condition-fields.ts";
 import { MatchersField, matcherLines, readMatcherLines } from "./matchers-field.tsx";
 import { useAlertAction } from "./use-alert-action.ts";
 
 const SELECT = "mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2 text-ink";
-const TYPES = Object.keys(CONDITION_TEXT) as AlertConditionType[];
+const newCondition = (type: AlertConditionType) => ({ ...conditionKind({ type }).start });
 const SCOPE = [
   { name: "family", label: "Family", placeholder: "phantom" },
   { name: "harness", label: "Harness", placeholder: "phantom@vm-*" },
@@ -39,7 +39,7 @@ type RuleDraft = Omit<AlertRuleInput, "condition"> & {
 
 const NEW_RULE: RuleDraft = {
   name: "",
-  condition: { ...NEW_CONDITION.load },
+  condition: newCondition("load"),
   scope: {},
   for: "0s",
   keep_firing_for: "0s",
@@ -98,13 +98,11 @@ export function RuleDialog({ saved, onClose }: { saved: AlertRuleView | undefine
           <select
             className={SELECT}
             value={draft.condition.type}
-            onChange={({ target }) =>
-              set({ condition: { ...NEW_CONDITION[target.value as AlertConditionType] } })
-            }
+            onChange={({ target }) => set({ condition: newCondition(target.value as AlertConditionType) })}
           >
-            {TYPES.map((type) => (
+            {CONDITION_TYPES.map((type) => (
               <option key={type} value={type}>
-                {CONDITION_TEXT[type]}
+                {conditionKind({ type }).title}
               </option>
             ))}
           </select>
@@ -227,18 +225,18 @@ interface ConditionFormProps {
 }
 
 function ConditionForm({ draft: { condition }, onChange, mistakeAt }: ConditionFormProps) {
-  const fields = CONDITION_FIELDS[condition.type].filter(
-    ({ name }) => !(condition.type === "policy" && name === "within" && condition.state !== "not_applied"),
+  const fields = Object.entries<ConditionField>(conditionKind(condition).fields).filter(
+    ([, { shownIf }]) => shownIf === undefined || condition[shownIf.field] === shownIf.is,
   );
   if (fields.length === 0) return null;
   return (
     <div className="grid gap-3 sm:grid-cols-2">
-      {fields.map((field) => (
-        <Field key={field.name} mistake={mistakeAt(`condition.${field.name}`)}>
+      {fields.map(([name, field]) => (
+        <Field key={name} mistake={mistakeAt(`condition.${name}`)}>
           <ConditionInput
             field={field}
-            value={condition[field.name]}
-            onChange={(value) => onChange({ ...condition, [field.name]: value })}
+            value={condition[name]}
+            onChange={(value) => onChange({ ...condition, [name]: value })}
           />
         </Field>
       ))}
@@ -261,8 +259,8 @@ function ConditionInput({
         {field.label}
         <select className={SELECT} value={String(value)} onChange={({ target }) => onChange(target.value)}>
           {field.options.map((option) => (
-            <option key={option.value} value={option.value}>
-              {option.label}
+            <option key={option} value={option}>
+              {option.replaceAll("_", " ")}
             </option>
           ))}
         </select>
@@ -313,7 +311,7 @@ function RepeatChoice({
         <option value="">never</option>
         {[...REPEATS, ...(known ? [] : [every])].map((repeat) => (
           <option key={repeat} value={repeat}>
-            every {durationText(repeat)}
+            every {writtenDuration(repeat)}
           </option>
         ))}
       </select>

@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { conditionKind } from "@plimsoll/fold";
 import type { AlertPreset } from "@plimsoll/protocol/alerts";
 import type { AlertRuleView, AlertTimeline } from "@plimsoll/protocol/api";
 import { ALERT_PRESET_NAMES, ALERT_PRESETS } from "@plimsoll/protocol/pure";
@@ -17,7 +18,6 @@ import { Menu, MenuItem } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
 import { toast } from "../ui/toast.ts";
-import { conditionText } from "./alert-text.ts";
 import { RuleStrip } from "./rule-strip.tsx";
 import { Severity } from "./severity.tsx";
 import { useAlertAction } from "./use-alert-action.ts";
@@ -218,7 +218,7 @@ function Row({ view, timeline, onEdit }: RowProps) {
         <p className={on ? "font-medium wrap-anywhere" : "font-medium text-faint wrap-anywhere"}>
           {rule.name}
         </p>
-        <p className="text-muted wrap-anywhere">{conditionText(rule.condition)}</p>
+        <p className="text-muted wrap-anywhere">{conditionKind(rule.condition).phrase(rule.condition)}</p>
         <p className="flex flex-wrap gap-x-3 text-xs text-faint">
           <Severity severity={rule.severity} />
           <span>{told}</span>

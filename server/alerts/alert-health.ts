@@ -103,7 +103,7 @@ function stateOf(facts: { isReadable: boolean; isPaused: boolean; failing: boole
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
 /**
- * Milliseconds since the rules were last evaluated. An evaluator whose looks all fail still renews its lease, but leaves signals
+ * Milliseconds since the rules were last evaluated. An evaluator whose evaluations all fail still renews its lease, but leaves signals
  * unread. A signal has the time of the process that wrote it, so only an old one counts.
  */
 export function evaluationAge({

@@ -3,13 +3,13 @@ import type { PrismaClient } from "../db/client.ts";
 import { openWriters } from "../db/sql.ts";
 import type { LiveHub } from "../live/hub.ts";
 import type { Policies } from "../policies/policies.ts";
-import { AlertBacktests } from "./backtests.ts";
+import { AlertBacktests } from "./backtest/backtests.ts";
 import type { OpenNetworks } from "./delivery/addresses.ts";
 import { Deliverer } from "./delivery/deliverer.ts";
 import { AlertDeliveries } from "./delivery/deliveries.ts";
 import { AlertEndpoints } from "./delivery/endpoints.ts";
 import type { SecretBox } from "./delivery/secret-box.ts";
-import { Evaluators } from "./evaluators.ts";
+import { Evaluators } from "./evaluation/evaluators.ts";
 import { AlertRules } from "./rules.ts";
 import { AlertSilences } from "./silences.ts";
 
@@ -66,7 +66,7 @@ export function openAlerts(options: OpenAlertsOptions): Alerts {
   evaluators.start();
   const changed = (projectId: number) => {
     evaluators.changed(projectId);
-    // The holder may be another process, which looks when something changes.
+    // The holder may be another process, which evaluates when something changes.
     hub.changed(projectId, []);
   };
   const backtests = new AlertBacktests(url);

@@ -39,15 +39,15 @@ describe("the alerts of a session", () => {
   it("are its own, open and ended, on pages of any length", async () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     const evaluator = alerts.evaluator();
-    await evaluator.look();
+    await evaluator.evaluate();
     for (const session of ["a", "b", "a", "a"]) {
       await alerts.pipeline.send(turn(session, 3_000));
-      await evaluator.look();
+      await evaluator.evaluate();
       await alerts.pipeline.send(turn(session, 1_000));
-      await evaluator.look();
+      await evaluator.evaluate();
     }
     await alerts.pipeline.send(turn("a", 4_000), turn("b", 4_000), turn("c", 1_000));
-    await evaluator.look();
+    await evaluator.evaluate();
     const rows = await alerts.ingest.prisma.session.findMany({ orderBy: { name: "asc" } });
     const [a, b, c] = rows.map(({ id }) => id);
     const read = (query: object) => readAlerts(reader(), AlertsQuery.parse(query));
@@ -69,13 +69,13 @@ describe("the alerts of a session", () => {
   it("link to the turn that they are about, also after late and repeated turns", async () => {
     await alerts.rule({ condition: { type: "threshold", threshold: "ceiling" } });
     const evaluator = alerts.evaluator();
-    await evaluator.look();
+    await evaluator.evaluate();
     const [before, crossing] = [turn("s", 1_000), turn("s", 2_500)];
     await alerts.pipeline.send(before, crossing);
-    await evaluator.look();
+    await evaluator.evaluate();
     const late = turn("s", 900, { at: crossing.at - 50_000 });
     await alerts.pipeline.send(late, crossing, turn("s", 2_600), turn("s", 2_700));
-    await evaluator.look();
+    await evaluator.evaluate();
 
     const { items } = await readAlerts(reader(), AlertsQuery.parse({}));
     const link = new URL(items[0]!.path, "http://host");

@@ -4,7 +4,7 @@ import { queriesOf } from "../db/sql.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";
 import { type OpenAlert, readEndedAlerts, readOpenAlerts } from "./alert-rows.ts";
-import { alertFacts, levelAlert } from "./decide-groups.ts";
+import { alertFacts, levelAlert } from "./evaluation/decide-groups.ts";
 import { RuleBook } from "./rule-book.ts";
 
 const RANK: Readonly<Record<AlertSeverity, number>> = { critical: 0, warning: 1, info: 2 };

@@ -1,27 +1,34 @@
 import {
   type ActiveSilence,
+  type AgentConditionType,
+  type AlertConditionOf,
+  type AlertConditionType,
   type AlertLabels,
   type AlertMatcher,
   AlertRule,
-  type AlertSubjectKind,
   type AlertTiming,
   durationMs,
+  isAgentCondition,
   matchesAll,
-  subjectKindOf,
 } from "@plimsoll/protocol/alerts";
 import { familyOf, matchesPattern } from "@plimsoll/protocol/policy";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
-import { type ConditionChain, chainsOf } from "./condition-chains.ts";
 
 /** A rule that is switched on, ready to be applied. */
 export interface LoadedRule {
   id: string;
   judgedVersion: number;
   rule: AlertRule;
-  kind: AlertSubjectKind;
   timing: AlertTiming;
 }
+
+/** A rule whose condition has a known type. */
+export type RuleOf<Type extends AlertConditionType> = LoadedRule & {
+  rule: { condition: AlertConditionOf<Type> };
+};
+/** A rule about agents. */
+export type AgentRule = RuleOf<AgentConditionType>;
 
 /** What a scope selects by. */
 export interface ScopeFacts {
@@ -54,7 +61,8 @@ export class RuleBook {
   /** Ids of the rules that are switched off. */
   readonly disabled: ReadonlySet<string>;
   readonly #agentFacts: readonly (keyof ScopeFacts)[];
-  readonly #agentChains = new LRUCache<string, readonly ConditionChain[]>({ max: REMEMBERED });
+  readonly agentRules: readonly AgentRule[];
+  readonly #rulesByFacts = new LRUCache<string, readonly AgentRule[]>({ max: REMEMBERED });
 
   private constructor(
     revision: number,
@@ -67,8 +75,8 @@ export class RuleBook {
     this.silences = silences;
     this.byId = new Map(rules.map((rule) => [rule.id, rule]));
     this.disabled = new Set(disabled);
-    const agentRules = this.of("agent");
-    this.#agentFacts = SCOPE_FACTS.filter((fact) => agentRules.some((rule) => reads(rule, fact)));
+    this.agentRules = rules.filter(isAgentRule);
+    this.#agentFacts = SCOPE_FACTS.filter((fact) => this.agentRules.some((rule) => reads(rule, fact)));
   }
 
   static readonly empty = new RuleBook(-1, [], [], []);
@@ -92,20 +100,20 @@ export class RuleBook {
     return new RuleBook(revision, rules.filter(({ enabled }) => enabled).map(loadRule), silences, disabled);
   }
 
-  /** The rules about a kind of subject. */
-  of(kind: AlertSubjectKind): readonly LoadedRule[] {
-    return this.rules.filter((rule) => rule.kind === kind);
+  /** The rules with one type of condition. */
+  ofType<Type extends AlertConditionType>(type: Type): readonly RuleOf<Type>[] {
+    return this.rules.filter((rule): rule is RuleOf<Type> => rule.rule.condition.type === type);
   }
 
   /** The rules about agents whose scope selects an agent. */
-  chainsFor(facts: ScopeFacts): readonly ConditionChain[] {
+  agentRulesFor(facts: ScopeFacts): readonly AgentRule[] {
     const key = JSON.stringify(this.#agentFacts.map((fact) => facts[fact]));
-    let chains = this.#agentChains.get(key);
-    if (chains === undefined) {
-      chains = chainsOf(this.of("agent").filter((rule) => selects(rule, facts)));
-      this.#agentChains.set(key, chains);
+    let rules = this.#rulesByFacts.get(key);
+    if (rules === undefined) {
+      rules = this.agentRules.filter((rule) => selects(rule, facts));
+      this.#rulesByFacts.set(key, rules);
     }
-    return chains;
+    return rules;
   }
 
   /** Whether a silence began or ended between two times. Epoch ms. */
@@ -130,9 +138,13 @@ export function loadRule({ id, judgedVersion, body }: Omit<StoredRule, "enabled"
     id,
     judgedVersion,
     rule,
-    kind: subjectKindOf(rule.condition.type),
     timing: { forMs: durationMs(rule.for), keepFiringMs: durationMs(rule.keep_firing_for) },
   };
+}
+
+/** Whether a rule is about agents. */
+export function isAgentRule(rule: LoadedRule): rule is AgentRule {
+  return isAgentCondition(rule.rule.condition);
 }
 
 /** Whether the scope of a rule looks at a fact. */

@@ -23,7 +23,7 @@ export interface AlertRulesOptions {
 /** A project's evaluation must stay cheap. */
 const MOST_RULES = 1_000;
 
-/** The rules of all projects. Every change raises the project's revision, which the evaluator reads with each look. */
+/** The rules of all projects. Every change raises the project's revision, which the evaluator reads with each evaluation. */
 export class AlertRules {
   readonly #options: AlertRulesOptions;
 

@@ -1,5 +1,5 @@
 import type { Sql } from "../db/sql.ts";
-import type { RejectedSample } from "./rejected-events.ts";
+import type { RejectedSample } from "./conditions/rejected-events.ts";
 
 /** What one evaluator of a project leaves to the next. */
 export interface Watch {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AlertNotification, AlertRuleInput } from "@plimsoll/protocol/alerts";
 import type { AlertRuleView } from "@plimsoll/protocol/api";
 import { pino } from "pino";
-import { Evaluator } from "../alerts/evaluator.ts";
+import { Evaluator } from "../alerts/evaluation/evaluator.ts";
 import { AlertRules } from "../alerts/rules.ts";
 import { AlertSilences } from "../alerts/silences.ts";
 import { openWriters, type WriterSql, type Writers } from "../db/sql.ts";
@@ -34,7 +34,7 @@ export const ADD_TEST_ENDPOINT = `
 INSERT INTO alert_endpoints (project_id, id, name, kind, address, version, sealed, key_id, pause_reason, created_at, updated_at)
 VALUES (1, '${TEST_ENDPOINT}', 'test', 'webhook', '', 1, '', '', 'person', now(), now())`;
 
-/** Ingestion and alert rules on a database of its own, without a loop: tests call `look`. */
+/** Ingestion and alert rules on a database of its own, without a loop: tests call `evaluate`. */
 export async function testAlerts(): Promise<TestAlerts> {
   const ingest = await testIngest();
   const { prisma, databaseUrl: url } = ingest;

@@ -1,3 +1,4 @@
+export * from "./alerts/alert-conditions.ts";
 export * from "./alerts/alert-duration.ts";
 export * from "./alerts/alert-end-text.ts";
 export * from "./alerts/alert-endpoint.ts";

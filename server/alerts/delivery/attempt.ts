@@ -1,5 +1,5 @@
 import type { AlertNotification } from "@plimsoll/protocol/alerts";
-import { formatDelivery } from "./formats/index.ts";
+import { formatDelivery } from "../formats/index.ts";
 import { sendEmail } from "./send-email.ts";
 import { type AttemptOptions, type AttemptResult, sendRequest } from "./send-request.ts";
 import { type StoredSecrets, secretTexts, withoutSecretTexts } from "./stored-secrets.ts";

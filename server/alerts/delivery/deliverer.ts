@@ -6,6 +6,7 @@ import type { Writers } from "../../db/sql.ts";
 import { isUnavailable } from "../../db/unavailable.ts";
 import { WorkerLoop } from "../../db/worker-loop.ts";
 import { iso } from "../../times.ts";
+import { titleOf } from "../formats/words.ts";
 import { attempt } from "./attempt.ts";
 import {
   addClaimedDelivery,
@@ -20,7 +21,6 @@ import {
   sendAttemptRows,
   trimDeliveries,
 } from "./delivery-rows.ts";
-import { titleOf } from "./formats/words.ts";
 import { type DeliveryStep, healthAfter, stepDelivery } from "./retry-schedule.ts";
 import type { SecretBox } from "./secret-box.ts";
 import type { AttemptOptions } from "./send-request.ts";

@@ -14,8 +14,8 @@ import { PlimsollError } from "../../errors.ts";
 import { type Actor, addEntry } from "../../tenants/audit/entry.ts";
 import { iso } from "../../times.ts";
 import { raiseAlertRevision } from "../alert-revision.ts";
+import { testNotification } from "../formats/test-notification.ts";
 import type { Deliverer } from "./deliverer.ts";
-import { testNotification } from "./formats/test-notification.ts";
 import type { SecretBox } from "./secret-box.ts";
 import {
   newSigningSecret,

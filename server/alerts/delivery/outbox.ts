@@ -1,7 +1,7 @@
 import type { AlertNotification } from "@plimsoll/protocol/alerts";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
-import { titleOf } from "./formats/words.ts";
+import { titleOf } from "../formats/words.ts";
 
 const ENQUEUE = `
 INSERT INTO alert_deliveries

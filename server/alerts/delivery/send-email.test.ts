@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { afterEach, describe, expect, it } from "vitest";
 import { parseNetworks } from "../../networks.ts";
-import { testNotification } from "./formats/test-notification.ts";
+import { testNotification } from "../formats/test-notification.ts";
 import { sendEmail } from "./send-email.ts";
 
 let server: SMTPServer | undefined;

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect, isIP } from "node:net";
 import type { AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
 import { createTransport } from "nodemailer";
+import { formatEmail } from "../formats/email.ts";
 import { allowedLookup, checkLiteral } from "./addresses.ts";
-import { formatEmail } from "./formats/email.ts";
 import { type AttemptOptions, type AttemptResult, failureOf, timeLimit } from "./send-request.ts";
 
 /** The ports of SMTP with TLS from the start, and with STARTTLS. */

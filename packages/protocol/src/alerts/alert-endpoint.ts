@@ -78,17 +78,9 @@ export const AlertEndpointTarget = z.discriminatedUnion("kind", [
 export type AlertEndpointTarget = z.infer<typeof AlertEndpointTarget>;
 export type AlertEndpointKind = AlertEndpointTarget["kind"];
 
-export const ALERT_ENDPOINT_KINDS = [
-  "webhook",
-  "slack",
-  "discord",
-  "teams",
-  "pagerduty",
-  "opsgenie",
-  "alertmanager",
-  "ntfy",
-  "email",
-] as const satisfies readonly AlertEndpointKind[];
+export const ALERT_ENDPOINT_KINDS: readonly AlertEndpointKind[] = AlertEndpointTarget.options.map(
+  ({ shape }) => shape.kind.value,
+);
 
 /** The target of an endpoint of one kind. */
 export type TargetOf<K extends AlertEndpointKind> = Extract<AlertEndpointTarget, { kind: K }>;

@@ -1,5 +1,5 @@
+import { type AlertConditionType, isLevelCondition } from "./alert-conditions.ts";
 import { type AlertLabels, type AlertMatcher, matchesAll } from "./alert-matchers.ts";
-import type { AlertConditionType } from "./alert-rule.ts";
 import { type AlertState, isFiring } from "./alert-state.ts";
 import { ALERT_SEVERITIES, type AlertSeverity, type NotificationKind } from "./notification.ts";
 
@@ -153,9 +153,6 @@ export function silenceOf(
   );
 }
 
-/** Conditions on how full a window is: of two such alerts of an agent, the less severe one adds nothing. */
-const LEVELS: readonly AlertConditionType[] = ["threshold", "load", "utilization", "tokens", "forecast"];
-
 /** A firing alert that may inhibit another one. */
 export interface LevelAlert {
   id: string;
@@ -167,10 +164,10 @@ export interface LevelAlert {
 /** Whether a more severe alert on the level of the same agent fires. */
 export function isInhibited(alert: LevelAlert, firing: readonly LevelAlert[]): boolean {
   const { agentId, condition, severity } = alert;
-  if (agentId === undefined || !LEVELS.includes(condition)) return false;
+  if (agentId === undefined || !isLevelCondition(condition)) return false;
   return firing.some(
     (other) =>
-      other.agentId === agentId && LEVELS.includes(other.condition) && rank(other.severity) < rank(severity),
+      other.agentId === agentId && isLevelCondition(other.condition) && rank(other.severity) < rank(severity),
   );
 }
 

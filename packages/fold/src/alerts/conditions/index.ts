@@ -1,0 +1,63 @@
+import type {
+  AgentCondition,
+  AgentConditionType,
+  AlertCondition,
+  AlertConditionType,
+} from "@plimsoll/protocol/alerts";
+import type { AgentConditionKind, ConditionKind } from "../condition-kind.ts";
+import { backlog } from "./backlog.ts";
+import { boundariesPerHour } from "./boundaries-per-hour.ts";
+import { fleet } from "./fleet.ts";
+import { forecast } from "./forecast.ts";
+import { harnessSilence } from "./harness-silence.ts";
+import { load } from "./load.ts";
+import { policy } from "./policy.ts";
+import { rejectedEvents } from "./rejected-events.ts";
+import { restartLimit } from "./restart-limit.ts";
+import { silence } from "./silence.ts";
+import { smallReclaim } from "./small-reclaim.ts";
+import { thrash } from "./thrash.ts";
+import { threshold } from "./threshold.ts";
+import { tokens } from "./tokens.ts";
+import { truncationSuspected } from "./truncation-suspected.ts";
+import { unexplainedFall } from "./unexplained-fall.ts";
+import { utilization } from "./utilization.ts";
+import { windowSuspect } from "./window-suspect.ts";
+import { windowUnknown } from "./window-unknown.ts";
+
+type Kinds = {
+  readonly [Type in AlertConditionType]: Type extends AgentConditionType
+    ? AgentConditionKind<Type>
+    : ConditionKind<Type>;
+};
+
+/** Every type of condition, in the order in which the form offers them. */
+const CONDITIONS: Kinds = {
+  threshold,
+  load,
+  utilization,
+  tokens,
+  forecast,
+  unexplained_fall: unexplainedFall,
+  small_reclaim: smallReclaim,
+  thrash,
+  boundaries_per_hour: boundariesPerHour,
+  restart_limit: restartLimit,
+  window_suspect: windowSuspect,
+  window_unknown: windowUnknown,
+  truncation_suspected: truncationSuspected,
+  silence,
+  harness_silence: harnessSilence,
+  policy,
+  rejected_events: rejectedEvents,
+  fleet,
+  backlog,
+};
+
+export const CONDITION_TYPES = Object.keys(CONDITIONS) as AlertConditionType[];
+
+// TypeScript does not see that a condition fits the kind that its own type names.
+export const conditionKind = ({ type }: Pick<AlertCondition, "type">): ConditionKind<AlertConditionType> =>
+  CONDITIONS[type] as ConditionKind<AlertConditionType>;
+export const agentConditionKind = ({ type }: AgentCondition): AgentConditionKind<AgentConditionType> =>
+  CONDITIONS[type] as AgentConditionKind<AgentConditionType>;

@@ -1,0 +1,12 @@
+import { atLevel } from "../agent-sight.ts";
+import type { AgentConditionKind } from "../condition-kind.ts";
+
+export const windowUnknown: AgentConditionKind<"window_unknown"> = {
+  title: "window unknown",
+  phrase: () => "window size unknown",
+  fields: {},
+  start: { type: "window_unknown" },
+  spansWindows: false,
+  find: (_, sight) => atLevel(sight, sight.contextTokens !== undefined && sight.windowTokens === undefined),
+  why: () => "Window size unknown",
+};

@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { queriesOf } from "../../db/sql.ts";
+import { PolicyBook } from "../../lines/policy-book.ts";
+import { type TestAlerts, testAlerts } from "../../testing/alerts.ts";
+
+let alerts: TestAlerts;
+beforeEach(async () => {
+  alerts = await testAlerts();
+});
+afterEach(() => alerts.close());
+
+let serial = 0;
+function turn(tokens: number, more: object = {}) {
+  serial += 1;
+  return {
+    id: `t${serial}`,
+    type: "turn",
+    at: Date.now() - 50_000 + serial,
+    harness: "phantom@one",
+    session: "s",
+    model: "m",
+    context_window: 10_000,
+    usage: { input_tokens: tokens },
+    ...more,
+  };
+}
+
+const told = async () =>
+  (await alerts.sent()).map(({ kind, alerts: [one] }) => `${kind}: ${one!.end_reason ?? one!.why}`);
+
+const run = (sql: string) => alerts.ingest.prisma.$executeRawUnsafe(sql);
+
+/** Lets another process take over after a tick, with what was written meanwhile. */
+async function evaluateAgain(): Promise<void> {
+  await run("UPDATE alert_evaluators SET holder = NULL");
+  await alerts.evaluator().evaluate();
+}
+
+/** Moves the receipt of everything into the past, as if time went by. */
+async function wait(minutes: number): Promise<void> {
+  const back = (column: string) =>
+    `${column} = (${column} AT TIME ZONE 'UTC' - interval '${minutes} minutes') AT TIME ZONE 'UTC'`;
+  for (const table of ["sessions", "agents", "harnesses"])
+    await run(`UPDATE ${table} SET ${back("last_received_at")}, ${back("last_at")}`);
+  await run(`UPDATE alert_evaluators SET ${back("watching_since")}`);
+}
+
+describe("silence", () => {
+  it("of a session fires until something is received again", async () => {
+    await alerts.rule({ condition: { type: "silence", longer_than: "10m" } });
+    await alerts.pipeline.send(turn(10));
+    await evaluateAgain();
+    await wait(9);
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    await wait(1);
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: Nothing received for 10 min, and the session has not ended"]);
+    await alerts.pipeline.close();
+    await alerts.ingest.sendOnce([turn(11)]);
+    await evaluateAgain();
+    expect((await told()).at(-1)).toBe("resolved: data_returned");
+  });
+
+  it("says nothing of sessions that ended, that are long over, or that were imported", async () => {
+    await alerts.rule({ condition: { type: "silence", longer_than: "10m" } });
+    const lastYear = Date.now() - 365 * 86_400_000;
+    await alerts.pipeline.send(
+      turn(10, { session: "imported", at: lastYear }),
+      turn(10, { session: "ended" }),
+      { id: "e", type: "session", at: Date.now(), harness: "phantom@one", session: "ended", status: "ended" },
+    );
+    await evaluateAgain();
+    await wait(11);
+    await evaluateAgain();
+    await alerts.ingest.sendOnce([turn(10, { session: "old" })]);
+    await run(
+      "UPDATE sessions SET last_received_at = now() - interval '2 days', last_at = now() - interval '2 days' WHERE name = 'old'",
+    );
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+  });
+
+  it("before the server watched says nothing", async () => {
+    await alerts.rule({ condition: { type: "silence", longer_than: "10m" } });
+    await alerts.pipeline.send(turn(10));
+    await evaluateAgain();
+    await wait(11);
+    // Nobody held the lease for a minute.
+    await run("UPDATE alert_evaluators SET holder = NULL, renewed_at = now() - interval '1 minute'");
+    await alerts.evaluator().evaluate();
+    expect(await told()).toEqual([]);
+  });
+
+  it("of a harness fires while a session is open, and ends when the harness says bye", async () => {
+    await alerts.rule({ condition: { type: "harness_silence", longer_than: "10m" } });
+    const idle = {
+      id: "h",
+      type: "harness",
+      at: Date.now(),
+      harness: "idle@one",
+      status: "hello",
+      name: "Idle",
+    };
+    await alerts.pipeline.send(turn(10), idle);
+    await evaluateAgain();
+    await wait(11);
+    await evaluateAgain();
+    const [sent, ...others] = await alerts.sent();
+    expect(sent).toMatchObject({
+      kind: "firing",
+      alerts: [{ subject: { harness: "phantom@one", session: null } }],
+    });
+    expect(others).toEqual([]);
+    await alerts.ingest.sendOnce([{ ...idle, harness: "phantom@one", status: "bye" }]);
+    await evaluateAgain();
+    expect((await told()).at(-1)).toBe("resolved: session_ended");
+  });
+});
+
+describe("rules about the project", () => {
+  it("count the agents above a load", async () => {
+    await alerts.rule({ condition: { type: "fleet", load_at_least: 0.9, share: 0.5 } });
+    await alerts.rule({
+      condition: { type: "fleet", load_at_least: 0.9, agents: 1 },
+      scope: { harness: "other@*" },
+    });
+    await alerts.pipeline.send(turn(1_900), turn(100, { session: "two" }), turn(100, { session: "three" }));
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    await alerts.pipeline.send(turn(1_900, { session: "two" }));
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: 2 of 3 live agents at 90% of their line or more"]);
+    await alerts.pipeline.send(turn(100));
+    await evaluateAgain();
+    expect((await told()).at(-1)).toBe("resolved: below");
+  });
+
+  it("see a backlog although nothing is projected", async () => {
+    await alerts.rule({ condition: { type: "backlog", older_than: "1m" } });
+    await alerts.pipeline.close();
+    await run(`INSERT INTO journal (project_id, id, events, body, received_at)
+      VALUES (1, gen_random_uuid(), 1, '', now() - interval '2 minutes')`);
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: Accepted events have waited for 2 min to be processed"]);
+    await run("DELETE FROM journal");
+    await evaluateAgain();
+    expect((await told()).at(-1)).toBe("resolved: below");
+  });
+
+  it("count rejected events of the last hour, across processes", async () => {
+    await alerts.rule({ condition: { type: "rejected_events", per_hour: 5 } });
+    const rejected = (count: number) =>
+      run(`INSERT INTO ingest_counts (project_id, day, outcome, count) VALUES (1, date_trunc('day', now()), 'invalid_field', ${count})
+        ON CONFLICT (project_id, day, outcome) DO UPDATE SET count = EXCLUDED.count`);
+    await rejected(100);
+    await evaluateAgain();
+    await rejected(105);
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    await rejected(106);
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: 6 events rejected within an hour"]);
+  });
+});
+
+describe("rules about policies", () => {
+  async function offer(): Promise<{ generation: number; hash: string }> {
+    const { prisma } = alerts.ingest;
+    const createdAt = new Date();
+    const row = { projectId: 1, generation: 1, createdAt };
+    const body = { settings: { thresholds: { ceiling: "30%" } }, layers: [] };
+    await prisma.policyVersion.create({ data: { ...row, hash: "", body, reason: "a test", actor: "local" } });
+    await prisma.policyStep.create({ data: { ...row, revision: 1, at: createdAt, share: 1, harnesses: [] } });
+    await prisma.project.update({ where: { id: 1 }, data: { policyRevision: 1 } });
+    const book = await PolicyBook.read(queriesOf(alerts.ingest), 1);
+    return book.answerFor("phantom@one", undefined);
+  }
+
+  it("fire when a harness rejects a policy, and end when it applies it", async () => {
+    await alerts.rule({ condition: { type: "policy", state: "rejected" } });
+    const { generation, hash } = await offer();
+    const ack = { type: "policy_ack", harness: "phantom@one", generation, hash, at: Date.now() - 1_000 };
+    await alerts.pipeline.send({
+      ...ack,
+      id: "a",
+      status: "rejected",
+      code: "out_of_bounds",
+      message: "too low",
+    });
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: Policy 1 was rejected: too low"]);
+    await alerts.pipeline.send({ ...ack, id: "b", status: "applied", at: Date.now() });
+    await evaluateAgain();
+    expect((await told()).at(-1)).toBe("resolved: below");
+  });
+
+  it("fire when a harness does not apply a policy in time", async () => {
+    await alerts.rule({ condition: { type: "policy", state: "not_applied", within: "15m" } });
+    await offer();
+    const hello = { id: "h", type: "harness", status: "hello", name: "Phantom", capabilities: ["policy"] };
+    await alerts.pipeline.send({ ...hello, at: Date.now() - 3_600_000, harness: "phantom@one" });
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    await run(
+      "UPDATE policy_steps SET at = (at AT TIME ZONE 'UTC' - interval '15 minutes') AT TIME ZONE 'UTC' WHERE revision = 1",
+    );
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: Policy 1 was not applied within 15m"]);
+  });
+});

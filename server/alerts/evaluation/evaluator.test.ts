@@ -1,0 +1,323 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type TestAlerts, testAlerts } from "../../testing/alerts.ts";
+
+let alerts: TestAlerts;
+beforeEach(async () => {
+  alerts = await testAlerts();
+});
+afterEach(() => alerts.close());
+
+let serial = 0;
+/** A turn in a window of 10,000 tokens, whose ceiling is at 2,000. */
+function turn(tokens: number, more: object = {}) {
+  serial += 1;
+  return {
+    id: `t${serial}`,
+    type: "turn",
+    at: Date.now() - 100_000 + serial,
+    harness: "phantom@one",
+    session: "s",
+    model: "m",
+    context_window: 10_000,
+    usage: { input_tokens: tokens },
+    ...more,
+  };
+}
+
+const summary = async () =>
+  (await alerts.sent()).map(({ kind, alerts: listed }) =>
+    [kind, ...listed.map(({ end_reason }) => end_reason ?? "open")].join(" "),
+  );
+
+describe("an evaluator", () => {
+  it("fires when a level crosses its line, and resolves when it falls below", async () => {
+    await alerts.rule({
+      condition: { type: "threshold", threshold: "ceiling" },
+      message: "Evaluation at it",
+    });
+    const evaluator = alerts.evaluator();
+    await evaluator.evaluate();
+    await alerts.pipeline.send(turn(1_000), turn(2_500));
+    await evaluator.evaluate();
+    await evaluator.evaluate();
+    const [first] = await alerts.sent();
+    expect(first).toMatchObject({
+      kind: "firing",
+      message: "Evaluation at it",
+      project: { id: 1, name: "default" },
+      alerts: [
+        {
+          condition: "threshold",
+          subject: { harness: "phantom@one", session: "s", agent: "main", model: "m" },
+          labels: { family: "phantom", severity: "warning", rule: "rule 1" },
+          why: "2,500 context tokens crossed the ceiling (2,000 tokens)",
+          level: { context_tokens: 2_500, window_tokens: 10_000, line: "ceiling", line_tokens: 2_000 },
+          resolved_at: null,
+        },
+      ],
+    });
+    expect(first!.alerts[0]!.path).toMatch(/^\/sessions\/[0-9a-f-]+\?agent=[0-9a-f-]+&turn=/);
+    // Within the hysteresis.
+    await alerts.pipeline.send(turn(1_950));
+    await evaluator.evaluate();
+    expect(await summary()).toEqual(["firing open"]);
+    await alerts.pipeline.send(turn(1_000));
+    await evaluator.evaluate();
+    expect(await summary()).toEqual(["firing open", "resolved below"]);
+    await evaluator.evaluate();
+    expect(await summary()).toHaveLength(2);
+  });
+
+  it("goes on where another process was killed, without a second notification", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    const [first, waiting, second] = [alerts.evaluator(), alerts.evaluator(), alerts.evaluator()];
+    await alerts.pipeline.send(turn(2_500));
+    await first.evaluate();
+    // While the first holds the lease, another does nothing.
+    expect(await waiting.evaluate()).toBeUndefined();
+    expect(waiting.holding).toBe(false);
+    await expire();
+    await second.evaluate();
+    expect(second.holding).toBe(true);
+    await alerts.pipeline.send(turn(100));
+    // The first was only paused. Its transaction fails, and it forgets.
+    await expect(first.evaluate()).rejects.toThrow("another process evaluates");
+    await second.evaluate();
+    expect(await summary()).toEqual(["firing open", "resolved below"]);
+  });
+
+  it("never fires about the past", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    await alerts.rule({ condition: { type: "unexplained_fall" } });
+    const evaluator = alerts.evaluator();
+    await evaluator.evaluate();
+    const lastYear = Date.now() - 365 * 86_400_000;
+    const history = [9_000, 100, 9_000].map((tokens, n) =>
+      turn(tokens, { at: lastYear + n, session: "old" }),
+    );
+    await alerts.pipeline.send(...history);
+    await evaluator.evaluate();
+    expect(await summary()).toEqual([]);
+    // A late turn of a live agent moves no alert either, and neither do repeats.
+    const now = turn(1_990);
+    await alerts.pipeline.send(now, turn(2_100, { at: Date.now() - 3_600_000 }));
+    await alerts.pipeline.send(now);
+    await evaluator.evaluate();
+    expect(await summary()).toEqual([]);
+  });
+
+  it("ends the alert of a window that is over, and of a session that ended, with the reason", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    const evaluator = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.evaluate();
+    const at = Date.now() - 50_000;
+    const restarted = { number: 1, previous_turns: 1, carryover_turns: 0, reason: "full" };
+    const base = { harness: "phantom@one", session: "s" };
+    await alerts.pipeline.send(
+      { ...base, ...restarted, id: "r", type: "restarted", at },
+      turn(3_000, { at: at + 1 }),
+    );
+    await evaluator.evaluate();
+    expect(await summary()).toEqual(["firing open", "firing open window_ended"]);
+    await alerts.pipeline.send({ ...base, id: "e", type: "session", at: at + 2, status: "ended" });
+    await evaluator.evaluate();
+    expect((await summary()).at(-1)).toBe("resolved session_ended");
+  });
+
+  it("waits for the time of the rule, also across processes", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 }, for: "10m" });
+    const first = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await first.evaluate();
+    expect(await summary()).toEqual([]);
+    await first.close();
+    await alerts.ingest.prisma
+      .$executeRaw`UPDATE alerts SET pending_at = (pending_at AT TIME ZONE 'UTC' - interval '10 minutes') AT TIME ZONE 'UTC'`;
+    await alerts.evaluator().evaluate();
+    expect(await summary()).toEqual(["firing open"]);
+  });
+
+  it("takes silence for missing data, and never tells an end", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    const evaluator = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.evaluate();
+    await evaluator.close();
+    await alerts.ingest.prisma.$executeRaw`UPDATE agents SET last_received_at = now() - interval '1 day'`;
+    await alerts.evaluator().evaluate();
+    expect(await alerts.ingest.prisma.alert.findMany()).toMatchObject([
+      { phase: "no_data", resolvedAt: null },
+    ]);
+    expect(await summary()).toEqual(["firing open"]);
+  });
+
+  it("ends the alerts of a rule that was changed, switched off or deleted, and then rests", async () => {
+    const condition = { type: "tokens", at_least: 2_000 } as const;
+    const one = await alerts.rule({ condition });
+    const two = await alerts.rule({ condition });
+    const three = await alerts.rule({ condition });
+    const evaluator = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.evaluate();
+    const actor = { kind: "local" } as const;
+    await alerts.rules.save(
+      1,
+      { id: one.id, expected: 1, rule: { ...one.rule, message: "Only the text" } },
+      actor,
+    );
+    await alerts.rules.switch(1, { id: two.id, expected: 1, enabled: false }, actor);
+    await alerts.rules.remove(1, three.id, actor);
+    await evaluator.evaluate();
+    expect((await summary()).slice(3).sort()).toEqual(["resolved rule_changed", "resolved rule_deleted"]);
+    await alerts.rules.save(
+      1,
+      { id: one.id, expected: 2, rule: { ...one.rule, condition: { ...condition, at_least: 9_000 } } },
+      actor,
+    );
+    await evaluator.evaluate();
+    expect((await summary()).at(-1)).toBe("resolved rule_changed");
+    await alerts.rules.remove(1, one.id, actor);
+    await evaluator.evaluate();
+    expect(evaluator.holding).toBe(false);
+    expect(await alerts.ingest.prisma.project.findMany()).toMatchObject([{ alerting: false }]);
+    // Without rules, the projector leaves nothing.
+    await alerts.pipeline.send(turn(2_600));
+    expect(await alerts.ingest.prisma.alertSignal.count()).toBe(0);
+  });
+
+  it("leaves an alert untold while a silence matches, and tells it when the silence ends", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    const matchers = [{ label: "harness", is: "phantom@*" }];
+    const endsAt = new Date(Date.now() + 3_600_000);
+    const actor = { kind: "local" } as const;
+    const silence = await alerts.silences.create(
+      1,
+      { matchers, comment: "a test", startsAt: undefined, endsAt },
+      actor,
+    );
+    const evaluator = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.evaluate();
+    expect(await summary()).toEqual([]);
+    await alerts.silences.end(1, silence.id, actor);
+    await evaluator.evaluate();
+    expect(await summary()).toEqual(["firing open"]);
+  });
+
+  it("tells an acknowledgement once, with the name of the person", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    const evaluator = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.evaluate();
+    const [firing] = await alerts.sent();
+    const ids = firing!.alerts.map(({ id }) => id);
+    const actor = { kind: "key", id: "k", name: "on call" } as const;
+    expect(await alerts.silences.acknowledge(1, ids, actor)).toEqual({ acknowledged: 1 });
+    expect(await alerts.silences.acknowledge(1, ids, actor)).toEqual({ acknowledged: 0 });
+    await evaluator.evaluate();
+    await evaluator.evaluate();
+    const [, acknowledged, ...others] = await alerts.sent();
+    expect(acknowledged).toMatchObject({ kind: "acknowledged", alerts: [{ acknowledged_by: "on call" }] });
+    expect(others).toEqual([]);
+  });
+
+  it("does not tell a warning about an agent that is past its ceiling", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 1_000 }, severity: "warning" });
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 }, severity: "critical" });
+    const evaluator = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.evaluate();
+    expect((await alerts.sent()).map(({ alerts: [one] }) => one!.rule.severity)).toEqual(["critical"]);
+    await alerts.pipeline.send(turn(1_500));
+    await evaluator.evaluate();
+    expect((await alerts.sent()).map(({ kind, alerts: [one] }) => `${kind} ${one!.rule.severity}`)).toEqual([
+      "firing critical",
+      "resolved critical",
+      "firing warning",
+    ]);
+  });
+
+  it("counts boundaries and turns, and names the last three boundaries", async () => {
+    await alerts.rule({ condition: { type: "thrash", boundaries: 3, within_turns: 4 } });
+    const evaluator = alerts.evaluator();
+    await evaluator.evaluate();
+    const start = Date.now() - 60_000;
+    const compacted = (n: number) => ({
+      id: `c${n}`,
+      type: "compacted",
+      at: start + n * 10 + 5,
+      harness: "phantom@one",
+      session: "s",
+      trigger: "auto",
+      tokens_before: 1_500,
+      tokens_after: 500,
+    });
+    const events = [0, 1, 2].flatMap((n) => [turn(1_500, { at: start + n * 10 }), compacted(n)]);
+    await alerts.pipeline.send(...events.slice(0, 4));
+    await evaluator.evaluate();
+    expect(await summary()).toEqual([]);
+    await alerts.pipeline.send(...events.slice(4));
+    await evaluator.evaluate();
+    const [sent] = await alerts.sent();
+    expect(sent!.alerts[0]).toMatchObject({
+      why: "3 boundaries within 4 turns",
+      boundaries: [{ type: "compacted", tokens_before: 1_500, tokens_after: 500 }, {}, {}],
+    });
+  });
+
+  it("loses and repeats nothing, whenever it fails", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    let seed = 7;
+    const random = () => {
+      seed = (seed * 1_664_525 + 1_013_904_223) % 4_294_967_296;
+      return seed / 4_294_967_296;
+    };
+    let above = false;
+    let changes = 0;
+    for (let round = 0; round < 60; round++) {
+      const evaluator = alerts.evaluator();
+      if (random() < 0.5) {
+        const wasAbove = above;
+        above = random() < 0.5;
+        changes += above === wasAbove ? 0 : 1;
+        await alerts.pipeline.send(turn(above ? 2_500 : 100));
+      }
+      // Some statement of the evaluation fails, before or after it has written.
+      alerts.failAfter(random() < 0.6 ? Math.floor(random() * 16) : undefined);
+      await evaluator.evaluate().catch(() => {});
+      alerts.failAfter(undefined);
+      await expire();
+      // What fails changes nothing; what does not fail has seen the last level.
+      const saw = await alerts.evaluator().evaluate();
+      expect(saw).toBeDefined();
+      await expire();
+      const kinds = (await alerts.sent()).map(({ kind }) => kind);
+      expect(kinds).toEqual(Array.from({ length: changes }, (_, n) => (n % 2 === 0 ? "firing" : "resolved")));
+    }
+    expect(changes).toBeGreaterThan(8);
+  });
+
+  it("forgets alerts and silences of long ago", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    const evaluator = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.evaluate();
+    await alerts.pipeline.send(turn(100));
+    await evaluator.evaluate();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.evaluate();
+    await alerts.ingest.prisma.$executeRaw`
+      UPDATE alerts SET fired_at = (fired_at AT TIME ZONE 'UTC' - interval '91 days') AT TIME ZONE 'UTC', resolved_at = (resolved_at AT TIME ZONE 'UTC' - interval '91 days') AT TIME ZONE 'UTC'`;
+    await expire();
+    await alerts.evaluator().evaluate();
+    expect(await alerts.ingest.prisma.alert.findMany()).toMatchObject([
+      { phase: "firing", resolvedAt: null },
+    ]);
+  });
+
+  /** Makes the lease look as if its holder had been killed. */
+  async function expire() {
+    await alerts.ingest.prisma.$executeRaw`UPDATE alert_evaluators SET holder = NULL`;
+  }
+});
