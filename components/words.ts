@@ -1,4 +1,13 @@
-import type { AgentView, BoundaryView, CrossingView, FleetAgent, LastFall, RecentLevels, SessionSummary, ThresholdOrigin } from "@plimsoll/protocol/api";
+import type {
+  AgentView,
+  BoundaryView,
+  CrossingView,
+  FleetAgent,
+  LastFall,
+  RecentLevels,
+  SessionSummary,
+  ThresholdOrigin,
+} from "@plimsoll/protocol/api";
 import type { WindowSource } from "@plimsoll/protocol/events";
 import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { z } from "zod";
-import { FORMATS } from "../packages/cli/src/readers/reader.ts";
+import { FORMATS } from "../packages/harnesses/src/recordings/reader.ts";
 import { CALLERS, type HttpInput } from "./http-input.ts";
 import { PROGRAM_NAMES } from "./programs.ts";
 

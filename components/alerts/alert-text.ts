@@ -1,5 +1,18 @@
-import type { AlertCondition, AlertConditionType, AlertEndpointKind, AlertSeverity, DeliveryState } from "@plimsoll/protocol/alerts";
-import type { AlertBacktest, AlertDeliveryView, AlertEndpointView, AlertRuleImport, AlertView, AttemptOutcome } from "@plimsoll/protocol/api";
+import type {
+  AlertCondition,
+  AlertConditionType,
+  AlertEndpointKind,
+  AlertSeverity,
+  DeliveryState,
+} from "@plimsoll/protocol/alerts";
+import type {
+  AlertBacktest,
+  AlertDeliveryView,
+  AlertEndpointView,
+  AlertRuleImport,
+  AlertView,
+  AttemptOutcome,
+} from "@plimsoll/protocol/api";
 import { ALERT_END_TEXT } from "@plimsoll/protocol/pure";
 import { duration, plural } from "../format.ts";
 

@@ -1,7 +1,13 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { ALERT_SEVERITIES, type AlertConditionType, type AlertRuleInput, type AlertRuleMistake, readAlertRule } from "@plimsoll/protocol/alerts";
+import {
+  ALERT_SEVERITIES,
+  type AlertConditionType,
+  type AlertRuleInput,
+  type AlertRuleMistake,
+  readAlertRule,
+} from "@plimsoll/protocol/alerts";
 import type { AlertRuleView } from "@plimsoll/protocol/api";
 import { SESSION_KINDS } from "@plimsoll/protocol/events";
 import { useMutation, useQuery } from "@tanstack/react-query";

@@ -1,4 +1,10 @@
-import { orderedPolicy, type PolicyBody, type PolicyMistake, readPolicy, yamlExcess } from "@plimsoll/protocol/policy";
+import {
+  orderedPolicy,
+  type PolicyBody,
+  type PolicyMistake,
+  readPolicy,
+  yamlExcess,
+} from "@plimsoll/protocol/policy";
 import { type Document, isMap, Lexer, LineCounter, parseDocument, stringify } from "yaml";
 
 /** A mistake in the text of a policy. */

@@ -2,7 +2,14 @@ import { foldAgent } from "@plimsoll/fold";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mark, OPTIONS, turn } from "../../packages/fold/src/history/testing/agent-history.ts";
-import { type AgentCondition, type AgentSight, findInAgent, isNews, leastTurnsAfterBoundary, type SeenBoundary } from "./agent-conditions.ts";
+import {
+  type AgentCondition,
+  type AgentSight,
+  findInAgent,
+  isNews,
+  leastTurnsAfterBoundary,
+  type SeenBoundary,
+} from "./agent-conditions.ts";
 
 const NOW = 10_000_000;
 const SIGHT: AgentSight = {

@@ -1,4 +1,15 @@
-import type { AlertBoundary, AlertConditionType, AlertEndReason, AlertLabels, AlertLevel, AlertPhase, AlertSeverity, AlertState, GroupMemory, GroupTiming } from "@plimsoll/protocol/alerts";
+import type {
+  AlertBoundary,
+  AlertConditionType,
+  AlertEndReason,
+  AlertLabels,
+  AlertLevel,
+  AlertPhase,
+  AlertSeverity,
+  AlertState,
+  GroupMemory,
+  GroupTiming,
+} from "@plimsoll/protocol/alerts";
 import type { Sql } from "../db/sql.ts";
 import { defineTable, type RowOf } from "../db/tables/table.ts";
 

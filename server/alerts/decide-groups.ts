@@ -1,4 +1,14 @@
-import { type AlertFacts, type AlertNotification, decideNotifications, durationMs, isFiring, isInhibited, type LevelAlert, NEW_GROUP, silenceOf } from "@plimsoll/protocol/alerts";
+import {
+  type AlertFacts,
+  type AlertNotification,
+  decideNotifications,
+  durationMs,
+  isFiring,
+  isInhibited,
+  type LevelAlert,
+  NEW_GROUP,
+  silenceOf,
+} from "@plimsoll/protocol/alerts";
 import { iso } from "../times.ts";
 import type { AlertGroupRow, GroupReceivers, OpenAlert } from "./alert-rows.ts";
 import type { LoadedRule, RuleBook } from "./rule-book.ts";

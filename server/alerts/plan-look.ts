@@ -1,4 +1,10 @@
-import { type AlertSighting, type AlertStepReason, INACTIVE_ALERT, isFiring, stepAlert } from "@plimsoll/protocol/alerts";
+import {
+  type AlertSighting,
+  type AlertStepReason,
+  INACTIVE_ALERT,
+  isFiring,
+  stepAlert,
+} from "@plimsoll/protocol/alerts";
 import type { AlertPlace, FiringFacts, OpenAlert } from "./alert-rows.ts";
 import { type LoadedRule, labelsOf, type ScopeFacts } from "./rule-book.ts";
 

@@ -1,4 +1,14 @@
-import { type ActiveSilence, type AlertLabels, type AlertMatcher, AlertRule, type AlertSubjectKind, type AlertTiming, durationMs, matchesAll, subjectKindOf } from "@plimsoll/protocol/alerts";
+import {
+  type ActiveSilence,
+  type AlertLabels,
+  type AlertMatcher,
+  AlertRule,
+  type AlertSubjectKind,
+  type AlertTiming,
+  durationMs,
+  matchesAll,
+  subjectKindOf,
+} from "@plimsoll/protocol/alerts";
 import { familyOf, matchesPattern } from "@plimsoll/protocol/policy";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";

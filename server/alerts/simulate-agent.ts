@@ -1,7 +1,20 @@
 import { judgedBy, type ReportedLine, rememberLine, type ThresholdTimeline } from "@plimsoll/fold";
-import { type AlertState, type AlertTiming, INACTIVE_ALERT, isFiring, nextStepAt, stepAlert } from "@plimsoll/protocol/alerts";
+import {
+  type AlertState,
+  type AlertTiming,
+  INACTIVE_ALERT,
+  isFiring,
+  nextStepAt,
+  stepAlert,
+} from "@plimsoll/protocol/alerts";
 import { lineOf, type ThresholdName } from "@plimsoll/protocol/policy";
-import { type AgentCondition, type AgentSight, EVENT_HOLDS_MS, findInAgent, type SeenBoundary } from "./agent-conditions.ts";
+import {
+  type AgentCondition,
+  type AgentSight,
+  EVENT_HOLDS_MS,
+  findInAgent,
+  type SeenBoundary,
+} from "./agent-conditions.ts";
 import { whyOf } from "./describe-alert.ts";
 
 /** A recorded level. */

@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AlertNotification } from "@plimsoll/protocol/alerts";
-import type { AlertDeliveryPage, AlertEndpointList, AlertEndpointWithSecret, AlertPage } from "@plimsoll/protocol/api";
+import type {
+  AlertDeliveryPage,
+  AlertEndpointList,
+  AlertEndpointWithSecret,
+  AlertPage,
+} from "@plimsoll/protocol/api";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";

@@ -4,7 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { AlertEndpointWithSecret, CreatedKey, PolicyAnswer, PolicyHarnessList, ProjectView, SessionDetail, SessionPage, WholePolicy } from "@plimsoll/protocol/api";
+import type {
+  AlertEndpointWithSecret,
+  CreatedKey,
+  PolicyAnswer,
+  PolicyHarnessList,
+  ProjectView,
+  SessionDetail,
+  SessionPage,
+  WholePolicy,
+} from "@plimsoll/protocol/api";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

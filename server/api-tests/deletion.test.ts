@@ -1,4 +1,12 @@
-import type { AlertPage, DeletionView, FleetStatus, FleetView, HarnessList, SessionPage, UndeletionView } from "@plimsoll/protocol/api";
+import type {
+  AlertPage,
+  DeletionView,
+  FleetStatus,
+  FleetView,
+  HarnessList,
+  SessionPage,
+  UndeletionView,
+} from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";

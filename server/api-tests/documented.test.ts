@@ -1,4 +1,9 @@
-import type { AlertDeliveryPage, AlertEndpointWithSecret, AlertRuleView, SessionPage } from "@plimsoll/protocol/api";
+import type {
+  AlertDeliveryPage,
+  AlertEndpointWithSecret,
+  AlertRuleView,
+  SessionPage,
+} from "@plimsoll/protocol/api";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";

@@ -1,4 +1,12 @@
-import type { AuditPage, ProjectView, SavedMapping, SavedMappingList, SessionPage, TurnPage, UnmappedTelemetryList } from "@plimsoll/protocol/api";
+import type {
+  AuditPage,
+  ProjectView,
+  SavedMapping,
+  SavedMappingList,
+  SessionPage,
+  TurnPage,
+  UnmappedTelemetryList,
+} from "@plimsoll/protocol/api";
 import type { RecordMapping } from "@plimsoll/protocol/mapping";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";

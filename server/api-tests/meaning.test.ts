@@ -1,4 +1,12 @@
-import type { ErrorBody, FleetAgent, FleetView, SessionChart, SessionDetail, SessionPage, TurnPage } from "@plimsoll/protocol/api";
+import type {
+  ErrorBody,
+  FleetAgent,
+  FleetView,
+  SessionChart,
+  SessionDetail,
+  SessionPage,
+  TurnPage,
+} from "@plimsoll/protocol/api";
 import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Sendable, startTestServer, type TestServer } from "../testing/server.ts";

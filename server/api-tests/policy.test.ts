@@ -1,5 +1,15 @@
 import { createHash } from "node:crypto";
-import type { ErrorBody, PolicyAnswer, PolicyHarnessList, PolicyVersionDetail, PolicyVersionPage, RejudgingView, SessionDetail, SessionPage, WholePolicy } from "@plimsoll/protocol/api";
+import type {
+  ErrorBody,
+  PolicyAnswer,
+  PolicyHarnessList,
+  PolicyVersionDetail,
+  PolicyVersionPage,
+  RejudgingView,
+  SessionDetail,
+  SessionPage,
+  WholePolicy,
+} from "@plimsoll/protocol/api";
 import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { canonicalJson } from "@plimsoll/protocol/policy";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";

@@ -1,5 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { DoctorReport, KeyView, ProjectView, SavedMappingList, SavedSessionViewList, SessionPage } from "@plimsoll/protocol/api";
+import type {
+  DoctorReport,
+  KeyView,
+  ProjectView,
+  SavedMappingList,
+  SavedSessionViewList,
+  SessionPage,
+} from "@plimsoll/protocol/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { TestServer } from "../testing/server.ts";
 import { appRouter } from "../trpc/router.ts";

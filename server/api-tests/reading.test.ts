@@ -1,4 +1,18 @@
-import { type ErrorBody, type FleetPart, type FleetStatus, type FleetView, type IngestCounts, type ModelWindowView, SESSION_SORTS, type Series, type SessionDetail, type SessionPage, type SessionSummary, type TurnPage, type TurnView } from "@plimsoll/protocol/api";
+import {
+  type ErrorBody,
+  type FleetPart,
+  type FleetStatus,
+  type FleetView,
+  type IngestCounts,
+  type ModelWindowView,
+  SESSION_SORTS,
+  type Series,
+  type SessionDetail,
+  type SessionPage,
+  type SessionSummary,
+  type TurnPage,
+  type TurnView,
+} from "@plimsoll/protocol/api";
 import parsePrometheusTextFormat from "parse-prometheus-text-format";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";

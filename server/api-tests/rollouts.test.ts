@@ -1,4 +1,11 @@
-import type { AuditPage, ErrorBody, PolicyAnswer, RolloutAnswer, RolloutView, WholePolicy } from "@plimsoll/protocol/api";
+import type {
+  AuditPage,
+  ErrorBody,
+  PolicyAnswer,
+  RolloutAnswer,
+  RolloutView,
+  WholePolicy,
+} from "@plimsoll/protocol/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";

@@ -1,5 +1,19 @@
 import { randomUUID } from "node:crypto";
-import { type AuditAction, type AuditPage, type ErrorBody, type Extent, MOST_SAVED_VIEWS, MOST_TAGS, type SavedSessionViewList, type SessionCount, type SessionDetail, type SessionFilterValues, type SessionNoteText, type SessionPage, type TaggedSessions } from "@plimsoll/protocol/api";
+import {
+  type AuditAction,
+  type AuditPage,
+  type ErrorBody,
+  type Extent,
+  MOST_SAVED_VIEWS,
+  MOST_TAGS,
+  type SavedSessionViewList,
+  type SessionCount,
+  type SessionDetail,
+  type SessionFilterValues,
+  type SessionNoteText,
+  type SessionPage,
+  type TaggedSessions,
+} from "@plimsoll/protocol/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { openLive } from "./live-client.ts";

@@ -1,5 +1,14 @@
 import { randomUUID } from "node:crypto";
-import type { AlertDeliveryPage, AlertEndpointWithSecret, AlertPage, AlertRuleView, AlertSilenceView, CreatedKey, ProjectView, SessionPage } from "@plimsoll/protocol/api";
+import type {
+  AlertDeliveryPage,
+  AlertEndpointWithSecret,
+  AlertPage,
+  AlertRuleView,
+  AlertSilenceView,
+  CreatedKey,
+  ProjectView,
+  SessionPage,
+} from "@plimsoll/protocol/api";
 import { expect } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";

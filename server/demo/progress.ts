@@ -1,4 +1,10 @@
-import { DEMO_EXAMPLES, DemoExampleName, type DemoExampleState, type DemoExampleView, type DemoView } from "@plimsoll/protocol/api";
+import {
+  DEMO_EXAMPLES,
+  DemoExampleName,
+  type DemoExampleState,
+  type DemoExampleView,
+  type DemoView,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 
 /** What the demo's process tells about its examples, one message at a time (see examples/progress.ts). */

@@ -1,4 +1,10 @@
-import { SelectedSessions, SessionSummary, SessionsQuery, TurnsQuery, TurnView } from "@plimsoll/protocol/api";
+import {
+  SelectedSessions,
+  SessionSummary,
+  SessionsQuery,
+  TurnsQuery,
+  TurnView,
+} from "@plimsoll/protocol/api";
 import { visibleText } from "@plimsoll/protocol/pure";
 import type { Hono } from "hono";
 import { stream } from "hono/streaming";

@@ -1,6 +1,11 @@
 import { type ThresholdTimeline, thresholdTimeline } from "@plimsoll/fold";
 import type { PolicyAnswer, WholePolicy } from "@plimsoll/protocol/api";
-import { type PolicyBody, type PolicyVersion, resolveForHarness, versionFor } from "@plimsoll/protocol/policy";
+import {
+  type PolicyBody,
+  type PolicyVersion,
+  resolveForHarness,
+  versionFor,
+} from "@plimsoll/protocol/policy";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import type { HarnessAcks } from "./acknowledgements.ts";

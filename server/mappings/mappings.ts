@@ -1,5 +1,11 @@
 import type { SavedMapping } from "@plimsoll/protocol/api";
-import { type CompiledMapping, compileMapping, MOST_MAPPINGS, type RecordMapping, readMapping } from "@plimsoll/protocol/mapping";
+import {
+  type CompiledMapping,
+  compileMapping,
+  MOST_MAPPINGS,
+  type RecordMapping,
+  readMapping,
+} from "@plimsoll/protocol/mapping";
 import type { Logger } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";

@@ -1,4 +1,10 @@
-import { convergenceOf, latestSaid, type RateChange, type RolloutObservations, unmovedThresholds } from "@plimsoll/protocol/policy";
+import {
+  convergenceOf,
+  latestSaid,
+  type RateChange,
+  type RolloutObservations,
+  unmovedThresholds,
+} from "@plimsoll/protocol/policy";
 import type { PrismaClient } from "../db/client.ts";
 import type { PolicyRollout } from "../db/generated/client.ts";
 import { queriesOf } from "../db/sql.ts";

@@ -1,4 +1,9 @@
-import type { PolicyVersionDetail, PolicyVersionPage, PolicyVersionsQuery, PolicyVersionView } from "@plimsoll/protocol/api";
+import type {
+  PolicyVersionDetail,
+  PolicyVersionPage,
+  PolicyVersionsQuery,
+  PolicyVersionView,
+} from "@plimsoll/protocol/api";
 import type { PolicyBody } from "@plimsoll/protocol/policy";
 import type { PolicyVersion } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";

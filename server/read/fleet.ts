@@ -1,5 +1,12 @@
 import type { ThresholdTimeline } from "@plimsoll/fold";
-import type { FleetAgent, FleetPart, FleetPartQuery, FleetQuery, FleetView, LastFall } from "@plimsoll/protocol/api";
+import type {
+  FleetAgent,
+  FleetPart,
+  FleetPartQuery,
+  FleetQuery,
+  FleetView,
+  LastFall,
+} from "@plimsoll/protocol/api";
 import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import { Prisma } from "../db/client.ts";
 import { TALLY_OF } from "../db/tables/agents.ts";

@@ -1,5 +1,17 @@
-import { harnessLine, judgeLine, lineCauses, type OwnHarnessLine, observedLine, type ThresholdTimeline } from "@plimsoll/fold";
-import type { HarnessLinesQuery, HarnessLineView, ObservedHarnessLine, ObservedHarnessLines } from "@plimsoll/protocol/api";
+import {
+  harnessLine,
+  judgeLine,
+  lineCauses,
+  type OwnHarnessLine,
+  observedLine,
+  type ThresholdTimeline,
+} from "@plimsoll/fold";
+import type {
+  HarnessLinesQuery,
+  HarnessLineView,
+  ObservedHarnessLine,
+  ObservedHarnessLines,
+} from "@plimsoll/protocol/api";
 import type { FreshReader } from "../lines/reader.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
 import { DAY_MS, iso } from "../times.ts";

@@ -1,5 +1,12 @@
 import { isBoundary, REPEATED, type ReportedLine, rememberLine, type WindowSummary } from "@plimsoll/fold";
-import type { BoundaryView, CrossingView, MovedSession, SessionDetail, SessionNoteText, WindowView } from "@plimsoll/protocol/api";
+import type {
+  BoundaryView,
+  CrossingView,
+  MovedSession,
+  SessionDetail,
+  SessionNoteText,
+  WindowView,
+} from "@plimsoll/protocol/api";
 import { DEFAULT_AGENT, type DropHint } from "@plimsoll/protocol/events";
 import type { Agent, Boundary, Crossing, Session, SessionNote, Window } from "../db/generated/client.ts";
 import { BOUNDARY_ORIGIN, crossingOriginOf } from "../db/tables/codes.ts";

@@ -1,4 +1,10 @@
-import type { SessionCount, SessionFilter, SessionPage, SessionSort, SessionsQuery } from "@plimsoll/protocol/api";
+import type {
+  SessionCount,
+  SessionFilter,
+  SessionPage,
+  SessionSort,
+  SessionsQuery,
+} from "@plimsoll/protocol/api";
 import { Prisma } from "../db/client.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";

@@ -1,4 +1,17 @@
-import { EMPTY_STATE, forecast, harnessLine, hasOwnLine, type InForce, judgedBy, lineKind, minutesFor, type ReportedLine, reportedLine, type ThresholdTimeline, utilizationOf } from "@plimsoll/fold";
+import {
+  EMPTY_STATE,
+  forecast,
+  harnessLine,
+  hasOwnLine,
+  type InForce,
+  judgedBy,
+  lineKind,
+  minutesFor,
+  type ReportedLine,
+  reportedLine,
+  type ThresholdTimeline,
+  utilizationOf,
+} from "@plimsoll/fold";
 import type { AgentView, AppliedThreshold, SessionStatus, SessionSummary } from "@plimsoll/protocol/api";
 import { lineOf, loadOf, THRESHOLD_NAMES, thresholdText, thresholdTokens } from "@plimsoll/protocol/policy";
 import type { Agent, Session } from "../db/generated/client.ts";

@@ -1,4 +1,10 @@
-import { ALERT_END_REASONS, ALERT_SEVERITIES, type AlertFacts, type AlertNotification, NOTIFICATION_KINDS } from "@plimsoll/protocol/alerts";
+import {
+  ALERT_END_REASONS,
+  ALERT_SEVERITIES,
+  type AlertFacts,
+  type AlertNotification,
+  NOTIFICATION_KINDS,
+} from "@plimsoll/protocol/alerts";
 import fc from "fast-check";
 
 /** Texts that a receiver could take for markup, mentions, links, headers or templates. */

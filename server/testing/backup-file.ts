@@ -1,6 +1,12 @@
 import { createHash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
-import { BACKUP_MAGIC, type BackupFrame, type BackupManifest, frameHead, readFrameHead } from "@plimsoll/protocol/backup";
+import {
+  BACKUP_MAGIC,
+  type BackupFrame,
+  type BackupManifest,
+  frameHead,
+  readFrameHead,
+} from "@plimsoll/protocol/backup";
 
 export interface FileFrame {
   kind: BackupFrame;

@@ -1,4 +1,11 @@
-import { ErrorBody, GENERATION_HEADER, PolicyAnswer, SavePolicyInput, TELEMETRY_SIGNALS, WholePolicy } from "@plimsoll/protocol/api";
+import {
+  ErrorBody,
+  GENERATION_HEADER,
+  PolicyAnswer,
+  SavePolicyInput,
+  TELEMETRY_SIGNALS,
+  WholePolicy,
+} from "@plimsoll/protocol/api";
 import { IngestAnswer, PlimsollEvent } from "@plimsoll/protocol/events";
 import type { TRPCError } from "@trpc/server";
 import { fetchRequestHandler } from "@trpc/server/adapters/fetch";

@@ -1,5 +1,13 @@
 import { AlertNotification, type DeliveryState, type NotificationKind } from "@plimsoll/protocol/alerts";
-import type { AlertAttempt, AlertDeliveriesQuery, AlertDeliveryDetail, AlertDeliveryPage, AlertDeliveryQuery, AlertDeliveryView, AttemptOutcome } from "@plimsoll/protocol/api";
+import type {
+  AlertAttempt,
+  AlertDeliveriesQuery,
+  AlertDeliveryDetail,
+  AlertDeliveryPage,
+  AlertDeliveryQuery,
+  AlertDeliveryView,
+  AttemptOutcome,
+} from "@plimsoll/protocol/api";
 import type { PrismaClient } from "../../db/client.ts";
 import { databaseTime } from "../../db/database-clock.ts";
 import type { AlertDelivery, AlertAttempt as AttemptRow } from "../../db/generated/client.ts";

@@ -1,5 +1,11 @@
 import { type AlertEndpointKind, type AlertEndpointTarget, shownAddress } from "@plimsoll/protocol/alerts";
-import type { AlertAttempt, AlertEndpointView, AlertEndpointWithSecret, AttemptOutcome, PauseReason } from "@plimsoll/protocol/api";
+import type {
+  AlertAttempt,
+  AlertEndpointView,
+  AlertEndpointWithSecret,
+  AttemptOutcome,
+  PauseReason,
+} from "@plimsoll/protocol/api";
 import { v7 as uuid } from "uuid";
 import type { PrismaClient, Transaction } from "../../db/client.ts";
 import { databaseTime } from "../../db/database-clock.ts";

@@ -1,5 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type AuditEntryView, type AuditPage, type BrowserView, type CreatedKey, type ErrorBody, type KeyView, LOCAL_SCHEME, type RotatedKey } from "@plimsoll/protocol/api";
+import {
+  type AuditEntryView,
+  type AuditPage,
+  type BrowserView,
+  type CreatedKey,
+  type ErrorBody,
+  type KeyView,
+  LOCAL_SCHEME,
+  type RotatedKey,
+} from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../../testing/database.ts";

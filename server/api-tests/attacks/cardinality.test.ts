@@ -1,5 +1,11 @@
 import { readFileSync } from "node:fs";
-import type { DoctorReport, IngestCounts, ModelWindowList, Series, SessionDetail } from "@plimsoll/protocol/api";
+import type {
+  DoctorReport,
+  IngestCounts,
+  ModelWindowList,
+  Series,
+  SessionDetail,
+} from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NAMES_PER_DAY } from "../../db/tables/rollup-names.ts";
 import { startTestServer, type TestServer } from "../../testing/server.ts";

@@ -1,5 +1,10 @@
 import type { ProvenBasis } from "@plimsoll/fold";
-import { CROSSING_ORIGINS, type CrossingOrigin, WINDOW_SOURCES, type WindowSource } from "@plimsoll/protocol/events";
+import {
+  CROSSING_ORIGINS,
+  type CrossingOrigin,
+  WINDOW_SOURCES,
+  type WindowSource,
+} from "@plimsoll/protocol/events";
 
 /** Small numbers that stand for enums in the database. Their order is stored: append, never reorder. */
 const BASES = ["unproven", "inclusive", "exclusive"] as const satisfies readonly ProvenBasis[];

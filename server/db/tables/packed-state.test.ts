@@ -1,4 +1,10 @@
-import { type AgentState, EMPTY_STATE, EMPTY_SUMMARY, type Summary, type WindowSummary } from "@plimsoll/fold";
+import {
+  type AgentState,
+  EMPTY_STATE,
+  EMPTY_SUMMARY,
+  type Summary,
+  type WindowSummary,
+} from "@plimsoll/fold";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

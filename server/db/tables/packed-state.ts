@@ -1,4 +1,13 @@
-import type { AgentState, CrossingReport, KnownCrossing, KnownLevel, Peak, PendingBoundary, Summary, WindowSummary } from "@plimsoll/fold";
+import type {
+  AgentState,
+  CrossingReport,
+  KnownCrossing,
+  KnownLevel,
+  Peak,
+  PendingBoundary,
+  Summary,
+  WindowSummary,
+} from "@plimsoll/fold";
 import type { CrossingOrigin } from "@plimsoll/protocol/events";
 import type { ThresholdName } from "@plimsoll/protocol/policy";
 

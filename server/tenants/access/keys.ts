@@ -1,5 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { type CreatedKey, type CreateKeyInput, GRACE_MS, type Grace, type KeyView, type RotatedKey, type Scope } from "@plimsoll/protocol/api";
+import {
+  type CreatedKey,
+  type CreateKeyInput,
+  GRACE_MS,
+  type Grace,
+  type KeyView,
+  type RotatedKey,
+  type Scope,
+} from "@plimsoll/protocol/api";
 import { LRUCache } from "lru-cache";
 import pLimit from "p-limit";
 import type { Logger } from "pino";

@@ -1,5 +1,11 @@
 import type { IncomingMessage } from "node:http";
-import { DEFAULT_PROJECT_ID, LOCAL_SCHEME, PROJECT_HEADER, PROJECT_PARAMETER, type Scope } from "@plimsoll/protocol/api";
+import {
+  DEFAULT_PROJECT_ID,
+  LOCAL_SCHEME,
+  PROJECT_HEADER,
+  PROJECT_PARAMETER,
+  type Scope,
+} from "@plimsoll/protocol/api";
 import { databaseUnavailable } from "../../db/unavailable.ts";
 import { PlimsollError } from "../../errors.ts";
 import { shapeOf } from "../../key-format.ts";

@@ -1,4 +1,17 @@
-import { AlertAttempt, AlertDeliveriesQuery, AlertDeliveryDetail, AlertDeliveryPage, AlertDeliveryQuery, AlertDeliveryView, AlertEndpointList, AlertEndpointQuery, AlertEndpointView, AlertEndpointWithSecret, CreateAlertEndpointCall, SaveAlertEndpointCall } from "@plimsoll/protocol/api";
+import {
+  AlertAttempt,
+  AlertDeliveriesQuery,
+  AlertDeliveryDetail,
+  AlertDeliveryPage,
+  AlertDeliveryQuery,
+  AlertDeliveryView,
+  AlertEndpointList,
+  AlertEndpointQuery,
+  AlertEndpointView,
+  AlertEndpointWithSecret,
+  CreateAlertEndpointCall,
+  SaveAlertEndpointCall,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { actorOf } from "../../tenants/access/principal.ts";
 import { answer, procedure, router } from "../init.ts";

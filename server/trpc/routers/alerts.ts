@@ -1,5 +1,28 @@
 import { ALERT_PRESETS } from "@plimsoll/protocol/alerts";
-import { AcknowledgeAlertsCall, AcknowledgedAlerts, AlertBacktest, AlertBacktestCall, AlertPage, AlertPresetCall, AlertRuleExport, AlertRuleImport, AlertRuleList, AlertRuleQuery, AlertRuleView, AlertSilenceList, AlertSilenceView, AlertsQuery, AlertTimeline, CreateAlertRuleCall, CreateAlertSilenceCall, EndAlertSilenceCall, ImportAlertRulesCall, RemoveAlertRuleCall, SaveAlertRuleCall, SwitchAlertRuleCall } from "@plimsoll/protocol/api";
+import {
+  AcknowledgeAlertsCall,
+  AcknowledgedAlerts,
+  AlertBacktest,
+  AlertBacktestCall,
+  AlertPage,
+  AlertPresetCall,
+  AlertRuleExport,
+  AlertRuleImport,
+  AlertRuleList,
+  AlertRuleQuery,
+  AlertRuleView,
+  AlertSilenceList,
+  AlertSilenceView,
+  AlertsQuery,
+  AlertTimeline,
+  CreateAlertRuleCall,
+  CreateAlertSilenceCall,
+  EndAlertSilenceCall,
+  ImportAlertRulesCall,
+  RemoveAlertRuleCall,
+  SaveAlertRuleCall,
+  SwitchAlertRuleCall,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readAlertTimeline } from "../../alerts/alert-timeline.ts";
 import { readAlerts } from "../../alerts/read-alerts.ts";

@@ -1,4 +1,17 @@
-import { DEMO_HARNESSES, DeleteDemoInput, DeleteHarnessesInput, DeleteSessionsInput, DeletionView, RetentionDays, RetentionPreview, RetentionPreviewQuery, RetentionView, UndeleteHarnessesInput, UndeleteSessionsInput, UndeletionView } from "@plimsoll/protocol/api";
+import {
+  DEMO_HARNESSES,
+  DeleteDemoInput,
+  DeleteHarnessesInput,
+  DeleteSessionsInput,
+  DeletionView,
+  RetentionDays,
+  RetentionPreview,
+  RetentionPreviewQuery,
+  RetentionView,
+  UndeleteHarnessesInput,
+  UndeleteSessionsInput,
+  UndeletionView,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { actorOf, type Principal } from "../../tenants/access/principal.ts";
 import { procedure, router } from "../init.ts";

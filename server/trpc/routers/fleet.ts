@@ -1,4 +1,18 @@
-import { Extent, FleetPart, FleetPartQuery, FleetQuery, FleetStatus, FleetView, HarnessLinesQuery, HarnessList, ObservedHarnessLines, RestartList, Series, SeriesQuery, StatusQuery } from "@plimsoll/protocol/api";
+import {
+  Extent,
+  FleetPart,
+  FleetPartQuery,
+  FleetQuery,
+  FleetStatus,
+  FleetView,
+  HarnessLinesQuery,
+  HarnessList,
+  ObservedHarnessLines,
+  RestartList,
+  Series,
+  SeriesQuery,
+  StatusQuery,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readExtent } from "../../read/extent.ts";
 import { readFleet, readFleetPart } from "../../read/fleet.ts";

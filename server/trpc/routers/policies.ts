@@ -1,4 +1,16 @@
-import { ChangeRolloutCall, PolicyGenerationQuery, PolicyHarnessList, PolicyVersionDetail, PolicyVersionPage, PolicyVersionsQuery, RejudgingView, RollbackPolicyCall, RolloutAnswer, SavePolicyCall, WholePolicy } from "@plimsoll/protocol/api";
+import {
+  ChangeRolloutCall,
+  PolicyGenerationQuery,
+  PolicyHarnessList,
+  PolicyVersionDetail,
+  PolicyVersionPage,
+  PolicyVersionsQuery,
+  RejudgingView,
+  RollbackPolicyCall,
+  RolloutAnswer,
+  SavePolicyCall,
+  WholePolicy,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readPolicyHarnesses } from "../../policies/read-harnesses.ts";
 import { readPolicyVersion, readPolicyVersions } from "../../policies/read-versions.ts";

@@ -1,4 +1,11 @@
-import { CreateProjectInput, DeleteProjectInput, ProjectList, ProjectQuery, ProjectView, RenameProjectInput } from "@plimsoll/protocol/api";
+import {
+  CreateProjectInput,
+  DeleteProjectInput,
+  ProjectList,
+  ProjectQuery,
+  ProjectView,
+  RenameProjectInput,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { actorOf, type Principal } from "../../tenants/access/principal.ts";

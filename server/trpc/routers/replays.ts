@@ -1,4 +1,10 @@
-import { ReplayCall, ReplayQuery, ReplaySessionQuery, ReplaySessionView, ReplayView } from "@plimsoll/protocol/api";
+import {
+  ReplayCall,
+  ReplayQuery,
+  ReplaySessionQuery,
+  ReplaySessionView,
+  ReplayView,
+} from "@plimsoll/protocol/api";
 import { readPolicy } from "@plimsoll/protocol/policy";
 import { invalidPolicy } from "../../policies/policies.ts";
 import { spanOf } from "../../times.ts";

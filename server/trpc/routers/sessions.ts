@@ -1,4 +1,23 @@
-import { RemoveSessionViewCall, SavedSessionView, SavedSessionViewList, SaveNoteCall, SaveSessionViewCall, SessionChart, SessionCount, SessionDetail, SessionFilter, SessionFilterValues, SessionNoteText, SessionPage, SessionQuery, SessionsQuery, TaggedSessions, TagSessionsCall, TurnPage, TurnsQuery } from "@plimsoll/protocol/api";
+import {
+  RemoveSessionViewCall,
+  SavedSessionView,
+  SavedSessionViewList,
+  SaveNoteCall,
+  SaveSessionViewCall,
+  SessionChart,
+  SessionCount,
+  SessionDetail,
+  SessionFilter,
+  SessionFilterValues,
+  SessionNoteText,
+  SessionPage,
+  SessionQuery,
+  SessionsQuery,
+  TaggedSessions,
+  TagSessionsCall,
+  TurnPage,
+  TurnsQuery,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readChart } from "../../read/chart.ts";
 import { readSession } from "../../read/session.ts";

@@ -1,4 +1,21 @@
-import { CountsQuery, CreatedKey, CreateKeyInput, DoctorQuery, DoctorReport, IngestCounts, IngestRefusals, KeyView, ModelWindowList, ModelWindowView, RemoveModelWindowInput, RevokeKeyInput, RotatedKey, RotateKeyInput, SetModelWindowInput, UnmappedTelemetryList } from "@plimsoll/protocol/api";
+import {
+  CountsQuery,
+  CreatedKey,
+  CreateKeyInput,
+  DoctorQuery,
+  DoctorReport,
+  IngestCounts,
+  IngestRefusals,
+  KeyView,
+  ModelWindowList,
+  ModelWindowView,
+  RemoveModelWindowInput,
+  RevokeKeyInput,
+  RotatedKey,
+  RotateKeyInput,
+  SetModelWindowInput,
+  UnmappedTelemetryList,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { freshReader } from "../../lines/reader.ts";

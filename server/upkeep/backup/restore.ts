@@ -2,7 +2,15 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { inflateRaw } from "node:zlib";
 import { DEFAULT_PROJECT_ID } from "@plimsoll/protocol/api";
-import { BACKUP_FRAME_BYTES, BackupError, type BackupManifest, type BackupPart, BackupReader, type BackupTable, type RestoreResult } from "@plimsoll/protocol/backup";
+import {
+  BACKUP_FRAME_BYTES,
+  BackupError,
+  type BackupManifest,
+  type BackupPart,
+  BackupReader,
+  type BackupTable,
+  type RestoreResult,
+} from "@plimsoll/protocol/backup";
 import pg from "pg";
 import { BODY_LIMITS } from "../../bodies/body-budget.ts";
 import { CLOSE_LIMIT, within } from "../../db/within.ts";

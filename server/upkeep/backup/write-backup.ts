@@ -1,7 +1,14 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { deflateRaw } from "node:zlib";
-import { BACKUP_CHUNK_BYTES, BACKUP_MAGIC, type BackupFrame, type BackupManifest, type BackupTrailer, frameHead } from "@plimsoll/protocol/backup";
+import {
+  BACKUP_CHUNK_BYTES,
+  BACKUP_MAGIC,
+  type BackupFrame,
+  type BackupManifest,
+  type BackupTrailer,
+  frameHead,
+} from "@plimsoll/protocol/backup";
 import type pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { open } from "./connection.ts";

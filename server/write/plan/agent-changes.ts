@@ -1,4 +1,13 @@
-import { type BoundaryReading, type FoldOptions, isBoundary, reclaimedTokens, type Summary, type TurnReading, thresholdsAtLevel, type WindowSummary } from "@plimsoll/fold";
+import {
+  type BoundaryReading,
+  type FoldOptions,
+  isBoundary,
+  reclaimedTokens,
+  type Summary,
+  type TurnReading,
+  thresholdsAtLevel,
+  type WindowSummary,
+} from "@plimsoll/fold";
 import type { CrossingOrigin } from "@plimsoll/protocol/events";
 import { lineOf, loadOf } from "@plimsoll/protocol/policy";
 import { type AgentRow, EMPTY_TALLY, TALLY_OF, type Tally } from "../../db/tables/agents.ts";

@@ -1,4 +1,12 @@
-import { type AgentState, type BoundaryReading, type Crossing, type FoldResult, type InferredBoundary, originsAt, type TurnReading } from "@plimsoll/fold";
+import {
+  type AgentState,
+  type BoundaryReading,
+  type Crossing,
+  type FoldResult,
+  type InferredBoundary,
+  originsAt,
+  type TurnReading,
+} from "@plimsoll/fold";
 import type { Tally } from "../../db/tables/agents.ts";
 import {
   type BoundaryRow,

@@ -1,4 +1,19 @@
-import { EMPTY_STATE, EMPTY_SUMMARY, type FoldResult, foldSegments, higherPeak, joinSummaries, joinWindows, larger, latestEventAt, type Segments, STEP_EVENTS, type Steps, type Summary, type WindowSummary } from "@plimsoll/fold";
+import {
+  EMPTY_STATE,
+  EMPTY_SUMMARY,
+  type FoldResult,
+  foldSegments,
+  higherPeak,
+  joinSummaries,
+  joinWindows,
+  larger,
+  latestEventAt,
+  type Segments,
+  STEP_EVENTS,
+  type Steps,
+  type Summary,
+  type WindowSummary,
+} from "@plimsoll/fold";
 import type { Tally } from "../../db/tables/agents.ts";
 import { inferredRow, reportedRow } from "../../db/tables/boundaries.ts";
 import { crossingRow } from "../../db/tables/crossings.ts";

@@ -1,4 +1,12 @@
-import { finish, markFacts, mergeTurns, STEP_EVENTS, type Steps, type TurnFacts, turnFacts } from "@plimsoll/fold";
+import {
+  finish,
+  markFacts,
+  mergeTurns,
+  STEP_EVENTS,
+  type Steps,
+  type TurnFacts,
+  turnFacts,
+} from "@plimsoll/fold";
 import type { HarnessEvent, MarkEvent, PlimsollEvent, PolicyAckEvent } from "@plimsoll/protocol/events";
 import { detailOf, preferredMark, type ReportedMark } from "../../db/tables/boundaries.ts";
 import { eventKey, harnessId } from "../../db/tables/identity.ts";

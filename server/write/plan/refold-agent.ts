@@ -1,4 +1,15 @@
-import { type AgentState, EMPTY_STATE, EMPTY_SUMMARY, type FoldResult, foldSegments, joinSummaries, mayCut, type Segment, type Segments, type Summary } from "@plimsoll/fold";
+import {
+  type AgentState,
+  EMPTY_STATE,
+  EMPTY_SUMMARY,
+  type FoldResult,
+  foldSegments,
+  joinSummaries,
+  mayCut,
+  type Segment,
+  type Segments,
+  type Summary,
+} from "@plimsoll/fold";
 import { EMPTY_TALLY, type Tally } from "../../db/tables/agents.ts";
 import { readingOfRow } from "../../db/tables/boundaries.ts";
 import { packState, packSummary, unpackState, unpackSummary } from "../../db/tables/packed-state.ts";

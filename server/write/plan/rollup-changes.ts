@@ -1,4 +1,12 @@
-import { type BoundaryReading, binOf, isBoundary, larger, normaliseUsage, reclaimedTokens, type TurnReading } from "@plimsoll/fold";
+import {
+  type BoundaryReading,
+  binOf,
+  isBoundary,
+  larger,
+  normaliseUsage,
+  reclaimedTokens,
+  type TurnReading,
+} from "@plimsoll/fold";
 import { ALL, bucketOf, GRAINS } from "../../db/tables/buckets.ts";
 import { dayOf, OTHER } from "../../db/tables/rollup-names.ts";
 import type { BoundaryRollupRow, RollupRow } from "../../db/tables/rollups.ts";

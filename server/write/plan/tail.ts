@@ -1,4 +1,15 @@
-import { EMPTY_SUMMARY, finish, foldSegments, joinSummaries, latestEventAt, MARKS_FOR_TURN, mayCut, type Segments, type Summary, type TurnReading } from "@plimsoll/fold";
+import {
+  EMPTY_SUMMARY,
+  finish,
+  foldSegments,
+  joinSummaries,
+  latestEventAt,
+  MARKS_FOR_TURN,
+  mayCut,
+  type Segments,
+  type Summary,
+  type TurnReading,
+} from "@plimsoll/fold";
 import { packState, packSummary, type StoredState } from "../../db/tables/packed-state.ts";
 import type { SegmentRow } from "../../db/tables/segments.ts";
 import type { BlockStretch } from "../../db/tables/turn-blocks.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decompress } from "fzstd";
 import sqlite, { type Database } from "node-sqlite3-wasm";
-import { asArray, asObject, asText, parseObject } from "../readers/json.ts";
+import { asArray, asObject, asText, parseObject } from "../../../harnesses/src/recordings/json.ts";
 import { sleep } from "../sleep.ts";
 
 type Row = Record<string, unknown>;

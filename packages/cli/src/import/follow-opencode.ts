@@ -1,7 +1,7 @@
+import { asObject, asText, type JsonObject, parseObject } from "../../../harnesses/src/recordings/json.ts";
+import type { HarnessReader } from "../../../harnesses/src/recordings/reader.ts";
 import type { Connection } from "../connection.ts";
 import { followLive } from "../live-stream.ts";
-import { asObject, asText, type JsonObject, parseObject } from "../readers/json.ts";
-import type { HarnessReader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
 import type { ServerEvent } from "../sse-parser.ts";
 import { type ImportOptions, readerFor } from "./import.ts";

@@ -1,9 +1,8 @@
 import { hostname } from "node:os";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
-import type { Connection } from "../connection.ts";
-import { createReader } from "../readers/detect.ts";
-import { mappedReader } from "../readers/mapped.ts";
+import { createReader } from "../../../harnesses/src/recordings/detect.ts";
+import { mappedReader } from "../../../harnesses/src/recordings/mapped.ts";
 import {
   addSkips,
   append,
@@ -11,7 +10,8 @@ import {
   type SkipCounts,
   Skips,
   type SourceFormat,
-} from "../readers/reader.ts";
+} from "../../../harnesses/src/recordings/reader.ts";
+import type { Connection } from "../connection.ts";
 import type { ImportedSession } from "./links.ts";
 import type { ImportGroup, Plan, SkippedFile } from "./plan.ts";
 import { addTotals, batches, emptyTotals, type SendOptions, type SendTotals, sendBatch } from "./send.ts";

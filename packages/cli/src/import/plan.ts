@@ -3,11 +3,11 @@ import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { ouroContextLimit } from "@plimsoll/guard/config";
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
+import { logPlace } from "../../../harnesses/src/ouroboros/recording-chain.ts";
+import { detectFormat, isRooHistory } from "../../../harnesses/src/recordings/detect.ts";
+import { hasMappedRecords } from "../../../harnesses/src/recordings/mapped.ts";
+import { type FileHint, FORMATS, type SourceFormat } from "../../../harnesses/src/recordings/reader.ts";
 import { CliError } from "../errors.ts";
-import { detectFormat, isRooHistory } from "../readers/detect.ts";
-import { hasMappedRecords } from "../readers/mapped.ts";
-import { logPlace } from "../readers/ouroboros-chain.ts";
-import { type FileHint, FORMATS, type SourceFormat } from "../readers/reader.ts";
 import { isRecordingName, LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";
 
 export interface PlannedFile extends FileHint {

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { parseJson } from "../readers/json.ts";
+import { parseJson } from "../../../harnesses/src/recordings/json.ts";
 import { Lines, linesOf } from "./lines.ts";
 
 /** How a file holds what a reader reads: lines, compressed lines, one JSON value, or a SQLite database. */

@@ -7,13 +7,13 @@ import {
 import { mapSourceName, matchText, type RecordMapping, readMapping } from "@plimsoll/protocol/mapping";
 import type { Command } from "commander";
 import { z } from "zod";
+import { fileStem } from "../../../harnesses/src/recordings/text.ts";
 import { writeNewFile } from "../backup/new-file.ts";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withConnection } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { number, plural } from "../number-format.ts";
-import { fileStem } from "../readers/text.ts";
 import { tableLines, writeTable } from "../table.ts";
 import { printable, printableJson, type Terminal } from "../terminal.ts";
 import { readMappingFile } from "./mapping-file.ts";

@@ -1,8 +1,8 @@
 import { compileMapping, type MappedEvent, mappedTurn, type RecordMapping } from "@plimsoll/protocol/mapping";
+import { asObject, parseJson } from "../../../harnesses/src/recordings/json.ts";
+import { candidateRecords } from "../../../harnesses/src/recordings/mapped.ts";
+import { fileStem, fit } from "../../../harnesses/src/recordings/text.ts";
 import { sourceLines } from "../import/source.ts";
-import { asObject, parseJson } from "../readers/json.ts";
-import { candidateRecords } from "../readers/mapped.ts";
-import { fileStem, fit } from "../readers/text.ts";
 import { type FieldCandidate, fieldsOf, proposeMapping } from "./propose.ts";
 
 /** Records of a file that are looked at. */

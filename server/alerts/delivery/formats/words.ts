@@ -1,4 +1,11 @@
-import { ALERT_END_TEXT, type AlertBoundary, type AlertFacts, type AlertLevel, type AlertNotification, type AlertSeverity } from "@plimsoll/protocol/alerts";
+import {
+  ALERT_END_TEXT,
+  type AlertBoundary,
+  type AlertFacts,
+  type AlertLevel,
+  type AlertNotification,
+  type AlertSeverity,
+} from "@plimsoll/protocol/alerts";
 import { compact, exact, loadPercent } from "@plimsoll/protocol/pure";
 import { counted, durationText } from "../../describe-alert.ts";
 import { type MessagePart, partsText, plain, plainLines } from "./text.ts";

@@ -1,5 +1,10 @@
 import type { UnmappedReason } from "@plimsoll/protocol/api";
-import { type CompiledMapping, type MatchedRecord, mappedTurn, matchesTelemetry } from "@plimsoll/protocol/mapping";
+import {
+  type CompiledMapping,
+  type MatchedRecord,
+  mappedTurn,
+  matchesTelemetry,
+} from "@plimsoll/protocol/mapping";
 import { textOf } from "./attributes.ts";
 import { harnessName, serviceFamily } from "./event-envelope.ts";
 import { fitName } from "./fit-name.ts";

@@ -1,6 +1,6 @@
-import { googleUsage } from "./google-usage.ts";
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "./history.ts";
-import { asObject, asText, asTime, type JsonObject, parseObject } from "./json.ts";
+import { googleUsage } from "../recordings/google-usage.ts";
+import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import { asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -8,8 +8,8 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { fileStem, firstText, isPrompt } from "./text.ts";
+} from "../recordings/reader.ts";
+import { fileStem, firstText, isPrompt } from "../recordings/text.ts";
 
 interface Chat {
   path: string;

@@ -1,5 +1,5 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { sessionFields, sessionStarted } from "./envelope.ts";
+import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import {
   asCount,
   asNumber,
@@ -9,7 +9,7 @@ import {
   asTokens,
   type JsonObject,
   parseObject,
-} from "./json.ts";
+} from "../recordings/json.ts";
 import {
   append,
   type FileHint,
@@ -18,8 +18,8 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { digest, fit } from "./text.ts";
+} from "../recordings/reader.ts";
+import { digest, fit } from "../recordings/text.ts";
 
 /**
  * Strategies that replace evicted frames with a marker, which is masking. Any other strategy rewrites the frames that

@@ -1,5 +1,13 @@
-import { AgentHistory, sessionEvents } from "./history.ts";
-import { asArray, asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
+import { AgentHistory, sessionEvents } from "../recordings/history.ts";
+import {
+  asArray,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -7,7 +15,7 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
+} from "../recordings/reader.ts";
 
 /**
  * Reads Amp's threads, one JSON object a file. The usage of a message gives the prompt and the window size; the ledger of

@@ -1,5 +1,13 @@
-import { AgentHistory, sessionEvents } from "./history.ts";
-import { asNumber, asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
+import { AgentHistory, sessionEvents } from "../recordings/history.ts";
+import {
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -7,8 +15,8 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { fileStem, firstText, isPrompt } from "./text.ts";
+} from "../recordings/reader.ts";
+import { fileStem, firstText, isPrompt } from "../recordings/text.ts";
 
 interface PiFile {
   history: AgentHistory;

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Lines } from "../import/lines.ts";
-import { documentLines, sourceKind } from "../import/source.ts";
-import { foldEvents, levels } from "../testing/fold.ts";
-import { SAMPLES, type SampleRecording } from "../testing/recordings.ts";
-import { createReader, detectFormat } from "./detect.ts";
+import { createReader, detectFormat } from "../../../harnesses/src/recordings/detect.ts";
+import { foldEvents, levels } from "../../../harnesses/src/testing/fold.ts";
+import { SAMPLES, type SampleRecording } from "../../../harnesses/src/testing/recordings.ts";
+import { Lines } from "./lines.ts";
+import { documentLines, sourceKind } from "./source.ts";
 
 const options = { harness: "h", titles: true };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
-import { codexReader } from "./codex.ts";
+import { codexReader } from "./recordings.ts";
 
 const options = { harness: "codex@host", titles: true };
 const A = "019a0000-0000-7000-8000-00000000000a";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
-import { kimiReader } from "./kimi.ts";
+import { kimiReader } from "./recordings.ts";
 
 const START = Date.UTC(2026, 10, 25, 10, 4);
 const PATH = "kimi-code/sessions/wd/session_287f/agents/main/wire.jsonl";

@@ -1,5 +1,19 @@
-import { AgentHistory, agentName, type HistoryOwner, type HistoryTurn, sessionEvents } from "./history.ts";
-import { asNumber, asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
+import {
+  AgentHistory,
+  agentName,
+  type HistoryOwner,
+  type HistoryTurn,
+  sessionEvents,
+} from "../recordings/history.ts";
+import {
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -7,7 +21,7 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
+} from "../recordings/reader.ts";
 
 interface OpencodeSession {
   history: AgentHistory;

@@ -1,8 +1,8 @@
 import { ouroContextLimit } from "@plimsoll/guard/config";
 import { describe, expect, it } from "vitest";
+import type { FileHint } from "../recordings/reader.ts";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
-import { ouroborosReader } from "./ouroboros.ts";
-import type { FileHint } from "./reader.ts";
+import { ouroborosReader } from "./recordings.ts";
 
 const options = { harness: "ouroboros@host", titles: true };
 const logs = "ws/.ouro-logs";

@@ -1,5 +1,13 @@
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "./history.ts";
-import { asArray, asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
+import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import {
+  asArray,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -7,8 +15,8 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { digest } from "./text.ts";
+} from "../recordings/reader.ts";
+import { digest } from "../recordings/text.ts";
 
 /**
  * Reads threads of Zed's agent, one row of its database a line. Zed keeps the usage of the last request for each prompt, and

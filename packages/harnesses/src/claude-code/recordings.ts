@@ -1,15 +1,7 @@
 import { contextTokens, mergeUsage } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import {
-  type ClaudeLine,
-  type ClaudeMark,
-  type ClaudeTurn,
-  fileAgent,
-  fileSession,
-  readClaudeLine,
-} from "./claude-code-line.ts";
-import { sessionFields, sessionStarted } from "./envelope.ts";
+import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import {
   append,
   type FileHint,
@@ -18,9 +10,17 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { fit } from "./text.ts";
-import { type LineParts, type PartsReset, partsAtTurns } from "./transcript-parts.ts";
+} from "../recordings/reader.ts";
+import { fit } from "../recordings/text.ts";
+import { type LineParts, type PartsReset, partsAtTurns } from "../recordings/transcript-parts.ts";
+import {
+  type ClaudeLine,
+  type ClaudeMark,
+  type ClaudeTurn,
+  fileAgent,
+  fileSession,
+  readClaudeLine,
+} from "./recording-line.ts";
 
 /** Two boundaries with equal counts within this time are one compaction. */
 const SAME_COMPACTION_MS = 10_000;

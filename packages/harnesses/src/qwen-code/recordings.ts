@@ -1,6 +1,6 @@
-import { googleUsage } from "./google-usage.ts";
-import { AgentHistory, agentName, sessionEvents } from "./history.ts";
-import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
+import { googleUsage } from "../recordings/google-usage.ts";
+import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
+import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -8,8 +8,8 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { firstText, isPrompt } from "./text.ts";
+} from "../recordings/reader.ts";
+import { firstText, isPrompt } from "../recordings/text.ts";
 
 /** `compressionStatus` of a compression that replaced the history. */
 const COMPRESSED = 1;

@@ -1,7 +1,7 @@
 import type { Usage } from "@plimsoll/protocol/events";
-import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
-import type { SkipReason } from "./reader.ts";
-import { type LineParts, textTokens } from "./transcript-parts.ts";
+import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "../recordings/json.ts";
+import type { SkipReason } from "../recordings/reader.ts";
+import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 
 export interface ClaudeTurn {
   /** Equal for all lines of one message. */

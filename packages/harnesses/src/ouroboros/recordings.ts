@@ -1,8 +1,15 @@
 import { LARGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
-import { ValuesByTime } from "./dated.ts";
-import { sessionFields, sessionStarted } from "./envelope.ts";
-import { asCount, asNumber, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
-import { chainHeads, logPlace, parentChain } from "./ouroboros-chain.ts";
+import { ValuesByTime } from "../recordings/dated.ts";
+import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
+import {
+  asCount,
+  asNumber,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   append,
   type FileHint,
@@ -11,8 +18,9 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { digest, fit } from "./text.ts";
+} from "../recordings/reader.ts";
+import { digest, fit } from "../recordings/text.ts";
+import { chainHeads, logPlace, parentChain } from "./recording-chain.ts";
 
 interface TokenUsage {
   at: number;

@@ -12,7 +12,7 @@ import {
 } from "@plimsoll/fold";
 import { type PlimsollEventInput, parseEvent } from "@plimsoll/protocol/events";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/policy";
-import type { FileHint, HarnessReader } from "../readers/reader.ts";
+import type { FileHint, HarnessReader } from "../recordings/reader.ts";
 
 /** Real recordings outside the repository. Tests that need them are skipped without them. */
 export const FIXTURES = fileURLToPath(new URL("../../../../../shared/fixtures", import.meta.url));

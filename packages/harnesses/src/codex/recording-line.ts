@@ -1,7 +1,15 @@
 import type { Usage } from "@plimsoll/protocol/events";
-import { asCount, asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
-import type { SkipReason } from "./reader.ts";
-import { type LineParts, textTokens } from "./transcript-parts.ts";
+import {
+  asCount,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
+import type { SkipReason } from "../recordings/reader.ts";
+import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 
 export interface CodexCount {
   id: string;

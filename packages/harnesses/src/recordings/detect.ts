@@ -1,19 +1,19 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { agentdReader } from "./agentd.ts";
-import { ampReader } from "./amp.ts";
-import { claudeCodeReader } from "./claude-code.ts";
-import { clineReader } from "./cline.ts";
-import { codexReader } from "./codex.ts";
-import { copilotReader } from "./copilot.ts";
-import { geminiCliReader } from "./gemini-cli.ts";
+import { agentdReader } from "../agentd/recordings.ts";
+import { ampReader } from "../amp/recordings.ts";
+import { claudeCodeReader } from "../claude-code/recordings.ts";
+import { clineReader } from "../cline/recordings.ts";
+import { codexReader } from "../codex/recordings.ts";
+import { copilotReader } from "../copilot/recordings.ts";
+import { geminiCliReader } from "../gemini-cli/recordings.ts";
+import { kimiReader } from "../kimi/recordings.ts";
+import { opencodeReader } from "../opencode/recordings.ts";
+import { ouroborosReader } from "../ouroboros/recordings.ts";
+import { piReader } from "../pi/recordings.ts";
+import { qwenCodeReader } from "../qwen-code/recordings.ts";
+import { zedReader } from "../zed/recordings.ts";
 import { asObject, asText, type JsonObject, parseJson, parseObject } from "./json.ts";
-import { kimiReader } from "./kimi.ts";
-import { opencodeReader } from "./opencode.ts";
-import { ouroborosReader } from "./ouroboros.ts";
-import { piReader } from "./pi.ts";
-import { qwenCodeReader } from "./qwen-code.ts";
 import type { Format, HarnessReader, ReaderOptions } from "./reader.ts";
-import { zedReader } from "./zed.ts";
 
 const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   "claude-code": claudeCodeReader,

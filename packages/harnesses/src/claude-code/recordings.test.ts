@@ -1,7 +1,7 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
-import { claudeCodeReader } from "./claude-code.ts";
+import { claudeCodeReader } from "./recordings.ts";
 
 const options = { harness: "claude-code@host", titles: true };
 const S = "11111111-1111-4111-8111-111111111111";

@@ -1,4 +1,4 @@
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "./history.ts";
+import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
   asCount,
@@ -10,7 +10,7 @@ import {
   type JsonObject,
   parseJson,
   parseObject,
-} from "./json.ts";
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -18,8 +18,8 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { firstText, isPrompt } from "./text.ts";
+} from "../recordings/reader.ts";
+import { firstText, isPrompt } from "../recordings/text.ts";
 
 /**
  * Reads Cline's tasks: `ui_messages.json` of the VS Code extension, a list, and `<id>.messages.json` of the command line,

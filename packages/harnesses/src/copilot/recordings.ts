@@ -1,5 +1,13 @@
-import { AgentHistory, agentName, sessionEvents } from "./history.ts";
-import { asCount, asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
+import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
+import {
+  asCount,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -7,8 +15,8 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { fileStem, isPrompt } from "./text.ts";
+} from "../recordings/reader.ts";
+import { fileStem, isPrompt } from "../recordings/text.ts";
 
 interface CopilotFile {
   session: string | undefined;

@@ -1,9 +1,8 @@
 import { contextTokens } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { type CodexCount, type CodexRollout, fileThread, readCodexLine } from "./codex-line.ts";
-import { ValuesByTime } from "./dated.ts";
-import { sessionFields, sessionStarted } from "./envelope.ts";
+import { ValuesByTime } from "../recordings/dated.ts";
+import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import {
   append,
   type FileHint,
@@ -12,9 +11,10 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { fit } from "./text.ts";
-import { type LineParts, partsAtTurns } from "./transcript-parts.ts";
+} from "../recordings/reader.ts";
+import { fit } from "../recordings/text.ts";
+import { type LineParts, partsAtTurns } from "../recordings/transcript-parts.ts";
+import { type CodexCount, type CodexRollout, fileThread, readCodexLine } from "./recording-line.ts";
 
 /** Lines this close together were written at once, such as the parent's history at the start of a fork's file. */
 const SAME_MOMENT_MS = 1_000;

@@ -1,6 +1,14 @@
 import type { Usage } from "@plimsoll/protocol/events";
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "./history.ts";
-import { asNumber, asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "./json.ts";
+import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import {
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -8,8 +16,8 @@ import {
   type Reading,
   type SkipReason,
   Skips,
-} from "./reader.ts";
-import { digest, fileStem, firstText, isPrompt } from "./text.ts";
+} from "../recordings/reader.ts";
+import { digest, fileStem, firstText, isPrompt } from "../recordings/text.ts";
 
 /**
  * Reads `wire.jsonl` of Kimi CLI and of Kimi Code. Kimi CLI reports each inference with the window size in a
