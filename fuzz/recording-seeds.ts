@@ -1,4 +1,4 @@
-import type { Format } from "../packages/harnesses/src/recordings/reader.ts";
+import type { Format } from "@plimsoll/harnesses/recordings";
 import { SAMPLES } from "../packages/harnesses/src/testing/recordings.ts";
 
 /** A recording file as values, one a line. */

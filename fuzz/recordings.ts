@@ -1,10 +1,9 @@
+import { createReader, detectFormat, type Format } from "@plimsoll/harnesses/recordings";
 import { parseEvent } from "@plimsoll/protocol/events";
 import type { z } from "zod";
 import { Lines } from "../packages/cli/src/import/lines.ts";
 import { importedEnds } from "../packages/cli/src/import/session-ends.ts";
 import { isSendable } from "../packages/cli/src/sendable.ts";
-import { createReader, detectFormat } from "../packages/harnesses/src/recordings/detect.ts";
-import type { Format } from "../packages/harnesses/src/recordings/reader.ts";
 import { bytesOf, type KeptRecording } from "./corpus.ts";
 import { jsonText } from "./json-text.ts";
 import type { Fault } from "./judge.ts";

@@ -1,10 +1,9 @@
 import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createReader, type Format } from "@plimsoll/harnesses/recordings";
 import { Database } from "node-sqlite3-wasm";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createReader } from "../../../harnesses/src/recordings/detect.ts";
-import type { Format } from "../../../harnesses/src/recordings/reader.ts";
 import { foldEvents, levels } from "../../../harnesses/src/testing/fold.ts";
 import { opencodeMessage } from "../../../harnesses/src/testing/recordings.ts";
 import { databaseOwner } from "./database.ts";

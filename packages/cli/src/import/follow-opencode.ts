@@ -1,5 +1,10 @@
-import { asObject, asText, type JsonObject, parseObject } from "../../../harnesses/src/recordings/json.ts";
-import type { HarnessReader } from "../../../harnesses/src/recordings/reader.ts";
+import {
+  asObject,
+  asText,
+  type HarnessReader,
+  type JsonObject,
+  parseObject,
+} from "@plimsoll/harnesses/recordings";
 import type { Connection } from "../connection.ts";
 import { followLive } from "../live-stream.ts";
 import { sleep } from "../sleep.ts";

@@ -1,16 +1,16 @@
 import { hostname } from "node:os";
-import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import type { CompiledMapping } from "@plimsoll/protocol/mapping";
-import { createReader } from "../../../harnesses/src/recordings/detect.ts";
-import { mappedReader } from "../../../harnesses/src/recordings/mapped.ts";
 import {
   addSkips,
   append,
+  createReader,
   type HarnessReader,
+  mappedReader,
   type SkipCounts,
   Skips,
   type SourceFormat,
-} from "../../../harnesses/src/recordings/reader.ts";
+} from "@plimsoll/harnesses/recordings";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import type { Connection } from "../connection.ts";
 import type { ImportedSession } from "./links.ts";
 import type { ImportGroup, Plan, SkippedFile } from "./plan.ts";

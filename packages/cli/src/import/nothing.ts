@@ -1,4 +1,4 @@
-import { SKIP_REASONS, SKIP_TEXT, type SkipCounts } from "../../../harnesses/src/recordings/reader.ts";
+import { SKIP_REASONS, SKIP_TEXT, type SkipCounts } from "@plimsoll/harnesses/recordings";
 import { plural } from "../number-format.ts";
 import type { ImportSummary } from "./import.ts";
 import { type Plan, WHY_TEXT } from "./plan.ts";

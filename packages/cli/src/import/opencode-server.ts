@@ -1,10 +1,4 @@
-import {
-  asArray,
-  asNumber,
-  asObject,
-  asText,
-  type JsonObject,
-} from "../../../harnesses/src/recordings/json.ts";
+import { asArray, asNumber, asObject, asText, type JsonObject } from "@plimsoll/harnesses/recordings";
 
 /** Longest time for one answer of the server, ms. */
 const TIMEOUT_MS = 30_000;

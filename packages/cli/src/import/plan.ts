@@ -2,13 +2,19 @@ import type { Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { ouroContextLimit } from "@plimsoll/guard/config";
+import {
+  detectFormat,
+  type FileHint,
+  FORMATS,
+  hasMappedRecords,
+  isRecordingName,
+  isRooHistory,
+  logPlace,
+  type SourceFormat,
+} from "@plimsoll/harnesses/recordings";
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
-import { logPlace } from "../../../harnesses/src/ouroboros/recording-chain.ts";
-import { detectFormat, isRooHistory } from "../../../harnesses/src/recordings/detect.ts";
-import { hasMappedRecords } from "../../../harnesses/src/recordings/mapped.ts";
-import { type FileHint, FORMATS, type SourceFormat } from "../../../harnesses/src/recordings/reader.ts";
 import { CliError } from "../errors.ts";
-import { isRecordingName, LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";
+import { LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";
 
 export interface PlannedFile extends FileHint {
   /** The path with the separators of the system; `path` has `/`. */

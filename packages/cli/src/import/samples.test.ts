@@ -1,6 +1,6 @@
+import { createReader, detectFormat } from "@plimsoll/harnesses/recordings";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createReader, detectFormat } from "../../../harnesses/src/recordings/detect.ts";
 import { foldEvents, levels } from "../../../harnesses/src/testing/fold.ts";
 import { SAMPLES, type SampleRecording } from "../../../harnesses/src/testing/recordings.ts";
 import { Lines } from "./lines.ts";

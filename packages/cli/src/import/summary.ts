@@ -1,4 +1,4 @@
-import { SKIP_REASONS, SKIP_TEXT, type SkipReason } from "../../../harnesses/src/recordings/reader.ts";
+import { SKIP_REASONS, SKIP_TEXT, type SkipReason } from "@plimsoll/harnesses/recordings";
 import { number, plural } from "../number-format.ts";
 import { printable } from "../terminal.ts";
 import type { ImportSummary } from "./import.ts";

@@ -1,4 +1,4 @@
-import type { HarnessReader, SourceFormat } from "../../../harnesses/src/recordings/reader.ts";
+import type { HarnessReader, SourceFormat } from "@plimsoll/harnesses/recordings";
 import type { Connection } from "../connection.ts";
 import { sleep } from "../sleep.ts";
 import { FollowedDocument } from "./followed-document.ts";

@@ -1,3 +1,4 @@
+import { fileStem } from "@plimsoll/harnesses/recordings";
 import {
   SavedMapping,
   SavedMappingList,
@@ -7,7 +8,6 @@ import {
 import { mapSourceName, matchText, type RecordMapping, readMapping } from "@plimsoll/protocol/mapping";
 import type { Command } from "commander";
 import { z } from "zod";
-import { fileStem } from "../../../harnesses/src/recordings/text.ts";
 import { writeNewFile } from "../backup/new-file.ts";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withConnection } from "../command-context.ts";

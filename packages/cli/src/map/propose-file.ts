@@ -1,7 +1,5 @@
+import { asObject, candidateRecords, fileStem, fit, parseJson } from "@plimsoll/harnesses/recordings";
 import { compileMapping, type MappedEvent, mappedTurn, type RecordMapping } from "@plimsoll/protocol/mapping";
-import { asObject, parseJson } from "../../../harnesses/src/recordings/json.ts";
-import { candidateRecords } from "../../../harnesses/src/recordings/mapped.ts";
-import { fileStem, fit } from "../../../harnesses/src/recordings/text.ts";
 import { sourceLines } from "../import/source.ts";
 import { type FieldCandidate, fieldsOf, proposeMapping } from "./propose.ts";
 

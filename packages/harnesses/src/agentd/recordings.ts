@@ -16,6 +16,7 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
@@ -60,6 +61,12 @@ interface Recording {
   touched: boolean;
 }
 
+export const agentdRecordings: Recordings = {
+  place: "recordings with a meta line, and live traces",
+  recognizes: isAgentd,
+  reader: agentdReader,
+};
+
 /**
  * Reads agentd recordings. `meta.context_budget` is the window size of the main agent. A sub-inference (`parent_op_id`)
  * has a separate window of unknown size.
@@ -67,7 +74,7 @@ interface Recording {
  * The reader ignores `tokens_before` and `tokens_after` of a collection: agentd counts characters of the whole history,
  * as if no earlier collection had happened. The turns around the boundary give the levels.
  */
-export function agentdReader(options: ReaderOptions): HarnessReader {
+function agentdReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const recordings = new Map<string, Recording>();
 
@@ -239,4 +246,12 @@ function runOf(recording: Recording, id: string, at: number): Run {
 
 function stem(path: string): string {
   return (path.split("/").at(-1) ?? path).replace(/\.jsonl$/, "");
+}
+
+function isAgentd(json: JsonObject): boolean {
+  const event = asObject(json.event) ?? json;
+  if (asText(event.event) !== undefined && asText(event.run_id) !== undefined) return true;
+  const meta = asObject(json.meta);
+  if (meta === undefined || Object.keys(json).length !== 1) return false;
+  return "context_budget" in meta || "fixture" in meta || "model" in meta || "parent_model" in meta;
 }

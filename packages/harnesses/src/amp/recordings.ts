@@ -13,15 +13,23 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+
+export const ampRecordings: Recordings = {
+  place: "~/.local/share/amp/threads, or a thread",
+  files: [/^T-.*\.json$/],
+  recognizes: (json) => /^T-/.test(asText(json.id) ?? "") && Array.isArray(json.messages),
+  reader: ampReader,
+};
 
 /**
  * Reads Amp's threads, one JSON object a file. The usage of a message gives the prompt and the window size; the ledger of
  * credits serves only for times, because it has no cached tokens.
  */
-export function ampReader(options: ReaderOptions): HarnessReader {
+function ampReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const threads = new Map<string, AgentHistory>();
 

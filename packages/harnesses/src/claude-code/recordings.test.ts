@@ -1,7 +1,7 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
-import { claudeCodeReader } from "./recordings.ts";
+import { claudeCodeRecordings } from "./recordings.ts";
 
 const options = { harness: "claude-code@host", titles: true };
 const S = "11111111-1111-4111-8111-111111111111";
@@ -51,7 +51,7 @@ function read(...lines: unknown[]) {
 
 function readFiles(...files: [string, unknown[]][]) {
   return readAll(
-    claudeCodeReader(options),
+    claudeCodeRecordings.reader(options),
     files.map(([path, lines]) => ({ path, lines: json(...lines) })),
   );
 }
@@ -266,14 +266,14 @@ describe("Claude Code transcripts", () => {
     expect(title(summarised.events)).toMatchObject({ title: "Parser repair" });
     const named = read({ type: "custom-title", customTitle: "Mine", sessionId: S }, said(1, "m1", usage(5)));
     expect(title(named.events)).toMatchObject({ title: "Mine" });
-    const silent = readAll(claudeCodeReader({ ...options, titles: false }), [
+    const silent = readAll(claudeCodeRecordings.reader({ ...options, titles: false }), [
       { path: "x.jsonl", lines: json(prompt, said(1, "m1", usage(5))) },
     ]);
     expect(title(silent.events)).not.toHaveProperty("title");
   });
 
   it("a later title has a later time, and unchanged sessions produce no events", () => {
-    const reader = claudeCodeReader(options);
+    const reader = claudeCodeRecordings.reader(options);
     const file = { path: "x.jsonl" };
     const started = () =>
       reader.take(false).events.filter((event) => event.type === "session") as {
@@ -310,7 +310,7 @@ describe("Claude Code transcripts", () => {
   });
 
   it("counts unreadable lines and continues", () => {
-    const reader = claudeCodeReader(options);
+    const reader = claudeCodeRecordings.reader(options);
     const path = "x.jsonl";
     for (const line of ["{", "[]", "null", '"text"', '{"type":"user","sessionId":"s"}', '{"type":"later"}']) {
       reader.read(line, { path });
@@ -324,7 +324,7 @@ describe("Claude Code transcripts", () => {
   });
 
   it("take returns only sessions with new lines", () => {
-    const reader = claudeCodeReader(options);
+    const reader = claudeCodeRecordings.reader(options);
     const file = { path: "x.jsonl" };
     for (const line of json(said(1, "m1", usage(5)), said(1, "n1", usage(6), { sessionId: T })))
       reader.read(line, file);

@@ -2,12 +2,14 @@ import { contextTokens, mergeUsage } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
+import { asObject, asText, type JsonObject } from "../recordings/json.ts";
 import {
   append,
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
@@ -50,13 +52,19 @@ interface Session {
   touched: boolean;
 }
 
+export const claudeCodeRecordings: Recordings = {
+  place: "~/.claude/projects, a project folder, or a session file",
+  recognizes: isClaudeCode,
+  reader: claudeCodeReader,
+};
+
 /**
  * Reads Claude Code transcripts of one project folder: session files and their `subagents/agent-*.jsonl`.
  *
  * All lines with one message id are one turn with the maximum of each count. A sidechain is a separate agent. The
  * server counts windows from `cleared`. Other sessions of the folder show which history was copied from them.
  */
-export function claudeCodeReader(options: ReaderOptions): HarnessReader {
+function claudeCodeReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, Session>();
   /** Sessions that contain a message id; several if a resume or fork copied it. */
@@ -378,4 +386,34 @@ function chainAgent({ links }: Session, uuid: string, found: Map<string, string>
 
 function agentName(agentId: string): string {
   return fit(`agent-${agentId}`, 128);
+}
+
+/** The field that a line of Claude Code has beside its type, and beside its session or its place in the chain of lines. */
+const CLAUDE_FIELDS: Record<string, (json: JsonObject) => boolean> = {
+  user: hasClaudeMessage,
+  assistant: hasClaudeMessage,
+  system: (json) => asText(json.uuid) !== undefined && !("systemPayload" in json),
+  "queue-operation": (json) => asText(json.operation) !== undefined,
+  attachment: (json) => asObject(json.attachment) !== undefined,
+  "custom-title": (json) => asText(json.customTitle) !== undefined,
+  "ai-title": (json) => asText(json.aiTitle) !== undefined,
+};
+
+function isClaudeCode(json: JsonObject): boolean {
+  const type = asText(json.type) ?? "";
+  // These two have no session id.
+  if (type === "summary") return asText(json.summary) !== undefined && asText(json.leafUuid) !== undefined;
+  if (type === "file-history-snapshot") return asObject(json.snapshot) !== undefined && "messageId" in json;
+  return (
+    (asText(json.sessionId) !== undefined || "parentUuid" in json) &&
+    Object.hasOwn(CLAUDE_FIELDS, type) &&
+    CLAUDE_FIELDS[type]!(json)
+  );
+}
+
+/** Anthropic's messages have `content`. Qwen Code writes the same envelope around Google's, which have `parts`. */
+function hasClaudeMessage(json: JsonObject): boolean {
+  const message = asObject(json.message);
+  if (message === undefined || "usageMetadata" in json) return false;
+  return typeof message.content === "string" || Array.isArray(message.content) || "usage" in message;
 }

@@ -16,17 +16,26 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
 import { firstText, isPrompt } from "../recordings/text.ts";
+
+export const clineRecordings: Recordings = {
+  place: "its globalStorage/saoudrizwan.claude-dev/tasks, or ~/.cline/data/sessions",
+  files: [/^ui_messages\.json$/, /\.messages\.json$/],
+  recognizes: isClineSession,
+  recognizesList: isClineTask,
+  reader: clineReader,
+};
 
 /**
  * Reads Cline's tasks: `ui_messages.json` of the VS Code extension, a list, and `<id>.messages.json` of the command line,
  * an object. Each request is one turn. The extension subtracts cached tokens from `tokensIn`; what the command line does
  * depends on the provider, and the numbers decide.
  */
-export function clineReader(options: ReaderOptions): HarnessReader {
+function clineReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const tasks = new Map<string, { history: AgentHistory; owner: HistoryOwner }>();
 
@@ -167,4 +176,19 @@ function readMetrics(history: AgentHistory, message: JsonObject, at: number): Sk
 function costOf(value: unknown): number | undefined {
   const cost = asNumber(value);
   return cost !== undefined && cost >= 0 ? cost : undefined;
+}
+
+/** Roo Code writes the same list, and names the protocol in each request. */
+function isClineTask(messages: readonly unknown[]): boolean {
+  return messages.some((value) => {
+    const message = asObject(value);
+    if (message?.type !== "say" || message.say !== "api_req_started" || typeof message.ts !== "number")
+      return false;
+    return !("apiProtocol" in (parseObject(asText(message.text) ?? "") ?? {}));
+  });
+}
+
+function isClineSession(json: JsonObject): boolean {
+  if (!Array.isArray(json.messages) || asText(json.agent) === undefined) return false;
+  return asText(json.sessionId) !== undefined && "updated_at" in json;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
-import { codexReader } from "./recordings.ts";
+import { codexRecordings } from "./recordings.ts";
 
 const options = { harness: "codex@host", titles: true };
 const A = "019a0000-0000-7000-8000-00000000000a";
@@ -39,7 +39,7 @@ const model = (ms: number, name: string) => line(ms, "turn_context", { model: na
 
 const read = (...files: [string, object[]][]) =>
   readAll(
-    codexReader(options),
+    codexRecordings.reader(options),
     files.map(([path, lines]) => ({ path, lines: json(...lines) })),
   );
 
@@ -94,7 +94,7 @@ describe("Codex rollouts", () => {
   });
 
   it("while following, holds a count back until the next line", () => {
-    const reader = codexReader(options);
+    const reader = codexRecordings.reader(options);
     const path = file(A);
     for (const text of json(meta(0, A), count(5_000, tokens(900, 900)))) reader.read(text, { path });
     expect(reader.take(false).events).toEqual([]);

@@ -3,12 +3,14 @@ import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
+import { asObject, asText, type JsonObject } from "../recordings/json.ts";
 import {
   append,
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
@@ -19,11 +21,17 @@ import { type CodexCount, type CodexRollout, fileThread, readCodexLine } from ".
 /** Lines this close together were written at once, such as the parent's history at the start of a fork's file. */
 const SAME_MOMENT_MS = 1_000;
 
+export const codexRecordings: Recordings = {
+  place: "~/.codex/sessions, ~/.codex/archived_sessions, or a rollout file (.jsonl, .jsonl.zst)",
+  recognizes: isCodex,
+  reader: codexReader,
+};
+
 /**
  * Reads Codex rollouts. The level is the prompt in `last_token_usage`, which includes cached tokens; cumulative totals
  * serve only to recognize repeated counts. A spawned thread is a sub-agent of the thread that spawned it.
  */
-export function codexReader(options: ReaderOptions): HarnessReader {
+function codexReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const rollouts = new Map<string, CodexRollout>();
 
@@ -227,4 +235,18 @@ function replayTest(rollout: CodexRollout): (at: number) => boolean {
   const burst = times.filter((at) => Math.floor(at / 1_000) === second).length > 1;
   return (at) =>
     at - rollout.firstAt < SAME_MOMENT_MS || (burst && at >= first && Math.floor(at / 1_000) === second);
+}
+
+const CODEX_TYPES = new Set([
+  "session_meta",
+  "turn_context",
+  "response_item",
+  "event_msg",
+  "compacted",
+  "token_usage_record",
+]);
+
+function isCodex(json: JsonObject): boolean {
+  if (asObject(json.payload) === undefined || typeof json.timestamp !== "string") return false;
+  return CODEX_TYPES.has(asText(json.type) ?? "");
 }

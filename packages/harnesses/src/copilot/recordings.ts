@@ -13,6 +13,7 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
@@ -24,12 +25,18 @@ interface CopilotFile {
   agents: Map<string, AgentHistory>;
 }
 
+export const copilotRecordings: Recordings = {
+  place: "~/.copilot/session-state, or an events.jsonl",
+  recognizes: isCopilot,
+  reader: copilotReader,
+};
+
 /**
  * Reads `events.jsonl` of Copilot CLI. 1.0.102 records the usage of each call (`session.usage_record`). In older versions a
  * message has output tokens, and the prompt only in some; a prompt that is not recorded stays unknown. The sums of
  * `session.shutdown` are not read.
  */
-export function copilotReader(options: ReaderOptions): HarnessReader {
+function copilotReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const files = new Map<string, CopilotFile>();
 
@@ -202,4 +209,11 @@ function readCompaction(
       tokens_after: asTokens(data.postCompactionTokens),
     },
   });
+}
+
+function isCopilot(json: JsonObject): boolean {
+  if (asText(json.timestamp) === undefined || asObject(json.data) === undefined) return false;
+  return (
+    "parentId" in json && /^(session|assistant|user|tool|subagent)\.[a-z_.]+$/.test(asText(json.type) ?? "")
+  );
 }

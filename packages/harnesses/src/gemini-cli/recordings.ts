@@ -6,6 +6,7 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
@@ -26,13 +27,20 @@ interface Chat {
   rewinds: Set<string>;
 }
 
+export const geminiCliRecordings: Recordings = {
+  place: "~/.gemini/tmp, or a session file",
+  files: [/^session-.*\.json$/],
+  recognizes: (json) => asText(json.sessionId) !== undefined && asText(json.projectHash) !== undefined,
+  reader: geminiCliReader,
+};
+
 /**
  * Reads Gemini CLI's `chats/session-*.jsonl`, and the single JSON object that older versions wrote. A sub-agent has a file
  * of its own in the folder named after its parent. `tokens.input` is the prompt with its cached part.
  *
  * The file records no compression. A list that replaces the conversation, drops old messages and adds a new one is one.
  */
-export function geminiCliReader(options: ReaderOptions): HarnessReader {
+function geminiCliReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const chats = new Map<string, Chat>();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
-import { kimiReader } from "./recordings.ts";
+import { kimiRecordings } from "./recordings.ts";
 
 const START = Date.UTC(2026, 10, 25, 10, 4);
 const PATH = "kimi-code/sessions/wd/session_287f/agents/main/wire.jsonl";
@@ -39,7 +39,9 @@ const appended = {
 const context = { type: "context.append_message", message: { role: "user", content: [] }, time: time(1) };
 
 const read = (...lines: object[]) =>
-  readAll(kimiReader({ harness: "kimi@host", titles: false }), [{ path: PATH, lines: json(...lines) }]);
+  readAll(kimiRecordings.reader({ harness: "kimi@host", titles: false }), [
+    { path: PATH, lines: json(...lines) },
+  ]);
 
 describe("the recording of Kimi Code", () => {
   it("says who asked for each compaction", () => {

@@ -14,17 +14,24 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
 import { digest, fileStem, firstText, isPrompt } from "../recordings/text.ts";
+
+export const kimiRecordings: Recordings = {
+  place: "~/.kimi/sessions, ~/.kimi-code/sessions, or a wire.jsonl",
+  recognizes: isKimi,
+  reader: kimiReader,
+};
 
 /**
  * Reads `wire.jsonl` of Kimi CLI and of Kimi Code. Kimi CLI reports each inference with the window size in a
  * `StatusUpdate`, and repeats those of a sub-agent in its parent's file. Kimi Code writes a `usage.record` for each
  * request; those that do not belong to a turn are not the context of the conversation.
  */
-export function kimiReader(options: ReaderOptions): HarnessReader {
+function kimiReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   /** By the session and the agent, which is empty for the main one. */
   const histories = new Map<string, { history: AgentHistory; owner: HistoryOwner }>();
@@ -189,4 +196,15 @@ function placeOf(path: string): Place {
     return { session, agent: agent === "main" ? undefined : agent };
   }
   return { session: folders.at(-1) ?? fileStem(path) };
+}
+
+function isKimi(json: JsonObject): boolean {
+  if (json.type === "metadata") return asText(json.protocol_version) !== undefined;
+  if (json.type === "usage.record") return asObject(json.usage) !== undefined;
+  const message = asObject(json.message);
+  return (
+    typeof json.timestamp === "number" &&
+    asText(message?.type) !== undefined &&
+    asObject(message?.payload) !== undefined
+  );
 }

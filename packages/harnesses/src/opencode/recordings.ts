@@ -19,6 +19,7 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
@@ -30,11 +31,18 @@ interface OpencodeSession {
   summaries: Map<string, { at: number; asked: string | undefined }>;
 }
 
+export const opencodeRecordings: Recordings = {
+  place: "~/.local/share/opencode, or an opencode.db",
+  files: [/^(msg|ses)_.*\.json$/, /^(opencode|kilo)[\w.-]*\.db$/],
+  recognizes: isOpencode,
+  reader: opencodeReader,
+};
+
 /**
  * Reads opencode's messages: rows of its database, as JSON objects with the name of the `table`, and the JSON files of
  * older versions. `tokens.input` excludes cached tokens. A session with a parent is a sub-agent.
  */
-export function opencodeReader(options: ReaderOptions): HarnessReader {
+function opencodeReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, OpencodeSession>();
   /** Whether the harness or the user asked for a summary, by the message that asks. */
@@ -167,4 +175,10 @@ function ownerOf(id: string, sessions: ReadonlyMap<string, OpencodeSession>): Hi
   }
   const parentName = parent === root ? "main" : agentName(parent);
   return { session: root, agent: agentName(id), parent: parentName, ownSession: id };
+}
+
+function isOpencode(json: JsonObject): boolean {
+  if (json.table === "session" || json.table === "message") return asText(json.id) !== undefined;
+  if (asText(json.sessionID) !== undefined) return /^msg_/.test(asText(json.id) ?? "") && "role" in json;
+  return /^ses_/.test(asText(json.id) ?? "") && asText(json.projectID) !== undefined;
 }

@@ -2,7 +2,7 @@ import { ouroContextLimit } from "@plimsoll/guard/config";
 import { describe, expect, it } from "vitest";
 import type { FileHint } from "../recordings/reader.ts";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
-import { ouroborosReader } from "./recordings.ts";
+import { ouroborosRecordings } from "./recordings.ts";
 
 const options = { harness: "ouroboros@host", titles: true };
 const logs = "ws/.ouro-logs";
@@ -38,7 +38,7 @@ const end = (hour: number, seconds: number, reason: string) =>
 
 const read = (...files: [string | FileHint, object[]][]) =>
   readAll(
-    ouroborosReader(options),
+    ouroborosRecordings.reader(options),
     files.map(([hint, lines]) => ({
       ...(typeof hint === "string" ? { path: `${logs}/${hint}.jsonl` } : hint),
       lines: json(...lines),

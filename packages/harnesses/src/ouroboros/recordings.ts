@@ -16,6 +16,7 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
@@ -43,6 +44,12 @@ interface Log {
   touched: boolean;
 }
 
+export const ouroborosRecordings: Recordings = {
+  place: "<workspace>/../.ouro-logs; window size from [safety] context_limit in the ouro.toml next to it",
+  recognizes: (json) => typeof json.event_type === "string" && typeof json.timestamp === "string",
+  reader: ouroborosReader,
+};
+
 /**
  * Reads Ouroboros logs. Each run of the process writes one file, and a restart starts the next one.
  *
@@ -50,7 +57,7 @@ interface Log {
  * `session_end` with `context_full_restart`) and both name the same workspace. The first file names the session.
  * `sub-<id>/` holds a sub-agent of the session that was running at the time.
  */
-export function ouroborosReader(options: ReaderOptions): HarnessReader {
+function ouroborosReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const logs = new Map<string, Log>();
 

@@ -13,6 +13,7 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
@@ -25,11 +26,17 @@ interface PiFile {
   forkedAt: number | undefined;
 }
 
+export const piRecordings: Recordings = {
+  place: "~/.pi/agent/sessions, or a session file",
+  recognizes: isPi,
+  reader: piReader,
+};
+
 /**
  * Reads pi's session files. Entries form a tree: the user may continue from an earlier one. `usage.input` excludes cached
  * tokens. A summary of an abandoned branch takes its place in the context, which is a compaction by hand.
  */
-export function piReader(options: ReaderOptions): HarnessReader {
+function piReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const files = new Map<string, PiFile>();
 
@@ -136,4 +143,10 @@ function readMessage(
 function fileSession(path: string): string {
   const stem = fileStem(path);
   return stem.slice(stem.lastIndexOf("_") + 1);
+}
+
+function isPi(json: JsonObject): boolean {
+  if (asText(json.timestamp) === undefined || asText(json.id) === undefined) return false;
+  if (json.type === "session") return asText(json.cwd) !== undefined;
+  return json.type === "message" && "parentId" in json && asText(asObject(json.message)?.role) !== undefined;
 }

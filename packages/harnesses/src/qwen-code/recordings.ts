@@ -6,6 +6,7 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
@@ -14,11 +15,17 @@ import { firstText, isPrompt } from "../recordings/text.ts";
 /** `compressionStatus` of a compression that replaced the history. */
 const COMPRESSED = 1;
 
+export const qwenCodeRecordings: Recordings = {
+  place: "~/.qwen/projects, or a session file",
+  recognizes: isQwenCode,
+  reader: qwenCodeReader,
+};
+
 /**
  * Reads Qwen Code's `chats/<session>.jsonl` and the transcripts of its sub-agents. The envelope is that of Claude Code;
  * messages and counts are Google's. Each record names its window size. A fork marks the records that it copied.
  */
-export function qwenCodeReader(options: ReaderOptions): HarnessReader {
+function qwenCodeReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, Map<string, AgentHistory>>();
 
@@ -117,4 +124,11 @@ function readSystem(history: AgentHistory, json: JsonObject, at: number): SkipRe
       tokens_after: asTokens(info?.newTokenCount) || undefined,
     },
   });
+}
+
+/** Records of Qwen Code always have an id and a version beside the session. */
+function isQwenCode(json: JsonObject): boolean {
+  if (asText(json.sessionId) === undefined || asText(json.uuid) === undefined) return false;
+  if (asObject(json.systemPayload) !== undefined) return json.type === "system";
+  return Array.isArray(asObject(json.message)?.parts) || asObject(json.usageMetadata) !== undefined;
 }

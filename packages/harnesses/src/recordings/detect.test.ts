@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { detectFormat } from "./detect.ts";
+import { detectFormat } from "../recordings.ts";
 
 const AT = "2026-11-20T10:00:00Z";
 const formatOf = (value: unknown) => detectFormat(JSON.stringify(value));

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Format } from "../recordings.ts";
+import { createReader, detectFormat } from "../recordings.ts";
 import { FIXTURES, foldEvents, hasFixtures, levels, readAll } from "../testing/fold.ts";
-import { createReader, detectFormat } from "./detect.ts";
-import type { Format } from "./reader.ts";
 
 const options = { harness: "test@host", titles: true };
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { createReader } from "./detect.ts";
-import type { Format } from "./reader.ts";
+import type { Format } from "../recordings.ts";
+import { createReader } from "../recordings.ts";
 
 /** Enough to overflow the stack as arguments of one call. */
 const MANY = 130_000;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Format } from "../recordings.ts";
+import { createReader } from "../recordings.ts";
 import { foldEvents } from "../testing/fold.ts";
-import { createReader } from "./detect.ts";
-import type { Format } from "./reader.ts";
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 10, 0, 0) + second * 1_000).toISOString();
 

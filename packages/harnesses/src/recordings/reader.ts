@@ -1,4 +1,5 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import type { JsonObject } from "./json.ts";
 
 /** Reasons why a line produced no event. */
 export const SKIP_REASONS = [
@@ -37,26 +38,6 @@ export const SKIP_TEXT: Record<SkipReason, string> = {
   no_level: "wind-down without a known level",
 };
 
-/** Formats of recordings. Each is also the name part of its default harness instance, `<name>@<host>`. */
-export const FORMATS = [
-  "claude-code",
-  "codex",
-  "gemini-cli",
-  "qwen-code",
-  "kimi",
-  "pi",
-  "copilot",
-  "amp",
-  "cline",
-  "opencode",
-  "zed",
-  "ouroboros",
-  "agentd",
-] as const;
-export type Format = (typeof FORMATS)[number];
-/** A format, or `mapped` for a file that is read by a mapping. */
-export type SourceFormat = Format | "mapped";
-
 /** The file of a line. Paths use `/`. */
 export interface FileHint {
   path: string;
@@ -87,6 +68,22 @@ export interface HarnessReader {
    * without it, a line that a later one may correct is held back.
    */
   take(final: boolean): Reading;
+}
+
+/** What is known about the recordings of one family. */
+export interface Recordings {
+  /** Where they usually are, for a person. */
+  place: string;
+  /** Names of its files besides `*.jsonl`, for folders that hold other files too. */
+  files?: readonly RegExp[];
+  /**
+   * Whether a JSON object can only be a line or a document of this family. It needs two fields, because one alone is common. The
+   * families exclude each other, so their order does not matter.
+   */
+  recognizes(json: JsonObject): boolean;
+  /** The same for a document that is a list. */
+  recognizesList?(list: readonly unknown[]): boolean;
+  reader(options: ReaderOptions): HarnessReader;
 }
 
 /** Counts skip reasons. `drain` returns the counts since its last call. */

@@ -1,4 +1,4 @@
-import type { Format } from "../recordings/reader.ts";
+import type { Format } from "../recordings.ts";
 
 /** A file of a recording. A document has one value. */
 export interface SampleFile {

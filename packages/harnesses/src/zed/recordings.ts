@@ -13,16 +13,24 @@ import {
   type HarnessReader,
   type ReaderOptions,
   type Reading,
+  type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
 import { digest } from "../recordings/text.ts";
 
+export const zedRecordings: Recordings = {
+  place: "~/.local/share/zed/threads, or a threads.db",
+  files: [/^threads\.db$/],
+  recognizes: (json) => json.table === "threads" && asObject(json.thread) !== undefined,
+  reader: zedReader,
+};
+
 /**
  * Reads threads of Zed's agent, one row of its database a line. Zed keeps the usage of the last request for each prompt, and
  * no time but that of the last change. So a thread yields the level at that change, and following it yields the later ones.
  */
-export function zedReader(options: ReaderOptions): HarnessReader {
+function zedReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const threads = new Map<string, { history: AgentHistory; parent: string | undefined }>();
 
