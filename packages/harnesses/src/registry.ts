@@ -1,6 +1,7 @@
 import type { OwnLineFamily } from "@plimsoll/fold";
 import { agentd } from "./agentd/index.ts";
 import { amp } from "./amp/index.ts";
+import { atif } from "./atif/index.ts";
 import { claudeCode } from "./claude-code/index.ts";
 import { cline } from "./cline/index.ts";
 import { codex } from "./codex/index.ts";
@@ -46,6 +47,7 @@ export const HARNESSES = {
   openhands,
   ouroboros,
   agentd,
+  atif,
 } satisfies WithOwnLine & Record<string, Harness>;
 
 export type Family = keyof typeof HARNESSES;

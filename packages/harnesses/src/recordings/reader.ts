@@ -17,6 +17,7 @@ export const SKIP_REASONS = [
   "before_first_turn",
   "nothing_masked",
   "no_level",
+  "aggregate",
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 export type SkipCounts = Partial<Record<SkipReason, number>>;
@@ -36,6 +37,7 @@ export const SKIP_TEXT: Record<SkipReason, string> = {
   before_first_turn: "clear before the first turn",
   nothing_masked: "masking without masked observations",
   no_level: "wind-down without a known level",
+  aggregate: "sums over several calls",
 };
 
 /** The file of a line. Paths use `/`. */

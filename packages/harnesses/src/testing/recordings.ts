@@ -612,6 +612,88 @@ const zed: SampleRecording = {
 };
 
 /** Recordings of the harnesses that keep one history for each agent. */
+/** As the ATIF specification describes it. Harbor's Terminus 2 names its files like this. */
+const atifStep = (id: number, second: number, prompt: number, cached: number, more: object = {}) => ({
+  step_id: id,
+  timestamp: at(second),
+  source: "agent",
+  message: "done",
+  metrics: { prompt_tokens: prompt, completion_tokens: 40, cached_tokens: cached, cost_usd: 0.01 },
+  ...more,
+});
+const atifPrompt = { step_id: 1, timestamp: at(1), source: "user", message: "Fix the billing webhooks" };
+const atifFile = (session: string, steps: object[], more: object = {}) => ({
+  schema_version: "ATIF-v1.8",
+  session_id: session,
+  agent: { name: "terminus-2", version: "2.0.0", model_name: "anthropic/claude-sonnet-4-6" },
+  steps,
+  final_metrics: { total_prompt_tokens: 999_999, total_steps: steps.length },
+  ...more,
+});
+const atifCompaction = {
+  step_id: 4,
+  timestamp: at(6),
+  source: "system",
+  message: "Performed context summarization",
+  observation: {
+    results: [{ subagent_trajectory_ref: [{ trajectory_path: "trajectory.summarization-1-summary.json" }] }],
+  },
+  extra: { context_management: { type: "compaction", boundary: "replace" } },
+};
+const atifRuns: SampleRecording = {
+  format: "atif",
+  files: [
+    {
+      path: "jobs/run/billing__1/agent/trajectory.json",
+      lines: [
+        atifFile(
+          "atif-1",
+          [
+            atifPrompt,
+            atifStep(2, 2, 50_000, 40_000),
+            atifStep(3, 5, 90_000, 80_000, { llm_call_count: 1 }),
+            atifCompaction,
+            atifStep(5, 9, 20_000, 0),
+            atifStep(6, 10, 75_000, 0, { llm_call_count: 3 }),
+          ],
+          {
+            continued_trajectory_ref: "trajectory.cont-1.json",
+            subagent_trajectories: [
+              atifFile("atif-1", [atifStep(1, 3, 7_000, 0)], {
+                trajectory_id: "look",
+                subagent_trajectories: [
+                  atifFile("atif-1", [atifStep(1, 4, 3_000, 0)], { trajectory_id: "read" }),
+                ],
+              }),
+            ],
+          },
+        ),
+      ],
+    },
+    {
+      path: "jobs/run/billing__1/agent/trajectory.cont-1.json",
+      lines: [
+        atifFile("atif-1-cont-1", [
+          atifPrompt,
+          atifStep(2, 9, 20_000, 0, { is_copied_context: true }),
+          atifStep(3, 11, 25_000, 20_000),
+        ]),
+      ],
+    },
+    {
+      path: "jobs/run/billing__1/agent/trajectory.summarization-1-summary.json",
+      lines: [atifFile("atif-1-summary", [atifStep(1, 6, 91_000, 0)])],
+    },
+  ],
+  levels: {
+    "atif-1 main": [50_000, 90_000, 20_000, 25_000],
+    "atif-1 agent-look": [7_000],
+    "atif-1 agent-look/read": [3_000],
+    "atif-1 agent-atif-1-summary": [91_000],
+  },
+  boundaries: { "atif-1 main": ["compacted"] },
+};
+
 export const SAMPLES: readonly SampleRecording[] = [
   geminiCli,
   qwenCode,
@@ -622,4 +704,5 @@ export const SAMPLES: readonly SampleRecording[] = [
   cline,
   opencode,
   zed,
+  atifRuns,
 ];
