@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
-import type { SampleAttributes } from "../../../../testing/otlp.ts";
-import { expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import type { SampleAttributes } from "../../testing/otlp.ts";
+import { expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
 
 // Samples: pydantic/pydantic-ai models/instrumented.py, versions 1 and 5.
 const chat: SampleAttributes = {

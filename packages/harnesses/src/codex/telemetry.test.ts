@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { SampleAttributes } from "../../../../testing/otlp.ts";
-import { eventOf, expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import type { SampleAttributes } from "../testing/otlp.ts";
+import { eventOf, expectEvents, expectNone } from "../testing/otlp-dialect.ts";
 
 // Sample: sse_event_completed of codex-rs/otel/src/events/session_telemetry.rs at 0136a73.
 const completed: SampleAttributes = {

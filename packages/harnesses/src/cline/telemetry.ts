@@ -1,10 +1,10 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { textOf, tokensOf } from "../attributes.ts";
-import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
-import { type ModelCallNames, modelCall } from "../model-call.ts";
-import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
-import type { LogRecord } from "../telemetry-record.ts";
-import { comesFrom } from "./gen-ai.ts";
+import { textOf, tokensOf } from "../telemetry/attributes.ts";
+import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
+import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
+import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
+import type { LogRecord } from "../telemetry/telemetry-record.ts";
 
 const FAMILY = "cline";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { SampleAttributes } from "../../../../testing/otlp.ts";
-import { eventOf, expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import type { SampleAttributes } from "../../testing/otlp.ts";
+import { eventOf, expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
 
 // Samples: spans of ai 6.0.326 and @ai-sdk/otel 1.0.173 (AI SDK 7).
 const call: SampleAttributes = {

@@ -1,9 +1,9 @@
 import { type Composition, LARGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
-import { textOf, tokensOf } from "../attributes.ts";
-import { eventEnvelope, harnessName } from "../event-envelope.ts";
-import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
-import type { Attributes, LogRecord } from "../telemetry-record.ts";
-import { comesFrom, readGenAiSpan } from "./gen-ai.ts";
+import { textOf, tokensOf } from "../telemetry/attributes.ts";
+import { eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
+import { comesFrom, readGenAiSpan } from "../telemetry/libraries/gen-ai.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
+import type { Attributes, LogRecord } from "../telemetry/telemetry-record.ts";
 
 const FAMILY = "qwen-code";
 const USAGE = "qwen-code.context.usage";

@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
-import type { SampleAttributes } from "../../../../testing/otlp.ts";
-import { expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import type { SampleAttributes } from "../../testing/otlp.ts";
+import { expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
 
 // Sample: a span of litellm through Laminar, as lmnr 0.7.52 exports it.
 const llm: SampleAttributes = {

@@ -1,6 +1,6 @@
 import { type PlimsollEventInput, parseEvent } from "@plimsoll/protocol/events";
 import { expect } from "vitest";
-import { readRecord } from "../write/receive/otlp/dialects.ts";
+import { readRecord } from "../telemetry.ts";
 import { type LogSample, logSample, type SpanSample, spanSample } from "./otlp.ts";
 
 /** Expects that a sample becomes these events of a dialect, and that the server would take them. */

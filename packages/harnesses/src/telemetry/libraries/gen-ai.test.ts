@@ -1,7 +1,7 @@
 import { parseEvent } from "@plimsoll/protocol/events";
 import { expect, it } from "vitest";
-import { SAMPLE_AT, type SampleAttributes, spanSample } from "../../../../testing/otlp.ts";
-import { readRecord } from "../dialects.ts";
+import { readRecord } from "../../telemetry.ts";
+import { SAMPLE_AT, type SampleAttributes, spanSample } from "../../testing/otlp.ts";
 
 const service = { "service.name": "loop-bot" };
 const read = (attributes: SampleAttributes, resource: SampleAttributes = service) =>

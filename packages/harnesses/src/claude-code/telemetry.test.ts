@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { SAMPLE_AT, type SampleAttributes } from "../../../../testing/otlp.ts";
-import { eventOf, expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import { SAMPLE_AT, type SampleAttributes } from "../testing/otlp.ts";
+import { eventOf, expectEvents, expectNone } from "../testing/otlp-dialect.ts";
 
 // Sample: an event of 2.1.220, shaped as in code.claude.com/docs/en/monitoring-usage.
 const resource = { "service.name": "claude-code", "host.name": "laptop" };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { SAMPLE_AT, type SampleAttributes } from "../../../../testing/otlp.ts";
-import { eventOf, expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import { SAMPLE_AT, type SampleAttributes } from "../testing/otlp.ts";
+import { eventOf, expectEvents, expectNone } from "../testing/otlp-dialect.ts";
 
 // Samples: tables of docs.github.com "Copilot CLI command reference", monitoring with OpenTelemetry, and spans of 1.0.102.
 const resource = { "service.name": "github-copilot" };

@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
-import type { SampleAttributes } from "../../../../testing/otlp.ts";
-import { expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import type { SampleAttributes } from "../../testing/otlp.ts";
+import { expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
 
 // Sample: microsoft/agent-framework python observability.py at 5eb3eb7.
 const chat: SampleAttributes = {

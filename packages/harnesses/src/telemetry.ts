@@ -1,21 +1,21 @@
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
-import { agentFramework } from "./dialects/agent-framework.ts";
-import { claudeCode } from "./dialects/claude-code.ts";
-import { cline } from "./dialects/cline.ts";
-import { codex } from "./dialects/codex.ts";
-import { copilot } from "./dialects/copilot.ts";
-import { geminiCli } from "./dialects/gemini-cli.ts";
-import { genAi } from "./dialects/gen-ai.ts";
-import { openHands } from "./dialects/openhands.ts";
-import { openInference } from "./dialects/openinference.ts";
-import { openLit } from "./dialects/openlit.ts";
-import { openLlmetry } from "./dialects/openllmetry.ts";
-import { pydanticAi } from "./dialects/pydantic-ai.ts";
-import { qwenCode } from "./dialects/qwen-code.ts";
-import { vercelAi } from "./dialects/vercel-ai.ts";
-import { mappingOf, readMapped } from "./mapped-record.ts";
-import { noEvent, type RecordReading, type TelemetryDialect } from "./reading.ts";
-import type { TelemetryRecord } from "./telemetry-record.ts";
+import { claudeCode } from "./claude-code/telemetry.ts";
+import { cline } from "./cline/telemetry.ts";
+import { codex } from "./codex/telemetry.ts";
+import { copilot } from "./copilot/telemetry.ts";
+import { geminiCli } from "./gemini-cli/telemetry.ts";
+import { qwenCode } from "./qwen-code/telemetry.ts";
+import { agentFramework } from "./telemetry/libraries/agent-framework.ts";
+import { genAi } from "./telemetry/libraries/gen-ai.ts";
+import { openHands } from "./telemetry/libraries/openhands.ts";
+import { openInference } from "./telemetry/libraries/openinference.ts";
+import { openLit } from "./telemetry/libraries/openlit.ts";
+import { openLlmetry } from "./telemetry/libraries/openllmetry.ts";
+import { pydanticAi } from "./telemetry/libraries/pydantic-ai.ts";
+import { vercelAi } from "./telemetry/libraries/vercel-ai.ts";
+import { mappingOf, readMapped } from "./telemetry/mapped-record.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "./telemetry/reading.ts";
+import type { TelemetryRecord } from "./telemetry/telemetry-record.ts";
 
 /** The first one that recognizes a record reads it: harnesses, then libraries, and last what any of them may follow. */
 export const DIALECTS: readonly TelemetryDialect[] = [

@@ -1,4 +1,4 @@
-import type { LogRecord, SpanRecord } from "../write/receive/otlp/telemetry-record.ts";
+import type { LogRecord, SpanRecord } from "../telemetry/telemetry-record.ts";
 
 /** Attributes as a sample writes them: true types, or texts for numbers as older exporters send them. */
 export type SampleAttributes = Record<string, string | number | boolean>;

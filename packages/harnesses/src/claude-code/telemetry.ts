@@ -1,10 +1,15 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { numberOf, textOf, tokensOf, truthOf } from "../attributes.ts";
-import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
-import { type ModelCallNames, modelCall } from "../model-call.ts";
-import { type NoEventReason, noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
-import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
-import { comesFrom } from "./gen-ai.ts";
+import { numberOf, textOf, tokensOf, truthOf } from "../telemetry/attributes.ts";
+import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
+import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
+import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
+import {
+  type NoEventReason,
+  noEvent,
+  type RecordReading,
+  type TelemetryDialect,
+} from "../telemetry/reading.ts";
+import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../telemetry/telemetry-record.ts";
 
 const FAMILY = "claude-code";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { SampleAttributes } from "../../../../testing/otlp.ts";
-import { eventOf, expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import type { SampleAttributes } from "../testing/otlp.ts";
+import { eventOf, expectEvents, expectNone } from "../testing/otlp-dialect.ts";
 
 // Samples: docs.cline.bot "OpenTelemetry Events Reference", and the names in the extension's TaskEvents.
 const log = (name: string, attributes: SampleAttributes) => ({

@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
-import type { SampleAttributes } from "../../../../testing/otlp.ts";
-import { expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import type { SampleAttributes } from "../../testing/otlp.ts";
+import { expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
 
 // Sample: names of openlit/openlit sdk/python semcov, August 2026.
 const resource = { "telemetry.sdk.name": "openlit", "service.name": "bot" };

@@ -1,9 +1,9 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { textOf, tokensOf, truthOf } from "../attributes.ts";
-import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
-import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
-import type { Attributes, SpanEvent, SpanRecord } from "../telemetry-record.ts";
-import { comesFrom, GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
+import { textOf, tokensOf, truthOf } from "../telemetry/attributes.ts";
+import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
+import { comesFrom, GEN_AI_CALL, readGenAiSpan } from "../telemetry/libraries/gen-ai.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
+import type { Attributes, SpanEvent, SpanRecord } from "../telemetry/telemetry-record.ts";
 
 const FAMILY = "copilot";
 

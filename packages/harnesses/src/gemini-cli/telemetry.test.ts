@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { SAMPLE_AT, type SampleAttributes } from "../../../../testing/otlp.ts";
-import { eventOf, expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import { SAMPLE_AT, type SampleAttributes } from "../testing/otlp.ts";
+import { eventOf, expectEvents, expectNone } from "../testing/otlp-dialect.ts";
 
 // Samples: events of google-gemini/gemini-cli docs/cli/telemetry.md at 04bcbc6.
 const response: SampleAttributes = {

@@ -1,10 +1,10 @@
 import { instantMs, type PlimsollEventInput } from "@plimsoll/protocol/events";
-import { textOf } from "../attributes.ts";
-import { eventEnvelope, harnessName, subAgentOf } from "../event-envelope.ts";
-import { type ModelCallNames, modelCall } from "../model-call.ts";
-import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
-import type { Attributes, LogRecord, TelemetryRecord } from "../telemetry-record.ts";
-import { comesFrom } from "./gen-ai.ts";
+import { textOf } from "../telemetry/attributes.ts";
+import { eventEnvelope, harnessName, subAgentOf } from "../telemetry/event-envelope.ts";
+import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
+import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
+import type { Attributes, LogRecord, TelemetryRecord } from "../telemetry/telemetry-record.ts";
 
 const FAMILY = "codex";
 

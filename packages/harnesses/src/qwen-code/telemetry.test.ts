@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { SampleAttributes } from "../../../../testing/otlp.ts";
-import { eventOf, expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import type { SampleAttributes } from "../testing/otlp.ts";
+import { eventOf, expectEvents, expectNone } from "../testing/otlp-dialect.ts";
 
 // Sample: the example of QwenLM/qwen-code docs/design/otel-context-usage-attribute.md, with its span.
 const usage = {

@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
-import type { SampleAttributes } from "../../../../testing/otlp.ts";
-import { expectEvents, expectNone } from "../../../../testing/otlp-dialect.ts";
+import type { SampleAttributes } from "../../testing/otlp.ts";
+import { expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
 
 // Samples: names of traceloop/openllmetry semconv_ai, before and after its move to the GenAI conventions.
 const span = (attributes: SampleAttributes) => ({
