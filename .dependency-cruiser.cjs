@@ -1,6 +1,6 @@
 // Which part may import which, as docs/decisions and CONTRIBUTING.md describe it:
 //   protocol <- fold <- guard <- runtime <- examples
-//   fold, guard <- cli
+//   fold, guard <- harnesses <- cli
 //   fold, guard <- server <- app; ROOMS orders the folders of the server
 //   components import protocol and fold, and of the server only the router's types
 
@@ -8,6 +8,7 @@
 const PROTOCOL = "^packages/protocol/";
 const FOLD = "^packages/fold/";
 const GUARD = "^packages/guard/";
+const HARNESSES = "^packages/harnesses/";
 const RUNTIME = "^packages/runtime/";
 const CLI = "^packages/cli/";
 const SERVER = "^server/";
@@ -61,13 +62,13 @@ module.exports = {
       "protocol-stands-alone",
       "The protocol imports no other part: everyone else stands on it.",
       PROTOCOL,
-      [FOLD, GUARD, RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
+      [FOLD, GUARD, HARNESSES, RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
     ),
     never(
       "fold-on-protocol-only",
       "The fold is pure, and everyone who judges a history stands on it.",
       FOLD,
-      [GUARD, RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
+      [GUARD, HARNESSES, RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
     ),
     never(
       "fold-without-schemas",
@@ -79,9 +80,10 @@ module.exports = {
       "guard-on-protocol-only",
       "A harness embeds the guard: it may bring nothing but the protocol and the fold.",
       GUARD,
-      [RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
+      [HARNESSES, RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
     ),
     never("runtime-on-guard", "A harness installs a runtime with the guard and the protocol.", RUNTIME, [
+      HARNESSES,
       CLI,
       SERVER,
       COMPONENTS,
@@ -94,6 +96,12 @@ module.exports = {
       "A runtime uses what every user of the guard can import.",
       { path: `${RUNTIME}src/`, pathNot: TEST },
       { path: GUARD, pathNot: "/index\\.ts$" },
+    ),
+    never(
+      "harnesses-on-guard",
+      "What is known about a harness serves the command line and the server, so it knows neither.",
+      HARNESSES,
+      [RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
     ),
     never("cli-alone", "The command line is installed without the server.", CLI, [
       RUNTIME,

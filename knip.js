@@ -35,6 +35,9 @@ export default {
     "packages/protocol": {
       entry: ["src/*.ts!"],
     },
+    "packages/harnesses": {
+      entry: ["src/{recordings,registry}.ts!"],
+    },
     "packages/guard": {
       entry: ["src/*/index.ts!"],
     },

@@ -40,6 +40,7 @@ export default defineConfig({
       { find: /^@plimsoll\/fold$/, replacement: at("packages/fold/src/index.ts") },
       { find: /^@plimsoll\/guard$/, replacement: at("packages/guard/src/index.ts") },
       { find: /^@plimsoll\/guard\/(.+)$/, replacement: at("packages/guard/src/$1/index.ts") },
+      { find: /^@plimsoll\/harnesses\/(.+)$/, replacement: at("packages/harnesses/src/$1.ts") },
       { find: /^@plimsoll\/runtime$/, replacement: at("packages/runtime/src/index.ts") },
       { find: /^@plimsoll\/runtime\/(.+)$/, replacement: at("packages/runtime/src/$1/index.ts") },
     ],

@@ -2,9 +2,9 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { contextTokens } from "@plimsoll/fold";
 import { parseEvent } from "@plimsoll/protocol/events";
 import { expect, it } from "vitest";
+import { readRecord } from "../packages/harnesses/src/telemetry.ts";
 import { BODY_LIMITS, BodyBudget } from "../server/bodies/body-budget.ts";
 import { decodeProtobuf } from "../server/write/receive/otlp/decode-protobuf.ts";
-import { readRecord } from "../server/write/receive/otlp/dialects.ts";
 import { otlpBody } from "./otlp-body.ts";
 import { eventsOf } from "./traffic.ts";
 

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import { FORMATS } from "@plimsoll/harnesses/recordings";
 import { z } from "zod";
-import { FORMATS } from "../packages/cli/src/readers/reader.ts";
 import { CALLERS, type HttpInput } from "./http-input.ts";
 import { PROGRAM_NAMES } from "./programs.ts";
 

@@ -1,5 +1,11 @@
 import { AlertRule } from "@plimsoll/protocol/alerts";
-import { LOCAL_PROOF_PATH, LocalProofQuery, PolicyQuery, SavePolicyInput, SelectedSessions } from "@plimsoll/protocol/api";
+import {
+  LOCAL_PROOF_PATH,
+  LocalProofQuery,
+  PolicyQuery,
+  SavePolicyInput,
+  SelectedSessions,
+} from "@plimsoll/protocol/api";
 import { PlimsollEvent } from "@plimsoll/protocol/events";
 import { PolicyBody } from "@plimsoll/protocol/policy";
 import { z } from "zod";

@@ -1,5 +1,5 @@
-import type { Format } from "../packages/cli/src/readers/reader.ts";
-import { SAMPLES } from "../packages/cli/src/testing/recordings.ts";
+import type { Format } from "@plimsoll/harnesses/recordings";
+import { SAMPLES } from "../packages/harnesses/src/testing/recordings.ts";
 
 /** A recording file as values, one a line. */
 export interface SeedFile {

@@ -1,9 +1,8 @@
+import { createReader, detectFormat, type Format } from "@plimsoll/harnesses/recordings";
 import { parseEvent } from "@plimsoll/protocol/events";
 import type { z } from "zod";
 import { Lines } from "../packages/cli/src/import/lines.ts";
 import { importedEnds } from "../packages/cli/src/import/session-ends.ts";
-import { createReader, detectFormat } from "../packages/cli/src/readers/detect.ts";
-import type { Format } from "../packages/cli/src/readers/reader.ts";
 import { isSendable } from "../packages/cli/src/sendable.ts";
 import { bytesOf, type KeptRecording } from "./corpus.ts";
 import { jsonText } from "./json-text.ts";

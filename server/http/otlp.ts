@@ -4,6 +4,7 @@ import { LIMITS } from "@plimsoll/protocol/events";
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
+import { readRecord } from "../../packages/harnesses/src/telemetry.ts";
 import { type BodyBudget, overLimit } from "../bodies/body-budget.ts";
 import { inflateBody } from "../bodies/inflate.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
@@ -18,7 +19,6 @@ import {
 } from "../write/receive/otlp/answer.ts";
 import { decodeJson } from "../write/receive/otlp/decode-json.ts";
 import { decodeProtobuf } from "../write/receive/otlp/decode-protobuf.ts";
-import { readRecord } from "../write/receive/otlp/dialects.ts";
 import { MOST_RECORDS, tooManyRecords } from "../write/receive/otlp/record-limit.ts";
 import { UnmappedSources } from "../write/receive/otlp/unmapped-records.ts";
 import type { UnmappedBook } from "../write/receive/unmapped-book.ts";

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FIXTURES, hasFixtures } from "../../harnesses/src/testing/fold.ts";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
-import { FIXTURES, hasFixtures } from "./testing/fold.ts";
 import { hasServer, type Plimsoll, startPlimsoll } from "./testing/real-server.ts";
 
 /** Runs the commands against a real server. */

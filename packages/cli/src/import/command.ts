@@ -1,3 +1,4 @@
+import { FORMAT_PLACES } from "@plimsoll/harnesses/recordings";
 import type { Command } from "commander";
 import { createClient } from "../client.ts";
 import { type CommandContext, wholeNumber, withConnection } from "../command-context.ts";
@@ -25,19 +26,7 @@ interface ReadFlags extends ConnectionFlags {
 
 const FORMATS = `
 Formats, detected from the file content:
-  Claude Code  ~/.claude/projects, a project folder, or a session file
-  Codex        ~/.codex/sessions, ~/.codex/archived_sessions, or a rollout file (.jsonl, .jsonl.zst)
-  Gemini CLI   ~/.gemini/tmp, or a session file
-  Qwen Code    ~/.qwen/projects, or a session file
-  Kimi         ~/.kimi/sessions, ~/.kimi-code/sessions, or a wire.jsonl
-  pi           ~/.pi/agent/sessions, or a session file
-  Copilot CLI  ~/.copilot/session-state, or an events.jsonl
-  Amp          ~/.local/share/amp/threads, or a thread
-  Cline        its globalStorage/saoudrizwan.claude-dev/tasks, or ~/.cline/data/sessions
-  opencode     ~/.local/share/opencode, or an opencode.db
-  Zed          ~/.local/share/zed/threads, or a threads.db
-  Ouroboros    <workspace>/../.ouro-logs; window size from [safety] context_limit in the ouro.toml next to it
-  agentd       recordings with a meta line, and live traces
+${FORMAT_PLACES.map(([name, place]) => `  ${name.padEnd(12)} ${place}`).join("\n")}
 
 Goose, Crush and the history of Roo Code are not read: they hold totals, which are sums over requests.
 

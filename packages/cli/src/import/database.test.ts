@@ -1,12 +1,11 @@
 import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createReader, type Format } from "@plimsoll/harnesses/recordings";
 import { Database } from "node-sqlite3-wasm";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createReader } from "../readers/detect.ts";
-import type { Format } from "../readers/reader.ts";
-import { foldEvents, levels } from "../testing/fold.ts";
-import { opencodeMessage } from "../testing/recordings.ts";
+import { foldEvents, levels } from "../../../harnesses/src/testing/fold.ts";
+import { opencodeMessage } from "../../../harnesses/src/testing/recordings.ts";
 import { databaseOwner } from "./database.ts";
 import { planImport, WHY_TEXT } from "./plan.ts";
 import { sourceLines } from "./source.ts";

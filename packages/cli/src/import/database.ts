@@ -2,9 +2,9 @@ import type { Stats } from "node:fs";
 import { constants, copyFile, mkdtemp, open, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { asArray, asObject, asText, parseObject } from "@plimsoll/harnesses/recordings";
 import { decompress } from "fzstd";
 import sqlite, { type Database } from "node-sqlite3-wasm";
-import { asArray, asObject, asText, parseObject } from "../readers/json.ts";
 import { sleep } from "../sleep.ts";
 
 type Row = Record<string, unknown>;

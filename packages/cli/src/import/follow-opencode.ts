@@ -1,7 +1,12 @@
+import {
+  asObject,
+  asText,
+  type HarnessReader,
+  type JsonObject,
+  parseObject,
+} from "@plimsoll/harnesses/recordings";
 import type { Connection } from "../connection.ts";
 import { followLive } from "../live-stream.ts";
-import { asObject, asText, type JsonObject, parseObject } from "../readers/json.ts";
-import type { HarnessReader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
 import { type ImportOptions, readerFor } from "./import.ts";
 import { listSessions, type OpencodeServer, readMessages, readWindows } from "./opencode-server.ts";

@@ -1,7 +1,7 @@
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FIXTURES, hasFixtures } from "../testing/fold.ts";
+import { FIXTURES, hasFixtures } from "../../../harnesses/src/testing/fold.ts";
 import {
   IMPORT_OPTIONS,
   type ImportTarget,

@@ -1,17 +1,17 @@
 import { hostname } from "node:os";
-import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import type { CompiledMapping } from "@plimsoll/protocol/mapping";
-import type { Connection } from "../connection.ts";
-import { createReader } from "../readers/detect.ts";
-import { mappedReader } from "../readers/mapped.ts";
 import {
   addSkips,
   append,
+  createReader,
   type HarnessReader,
+  mappedReader,
   type SkipCounts,
   Skips,
   type SourceFormat,
-} from "../readers/reader.ts";
+} from "@plimsoll/harnesses/recordings";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import type { CompiledMapping } from "@plimsoll/protocol/mapping";
+import type { Connection } from "../connection.ts";
 import type { ImportedSession } from "./links.ts";
 import type { ImportGroup, Plan, SkippedFile } from "./plan.ts";
 import { addTotals, batches, emptyTotals, type SendOptions, type SendTotals, sendBatch } from "./send.ts";

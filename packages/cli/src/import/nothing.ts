@@ -1,5 +1,5 @@
+import { SKIP_REASONS, SKIP_TEXT, type SkipCounts } from "@plimsoll/harnesses/recordings";
 import { plural } from "../number-format.ts";
-import { SKIP_REASONS, SKIP_TEXT, type SkipCounts } from "../readers/reader.ts";
 import type { ImportSummary } from "./import.ts";
 import { type Plan, WHY_TEXT } from "./plan.ts";
 

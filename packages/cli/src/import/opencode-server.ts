@@ -1,4 +1,4 @@
-import { asArray, asNumber, asObject, asText, type JsonObject } from "../readers/json.ts";
+import { asArray, asNumber, asObject, asText, type JsonObject } from "@plimsoll/harnesses/recordings";
 
 /** Longest time for one answer of the server, ms. */
 const TIMEOUT_MS = 30_000;

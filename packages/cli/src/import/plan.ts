@@ -1,14 +1,20 @@
 import type { Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
+import {
+  detectFormat,
+  type FileHint,
+  FORMATS,
+  hasMappedRecords,
+  isRecordingName,
+  isRooHistory,
+  logPlace,
+  ouroContextLimit,
+  type SourceFormat,
+} from "@plimsoll/harnesses/recordings";
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import { CliError } from "../errors.ts";
-import { detectFormat, isRooHistory } from "../readers/detect.ts";
-import { hasMappedRecords } from "../readers/mapped.ts";
-import { ouroContextLimit } from "../readers/ouroboros.ts";
-import { logPlace } from "../readers/ouroboros-chain.ts";
-import { type FileHint, FORMATS, type SourceFormat } from "../readers/reader.ts";
-import { isRecordingName, LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";
+import { LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";
 
 export interface PlannedFile extends FileHint {
   /** The path with the separators of the system; `path` has `/`. */

@@ -1,8 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isRecordingName } from "@plimsoll/harnesses/recordings";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { isRecordingName, sourceKind, sourceLines } from "./source.ts";
+import { sourceKind, sourceLines } from "./source.ts";
 
 let folder: string;
 beforeEach(async () => {

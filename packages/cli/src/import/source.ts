@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { parseJson } from "../readers/json.ts";
+import { parseJson } from "@plimsoll/harnesses/recordings";
 import { Lines, linesOf } from "./lines.ts";
 
 /** How a file holds what a reader reads: lines, compressed lines, one JSON value, or a SQLite database. */
@@ -14,25 +14,6 @@ export function sourceKind(path: string): SourceKind {
   if (path.endsWith(".zst")) return "compressed";
   if (path.endsWith(".json")) return "document";
   return /\.(db|sqlite3?)$/.test(path) ? "database" : "lines";
-}
-
-/** Names that harnesses give their recordings, for folders that hold other files too. A file named by the user may have any. */
-const RECORDING_NAMES = [
-  /\.jsonl(\.zst)?$/,
-  // Gemini CLI before 2026, Amp, Cline, opencode before its database, and the history of Roo Code
-  /^session-.*\.json$/,
-  /^T-.*\.json$/,
-  /^ui_messages\.json$/,
-  /\.messages\.json$/,
-  /^(msg|ses)_.*\.json$/,
-  /^history_item\.json$/,
-  // opencode, Kilo, Zed, Goose and Crush
-  /^(opencode|kilo)[\w.-]*\.db$/,
-  /^(threads|sessions|crush)\.db$/,
-];
-
-export function isRecordingName(name: string): boolean {
-  return RECORDING_NAMES.some((pattern) => pattern.test(name));
 }
 
 /**

@@ -1,5 +1,5 @@
+import { SKIP_REASONS, SKIP_TEXT, type SkipReason } from "@plimsoll/harnesses/recordings";
 import { number, plural } from "../number-format.ts";
-import { SKIP_REASONS, SKIP_TEXT, type SkipReason } from "../readers/reader.ts";
 import { printable } from "../terminal.ts";
 import type { ImportSummary } from "./import.ts";
 import { type Plan, WHY_TEXT } from "./plan.ts";

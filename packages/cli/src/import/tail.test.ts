@@ -2,8 +2,8 @@ import { appendFile, rename, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CompiledMapping, compileMapping, RecordMapping } from "@plimsoll/protocol/mapping";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { json as lines } from "../../../harnesses/src/testing/fold.ts";
 import { json } from "../testing/fake-server.ts";
-import { json as lines } from "../testing/fold.ts";
 import {
   IMPORT_OPTIONS,
   type ImportTarget,

@@ -1,5 +1,5 @@
+import type { HarnessReader, SourceFormat } from "@plimsoll/harnesses/recordings";
 import type { Connection } from "../connection.ts";
-import type { HarnessReader, SourceFormat } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
 import { FollowedDocument } from "./followed-document.ts";
 import { FollowedFile, OpenFiles } from "./followed-file.ts";

@@ -1,3 +1,4 @@
+import { fileStem } from "@plimsoll/harnesses/recordings";
 import {
   SavedMapping,
   SavedMappingList,
@@ -13,7 +14,6 @@ import { type CommandContext, withConnection } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { number, plural } from "../number-format.ts";
-import { fileStem } from "../readers/text.ts";
 import { tableLines, writeTable } from "../table.ts";
 import { printable, printableJson, type Terminal } from "../terminal.ts";
 import { readMappingFile } from "./mapping-file.ts";

@@ -1,8 +1,6 @@
+import { asObject, candidateRecords, fileStem, fit, parseJson } from "@plimsoll/harnesses/recordings";
 import { compileMapping, type MappedEvent, mappedTurn, type RecordMapping } from "@plimsoll/protocol/mapping";
 import { sourceLines } from "../import/source.ts";
-import { asObject, parseJson } from "../readers/json.ts";
-import { candidateRecords } from "../readers/mapped.ts";
-import { fileStem, fit } from "../readers/text.ts";
 import { type FieldCandidate, fieldsOf, proposeMapping } from "./propose.ts";
 
 /** Most records of a file that are read. */

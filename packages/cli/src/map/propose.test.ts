@@ -1,8 +1,8 @@
+import { fit } from "@plimsoll/harnesses/recordings";
 import type { UnmappedTelemetry } from "@plimsoll/protocol/api";
 import { compileMapping, mappedTurn, type RecordMapping, readMapping } from "@plimsoll/protocol/mapping";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fit } from "../readers/text.ts";
 import { previewOf, proposeForRecords } from "./propose-file.ts";
 import { mappable, mappingName, proposeForSource, sourceOf } from "./propose-source.ts";
 

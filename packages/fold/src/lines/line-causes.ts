@@ -8,6 +8,7 @@ import {
 } from "@plimsoll/protocol/pure";
 import type { ObservedLine } from "../history/observed-line.ts";
 import type { OwnHarnessLine } from "./harness-line.ts";
+import { hasLayers, lineSetting } from "./own-lines.ts";
 
 /** What is known where a harness compacts elsewhere than its own line says. */
 export interface LineFacts {
@@ -19,23 +20,6 @@ export interface LineFacts {
   windowTokens: number | undefined;
   windowSource: WindowSource;
 }
-
-/** The setting that moves the line of each family. */
-const SETTINGS: Readonly<Record<string, string>> = {
-  "claude-code": "autoCompactWindow",
-  codex: "model_auto_compact_token_limit",
-  "gemini-cli": "model.compressionThreshold",
-  "qwen-code": "context.autoCompactThreshold",
-  kimi: "loop_control.compaction_trigger_ratio or loop_control.reserved_context_size",
-  opencode: "the model's limit or compaction.reserved",
-  kilo: "compaction.threshold_percent or the model's limit",
-  pi: "compaction.reserveTokens",
-  goose: "GOOSE_AUTO_COMPACT_THRESHOLD",
-  zed: "agent.auto_compact",
-};
-
-/** Families in which settings of a project or an administrator win over those of the user. */
-const LAYERED = new Set(["claude-code", "codex", "gemini-cli", "qwen-code", "opencode", "kilo", "pi"]);
 
 /** The smallest window that Claude Code compacts by, and where that leads, in tokens. */
 const SMALLEST_WINDOW = 100_000;
@@ -52,10 +36,10 @@ const TESTS: Readonly<Record<LineCause, (facts: LineFacts, family: string) => bo
   window_size: ({ windowSource, windowTokens, observed, line }) =>
     line?.tokens !== undefined &&
     (windowSource !== "reported" || observed.highest > (windowTokens ?? observed.highest)),
-  own_setting: ({ line }, family) => line?.basis === "computed" && Object.hasOwn(SETTINGS, family),
+  own_setting: ({ line }, family) => line?.basis === "computed" && lineSetting(family) !== undefined,
   environment: (_facts, family) => family === "claude-code" || family === "goose",
   percent_variable: ({ verdict }, family) => family === "claude-code" && verdict === "earlier",
-  other_settings: (_facts, family) => LAYERED.has(family),
+  other_settings: (_facts, family) => hasLayers(family),
   input_limit: ({ verdict }, family) => verdict === "earlier" && (family === "opencode" || family === "kilo"),
   idle_compaction: ({ verdict, observed }, family) =>
     family === "claude-code" && verdict === "earlier" && observed.lowest >= IDLE_FROM,
@@ -81,7 +65,7 @@ export function lineCauseText(cause: LineCause, harness: string): string {
     case "window_size":
       return "The harness may use another window size than the one shown here. Set the size of the model in Setup.";
     case "own_setting":
-      return `The line is computed from default settings, and the harness may have its own: ${SETTINGS[family]}.`;
+      return `The line is computed from default settings, and the harness may have its own: ${lineSetting(family)}.`;
     case "environment":
       return family === "goose"
         ? "The variable GOOSE_AUTO_COMPACT_THRESHOLD wins over the settings file."

@@ -1,7 +1,4 @@
 import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol/api";
-import { type BodyBudget, tooManyValues } from "../../../bodies/body-budget.ts";
-import { PlimsollError } from "../../../errors.ts";
-import { type JsonRecord, type JsonResource, notOtlp, parseRest, splitOtlpJson } from "./split-json.ts";
 import {
   type Attributes,
   type AttributeValue,
@@ -18,7 +15,10 @@ import {
   type TelemetryOrigin,
   type TelemetryRecord,
   type UnreadableRecord,
-} from "./telemetry-record.ts";
+} from "../../../../packages/harnesses/src/telemetry/telemetry-record.ts";
+import { type BodyBudget, tooManyValues } from "../../../bodies/body-budget.ts";
+import { PlimsollError } from "../../../errors.ts";
+import { type JsonRecord, type JsonResource, notOtlp, parseRest, splitOtlpJson } from "./split-json.ts";
 
 /** Largest record that is parsed, in bytes. */
 const MOST_RECORD_BYTES = 4 * 1024 * 1024;

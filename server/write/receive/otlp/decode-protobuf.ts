@@ -1,8 +1,4 @@
 import type { TelemetrySignal } from "@plimsoll/protocol/api";
-import { BODY_LIMITS, type BodyBudget, overLimit } from "../../../bodies/body-budget.ts";
-import { PlimsollError } from "../../../errors.ts";
-import { type ByteRange, OversizedMessage, ProtobufReader } from "./protobuf-reader.ts";
-import { MOST_GROUPS, tooManyGroups } from "./record-limit.ts";
 import {
   type Attributes,
   type AttributeValue,
@@ -19,7 +15,11 @@ import {
   type TelemetryOrigin,
   type TelemetryRecord,
   type UnreadableRecord,
-} from "./telemetry-record.ts";
+} from "../../../../packages/harnesses/src/telemetry/telemetry-record.ts";
+import { BODY_LIMITS, type BodyBudget, overLimit } from "../../../bodies/body-budget.ts";
+import { PlimsollError } from "../../../errors.ts";
+import { type ByteRange, OversizedMessage, ProtobufReader } from "./protobuf-reader.ts";
+import { MOST_GROUPS, tooManyGroups } from "./record-limit.ts";
 
 /**
  * Reads an OTLP export request one record at a time and builds no tree of objects. Yields undefined where there is no

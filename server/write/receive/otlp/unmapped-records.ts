@@ -1,8 +1,8 @@
+import { textOf } from "../../../../packages/harnesses/src/telemetry/attributes.ts";
+import { fitName } from "../../../../packages/harnesses/src/telemetry/fit-name.ts";
+import { isUnmapped, type NoEventReason } from "../../../../packages/harnesses/src/telemetry/reading.ts";
+import type { TelemetryRecord } from "../../../../packages/harnesses/src/telemetry/telemetry-record.ts";
 import { type UnmappedRecords, unmappedKey } from "../unmapped-book.ts";
-import { textOf } from "./attributes.ts";
-import { fitName } from "./fit-name.ts";
-import { isUnmapped, type NoEventReason } from "./reading.ts";
-import type { TelemetryRecord } from "./telemetry-record.ts";
 
 /** Sources of one request that are remembered at most. */
 const MOST_SOURCES = 20;

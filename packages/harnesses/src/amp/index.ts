@@ -1,0 +1,8 @@
+import { type Harness, none } from "../harness.ts";
+import { ampRecordings } from "./recordings.ts";
+
+export const amp = {
+  name: "Amp",
+  recordings: ampRecordings,
+  ownLine: none("Where it compacts is not known."),
+} satisfies Harness;

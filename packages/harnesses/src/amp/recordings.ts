@@ -1,0 +1,113 @@
+import { AgentHistory, sessionEvents } from "../recordings/history.ts";
+import {
+  asArray,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+
+export const ampRecordings: Recordings = {
+  place: "~/.local/share/amp/threads, or a thread",
+  files: [/^T-.*\.json$/],
+  recognizes: (json) => /^T-/.test(asText(json.id) ?? "") && Array.isArray(json.messages),
+  reader: ampReader,
+};
+
+/**
+ * Reads Amp's threads, one JSON object a file. The usage of a message gives the prompt and the window size; the ledger of
+ * credits serves only for times, because it has no cached tokens.
+ */
+function ampReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const threads = new Map<string, AgentHistory>();
+
+  return { read, take };
+
+  function read(text: string, _file: FileHint): SkipReason | undefined {
+    const json = parseObject(text);
+    if (json === undefined) return skips.count("unreadable");
+    const id = asText(json.id);
+    if (id === undefined) return skips.count("no_session");
+    const history = threads.get(id) ?? new AgentHistory();
+    threads.set(id, history);
+    readThread(history, json, skips);
+    return history.turns.size === 0 ? "no_usage" : undefined;
+  }
+
+  function take(): Reading {
+    const entries = [...threads].map(([session, history]) => [history, { session }] as const);
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+}
+
+function readThread(history: AgentHistory, thread: JsonObject, skips: Skips): void {
+  const created = asTime(thread.created);
+  if (created !== undefined) history.see(created);
+  const title = asText(thread.title);
+  if (title !== undefined && created !== undefined) history.addTitle("harness", created, title);
+  const times = ledgerTimes(thread);
+  for (const [index, value] of asArray(thread.messages).entries()) {
+    const message = asObject(value);
+    if (message?.role !== "assistant") continue;
+    skips.count(readMessage(history, message, index, times));
+  }
+}
+
+function readMessage(
+  history: AgentHistory,
+  message: JsonObject,
+  index: number,
+  times: ReadonlyMap<string, number>,
+): SkipReason | undefined {
+  const counts = asObject(message.usage);
+  const input = asTokens(counts?.inputTokens);
+  if (counts === undefined || input === undefined) return "no_usage";
+  const id = messageId(message.messageId) ?? String(index);
+  const at = asTime(counts.timestamp) ?? asTime(message.timestamp) ?? times.get(id);
+  if (at === undefined) return "no_time";
+  const read = asTokens(counts.cacheReadInputTokens);
+  const write = asTokens(counts.cacheCreationInputTokens);
+  const output = asTokens(counts.outputTokens);
+  if (input + (read ?? 0) + (write ?? 0) + (output ?? 0) === 0) return "zero_usage";
+  return history.addTurn({
+    id: `message/${id}`,
+    at,
+    model: asText(counts.model) ?? asText(message.model),
+    usage: {
+      input_tokens: input,
+      cache_read_tokens: read,
+      cache_write_tokens: write,
+      output_tokens: output,
+      reasoning_tokens: undefined,
+      basis: "exclusive",
+    },
+    window: asTokens(counts.maxInputTokens),
+  });
+}
+
+/** When each message was answered, by its id. */
+function ledgerTimes(thread: JsonObject): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const value of asArray(asObject(thread.usageLedger)?.events)) {
+    const event = asObject(value);
+    const id = messageId(event?.toMessageId);
+    const at = asTime(event?.timestamp);
+    if (id !== undefined && at !== undefined) times.set(id, Math.min(at, times.get(id) ?? at));
+  }
+  return times;
+}
+
+const messageId = (value: unknown): string | undefined =>
+  typeof value === "number" ? String(value) : asText(value);

@@ -1,0 +1,9 @@
+import { type Harness, none } from "../harness.ts";
+import { atifRecordings } from "./recordings.ts";
+
+/** The format in which Harbor writes the runs of any agent. */
+export const atif = {
+  name: "ATIF",
+  recordings: atifRecordings,
+  ownLine: none("It is a format that the runs of many harnesses are written in."),
+} satisfies Harness;

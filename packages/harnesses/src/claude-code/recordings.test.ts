@@ -1,0 +1,387 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import { describe, expect, it } from "vitest";
+import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
+import { claudeCodeRecordings } from "./recordings.ts";
+
+const options = { harness: "claude-code@host", titles: true };
+const S = "11111111-1111-4111-8111-111111111111";
+const T = "22222222-2222-4222-8222-222222222222";
+const project = "projects/p";
+
+const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 10, 0, second)).toISOString();
+const usage = (input: number, read = 0, write = 0, output = 10) => ({
+  input_tokens: input,
+  cache_read_input_tokens: read,
+  cache_creation_input_tokens: write,
+  output_tokens: output,
+});
+const said = (second: number, id: string, counts: object | undefined, more: object = {}) => ({
+  type: "assistant",
+  uuid: `u-${id}-${second}`,
+  parentUuid: null,
+  sessionId: S,
+  isSidechain: false,
+  timestamp: at(second),
+  requestId: `req-${id}`,
+  message: { id, model: "claude-opus-5", role: "assistant", content: [], usage: counts },
+  ...more,
+});
+const asked = (second: number, text: unknown, more: object = {}) => ({
+  type: "user",
+  uuid: `q-${second}`,
+  sessionId: S,
+  isSidechain: false,
+  timestamp: at(second),
+  message: { role: "user", content: text },
+  ...more,
+});
+const compacted = (second: number, uuid: string, metadata?: object) => ({
+  type: "system",
+  subtype: "compact_boundary",
+  uuid,
+  sessionId: S,
+  timestamp: at(second),
+  isSidechain: false,
+  ...(metadata && { compactMetadata: metadata }),
+});
+
+function read(...lines: unknown[]) {
+  return readFiles([`${project}/${S}.jsonl`, lines]);
+}
+
+function readFiles(...files: [string, unknown[]][]) {
+  return readAll(
+    claudeCodeRecordings.reader(options),
+    files.map(([path, lines]) => ({ path, lines: json(...lines) })),
+  );
+}
+
+const main = (events: PlimsollEventInput[], session = S) => levels(foldEvents(events).get(`${session} main`));
+const turns = (events: PlimsollEventInput[]) => events.filter((event) => event.type === "turn");
+
+describe("Claude Code transcripts", () => {
+  it("a turn has the id of the request, as in telemetry, whichever line is read first", () => {
+    const retried = said(1, "m1", usage(5), { requestId: "req-b" });
+    const lines = [retried, said(2, "m1", usage(5), { requestId: "req-a" })];
+    const gateway = said(3, "m2", usage(6), { requestId: undefined });
+    for (const all of [
+      [...lines, gateway],
+      [gateway, ...lines.toReversed()],
+    ]) {
+      expect(
+        turns(read(...all).events)
+          .map(({ id }) => id)
+          .sort(),
+      ).toEqual(["m2", "req-a"]);
+    }
+  });
+
+  it("a response over several lines is one turn with the largest output and the first time", () => {
+    const { events, skipped } = read(
+      said(1, "m1", usage(3, 100, 20, 1)),
+      said(2, "m1", usage(3, 100, 20, 1)),
+      said(3, "m1", usage(3, 100, 20, 412)),
+    );
+    expect(turns(events)).toHaveLength(1);
+    expect(turns(events)[0]).toMatchObject({
+      id: "req-m1",
+      at: Date.parse(at(1)),
+      usage: { output_tokens: 412, basis: "exclusive" },
+    });
+    expect(main(events)).toEqual([123]);
+    expect(skipped.repeated).toBe(2);
+  });
+
+  it("skips synthetic messages and all-zero usage", () => {
+    const synthetic = said(2, "m2", usage(0));
+    synthetic.message.model = "<synthetic>";
+    const { events, skipped } = read(
+      said(1, "m1", usage(5)),
+      synthetic,
+      said(3, "m3", usage(0, 0, 0, 0)),
+      said(4, "m4", undefined),
+    );
+    expect(main(events)).toEqual([5]);
+    expect(skipped).toMatchObject({ synthetic: 1, zero_usage: 1, no_usage: 1 });
+  });
+
+  it("without message and request ids, each line is a turn", () => {
+    const line = said(1, "m1", usage(5), { requestId: undefined });
+    const { events } = read({ ...line, message: { ...line.message, id: undefined } });
+    expect(turns(events)[0]!.id).toBe("u-m1-1");
+  });
+
+  it("a request with several model calls has the level of the last call of type message", () => {
+    const { events } = read(
+      said(1, "m1", {
+        ...usage(900_000, 0, 0, 50),
+        iterations: [
+          { type: "message", ...usage(400_000) },
+          { type: "compaction", ...usage(400_000) },
+          { type: "message", ...usage(100_000, 7) },
+        ],
+      }),
+    );
+    expect(main(events)).toEqual([100_007]);
+  });
+
+  it("a sub-agent's file is a separate agent without the replayed messages of its parent", () => {
+    const { events, skipped } = readFiles(
+      [`${project}/${S}.jsonl`, [said(1, "m1", usage(100)), said(9, "m2", usage(200))]],
+      [
+        `${project}/${S}/subagents/agent-abc.jsonl`,
+        [
+          said(1, "m1", usage(100), { isSidechain: true, agentId: "abc", requestId: "other", uuid: "s0" }),
+          said(5, "s1", usage(40), { isSidechain: true, agentId: "abc", uuid: "s1" }),
+        ],
+      ],
+    );
+    const folds = foldEvents(events);
+    expect(levels(folds.get(`${S} main`))).toEqual([100, 200]);
+    expect(levels(folds.get(`${S} agent-abc`))).toEqual([40]);
+    expect(skipped.replayed).toBe(1);
+    expect(events.find((event) => event.id === "req-s1")).toMatchObject({ parent_agent: "main" });
+  });
+
+  it("sidechain lines without an agent id are grouped by the first line of their chain", () => {
+    const side = { isSidechain: true };
+    const { events } = read(
+      said(1, "m1", usage(100)),
+      said(2, "s1", usage(10), { ...side, uuid: "aaaaaaaa-1", parentUuid: null }),
+      said(3, "s2", usage(20), { ...side, uuid: "aaaaaaaa-2", parentUuid: "aaaaaaaa-1" }),
+      said(3, "s3", usage(30), { ...side, uuid: "bbbbbbbb-1", parentUuid: "u-m1-1" }),
+    );
+    const folds = foldEvents(events);
+    expect(levels(folds.get(`${S} agent-aaaaaaaa`))).toEqual([10, 20]);
+    expect(levels(folds.get(`${S} agent-bbbbbbbb`))).toEqual([30]);
+  });
+
+  it("the agent that writes a summary does not change the main agent's level", () => {
+    const { events } = readFiles(
+      [`${project}/${S}.jsonl`, [said(1, "m1", usage(190_000)), said(9, "m2", usage(30_000))]],
+      [
+        `${project}/${S}/subagents/agent-acompact-1.jsonl`,
+        [said(5, "c1", usage(191_000), { isSidechain: true, agentId: "acompact-1", uuid: "c1" })],
+      ],
+    );
+    const fold = foldEvents(events).get(`${S} main`)!;
+    expect(fold.summary.peak!.tokens).toBe(190_000);
+    expect(fold.state.current).toBe(30_000);
+  });
+
+  it("a compaction explains the fall, and postTokens is not used as the level", () => {
+    const { events } = read(
+      said(1, "m1", usage(934_000)),
+      compacted(2, "b1", { trigger: "auto", preTokens: 934_469, postTokens: 15_316 }),
+      asked(3, "This session is being continued", { isCompactSummary: true }),
+      said(4, "m2", usage(41_000)),
+    );
+    const fold = foldEvents(events).get(`${S} main`)!;
+    expect(fold.marks.get("b1")).toMatchObject({ tokensBefore: 934_469, tokensAfter: 41_000 });
+    expect(fold.inferred.size).toBe(0);
+    expect(events.find((event) => event.id === "b1")).toMatchObject({ type: "compacted", trigger: "auto" });
+  });
+
+  it("accepts boundaries without counts and merges repeated boundaries", () => {
+    const { events, skipped } = read(
+      said(1, "m1", usage(90_000)),
+      compacted(2, "b1"),
+      said(3, "m2", usage(20_000)),
+      said(8, "m3", usage(95_000)),
+      compacted(9, "b2", { trigger: "manual", preTokens: 95_100 }),
+      compacted(10, "b3", { trigger: "manual", preTokens: 95_100 }),
+    );
+    const marks = events.filter((event) => event.type === "compacted");
+    expect(marks.map((event) => event.id)).toEqual(["b1", "b2"]);
+    expect(marks[1]).toMatchObject({ trigger: "manual" });
+    expect(skipped.repeated).toBe(1);
+  });
+
+  it("a microcompaction is a masked event", () => {
+    const { events } = read(said(1, "m1", usage(90_000)), {
+      ...compacted(2, "b1"),
+      subtype: "microcompact_boundary",
+      microcompactMetadata: { preTokens: 90_000, tokensSaved: 30_000, compactedToolIds: ["a", "b"] },
+    });
+    expect(events.at(-1)).toMatchObject({
+      type: "masked",
+      observations: 2,
+      tokens_before: 90_000,
+      tokens_after: 60_000,
+    });
+  });
+
+  it("/clear starts a window, except before the first turn", () => {
+    const clear = "<command-name>/clear</command-name>";
+    const { events, skipped } = read(
+      asked(0, clear),
+      said(1, "m1", usage(90_000)),
+      asked(2, clear),
+      said(3, "m2", usage(20_000)),
+    );
+    const fold = foldEvents(events).get(`${S} main`)!;
+    expect(fold.turns.map((turn) => turn.window)).toEqual([0, 1]);
+    expect(fold.inferred.size).toBe(0);
+    expect(skipped.before_first_turn).toBe(1);
+  });
+
+  it("lines copied by a resumed session keep their session and are the same turns", () => {
+    const { events } = readFiles(
+      [`${project}/${S}.jsonl`, [said(1, "m1", usage(100))]],
+      [`${project}/${T}.jsonl`, [said(1, "m1", usage(100)), said(5, "m2", usage(200), { sessionId: T })]],
+    );
+    expect(main(events)).toEqual([100]);
+    expect(main(events, T)).toEqual([200]);
+  });
+
+  it.each([
+    ["that names its origin", { forkedFrom: { sessionId: S, messageUuid: "u" } }],
+    ["that rewrote the session id", {}],
+  ])("a fork %s counts its copied turns once", (_, mark) => {
+    const { events, skipped } = readFiles(
+      [`${project}/${S}.jsonl`, [said(1, "m1", usage(100))]],
+      [
+        `${project}/${T}.jsonl`,
+        [said(1, "m1", usage(100), { sessionId: T, ...mark }), said(5, "m2", usage(200), { sessionId: T })],
+      ],
+    );
+    expect(main(events)).toEqual([100]);
+    expect(main(events, T)).toEqual([200]);
+    expect(skipped.copied).toBe(1);
+  });
+
+  it("the title is a given title, else the summary, else the first prompt", () => {
+    const title = (events: PlimsollEventInput[]) =>
+      events.find((event) => event.type === "session" && event.status === "started");
+    const prompt = asked(0, [{ type: "text", text: `fix   the parser ${"and more ".repeat(20)}` }]);
+    const plain = title(read(prompt, said(1, "m1", usage(5))).events)!;
+    expect("title" in plain && plain.title).toMatch(/^fix the parser and more .*…$/);
+    expect("title" in plain && [...plain.title!].length).toBeLessThanOrEqual(80);
+    const summarised = read(
+      { type: "summary", summary: "Another conversation", leafUuid: "elsewhere" },
+      { type: "summary", summary: "Parser repair", leafUuid: "u-m1-1" },
+      prompt,
+      said(1, "m1", usage(5)),
+    );
+    expect(title(summarised.events)).toMatchObject({ title: "Parser repair" });
+    const named = read({ type: "custom-title", customTitle: "Mine", sessionId: S }, said(1, "m1", usage(5)));
+    expect(title(named.events)).toMatchObject({ title: "Mine" });
+    const silent = readAll(claudeCodeRecordings.reader({ ...options, titles: false }), [
+      { path: "x.jsonl", lines: json(prompt, said(1, "m1", usage(5))) },
+    ]);
+    expect(title(silent.events)).not.toHaveProperty("title");
+  });
+
+  it("a later title has a later time, and unchanged sessions produce no events", () => {
+    const reader = claudeCodeRecordings.reader(options);
+    const file = { path: "x.jsonl" };
+    const started = () =>
+      reader.take(false).events.filter((event) => event.type === "session") as {
+        at: number;
+        title?: string;
+      }[];
+    const add = (...lines: unknown[]) => {
+      for (const line of json(...lines)) reader.read(line, file);
+    };
+    add(asked(0, "first words"), said(1, "m1", usage(5)), said(9, "m2", usage(6)));
+    const [prompt] = started();
+    add(
+      { type: "summary", summary: "A", leafUuid: "u-m1-1" },
+      { type: "summary", summary: "B", leafUuid: "u-m2-9" },
+    );
+    const [summary] = started();
+    add({ type: "ai-title", aiTitle: "C", sessionId: S });
+    const [named] = started();
+    expect([prompt!.title, summary!.title, named!.title]).toEqual(["first words", "B", "C"]);
+    expect(prompt!.at).toBeLessThan(summary!.at);
+    expect(summary!.at).toBeLessThan(named!.at);
+    expect(started()).toEqual([]);
+  });
+
+  it("command echoes and notices are not used as titles", () => {
+    const { events } = read(
+      asked(0, "<command-name>/model</command-name>"),
+      asked(1, "Caveat: The messages below"),
+      asked(2, "hidden", { isMeta: true }),
+      asked(3, "the real one"),
+      said(4, "m1", usage(5)),
+    );
+    expect(events[0]).toMatchObject({ title: "the real one" });
+  });
+
+  it("counts unreadable lines and continues", () => {
+    const reader = claudeCodeRecordings.reader(options);
+    const path = "x.jsonl";
+    for (const line of ["{", "[]", "null", '"text"', '{"type":"user","sessionId":"s"}', '{"type":"later"}']) {
+      reader.read(line, { path });
+    }
+    reader.read(JSON.stringify(said(1, "m1", { input_tokens: "many" })), { path });
+    reader.read(JSON.stringify(said(1, "m2", usage(7), { sessionId: undefined })), { path });
+    reader.read(JSON.stringify(said(1, "m3", usage(7))), { path });
+    const { events, skipped } = reader.take(true);
+    expect(turns(events)).toHaveLength(1);
+    expect(skipped).toEqual({ unreadable: 4, no_time: 1, not_needed: 1, no_usage: 1, no_session: 1 });
+  });
+
+  it("take returns only sessions with new lines", () => {
+    const reader = claudeCodeRecordings.reader(options);
+    const file = { path: "x.jsonl" };
+    for (const line of json(said(1, "m1", usage(5)), said(1, "n1", usage(6), { sessionId: T })))
+      reader.read(line, file);
+    expect(new Set(reader.take(false).events.map((event) => event.session))).toEqual(new Set([S, T]));
+    reader.read(json(said(2, "n2", usage(7), { sessionId: T }))[0]!, file);
+    expect(new Set(reader.take(false).events.map((event) => event.session))).toEqual(new Set([T]));
+    expect(reader.take(false).events).toEqual([]);
+  });
+
+  it("estimates what fills the window from the transcript, and says so", () => {
+    const words = (count: number) => "alpha beta gamma ".repeat(count);
+    const answered = (second: number, key: string, level: number, content: object[]) => {
+      const line = said(second, key, usage(level));
+      return { ...line, message: { ...line.message, content } };
+    };
+    const result = (second: number, text: string) =>
+      asked(second, [{ type: "tool_result", tool_use_id: "x", content: [{ type: "text", text }] }]);
+    const { events } = read(
+      asked(0, words(100)),
+      answered(1, "m1", 20_000, [{ type: "tool_use", name: "Bash", input: { command: words(20) } }]),
+      result(2, words(1_000)),
+      answered(3, "m2", 30_000, [{ type: "thinking", thinking: words(9_000) }]),
+      compacted(4, "b1", { trigger: "auto", preTokens: 30_000 }),
+      asked(5, words(50), { isCompactSummary: true }),
+      answered(6, "m3", 20_000, []),
+    );
+    const parts = turns(events).map((event) => ("composition" in event ? event.composition : undefined));
+    const [first, second, third] = parts as { history: number; tool_output: number }[];
+    expect(first!.tool_output).toBe(0);
+    expect(first!.history).toBeGreaterThan(300);
+    expect(second!.history).toBeGreaterThan(first!.history);
+    expect(second!.tool_output).toBeGreaterThan(3_000);
+    // The thinking of an earlier call is not in the context, and the compaction emptied it.
+    expect(second!.history).toBeLessThan(1_000);
+    expect(third!.tool_output).toBe(0);
+    expect(third!.history).toBeLessThan(first!.history);
+    for (const event of turns(events)) expect(event).toMatchObject({ composition_estimated: true });
+    expect(foldEvents(events).get(`${S} main`)!.turns[1]!.turn).toMatchObject({ compositionEstimated: true });
+  });
+
+  it("keeps the parts of a sub-agent apart", () => {
+    const side = { isSidechain: true, agentId: "abc" };
+    const { events } = read(
+      asked(0, "alpha beta ".repeat(500)),
+      said(1, "m1", usage(5_000)),
+      asked(2, "gamma ".repeat(100), { ...side, uuid: "s0" }),
+      said(3, "s1", usage(5_000), { ...side, uuid: "s1", parentUuid: "s0" }),
+      said(4, "m2", usage(5_000)),
+    );
+    const history = Object.fromEntries(
+      turns(events).map((event) => [
+        event.id,
+        "composition" in event ? event.composition?.history : undefined,
+      ]),
+    );
+    expect(history["req-m2"]).toBe(history["req-m1"]);
+    expect(history["req-s1"]).toBeGreaterThan(0);
+    expect(history["req-s1"]).toBeLessThan(history["req-m1"]! / 5);
+  });
+});

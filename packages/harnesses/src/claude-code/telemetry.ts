@@ -1,0 +1,126 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import { numberOf, textOf, tokensOf, truthOf } from "../telemetry/attributes.ts";
+import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
+import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
+import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
+import {
+  type NoEventReason,
+  noEvent,
+  type RecordReading,
+  type TelemetryDialect,
+} from "../telemetry/reading.ts";
+import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../telemetry/telemetry-record.ts";
+
+const FAMILY = "claude-code";
+
+/** Anthropic excludes cached tokens from the input. */
+const CALL: ModelCallNames = {
+  model: ["model", "gen_ai.request.model"],
+  input: ["input_tokens"],
+  cacheRead: ["cache_read_tokens"],
+  cacheWrite: ["cache_creation_tokens"],
+  output: ["output_tokens"],
+  reasoning: [],
+  window: ["gen_ai.context.window_size"],
+  costUsd: ["cost_usd"],
+  basis: "exclusive",
+};
+
+/**
+ * Claude Code: log events `api_request` and `compaction`, spans `claude_code.llm_request`. A call in both has one request id and
+ * is one turn. Names: code.claude.com/docs/en/monitoring-usage, August 2026.
+ */
+export const claudeCode: TelemetryDialect = {
+  name: FAMILY,
+  speaks: (record) =>
+    comesFrom(record, /^(com\.anthropic\.)?claude[-_]code/) || /^claude_code\./.test(record.name),
+  read(record) {
+    const kind = kindOf(record);
+    if (kind === "other") return noEvent("not_needed");
+    const session = textOf(record.attributes, ["session.id"]);
+    if (session === undefined) return noEvent("no_session");
+    const owner = ownerOf(record, { harness: harnessName(record.resource, FAMILY), session });
+    if (typeof owner === "string") return noEvent(owner);
+    return kind === "compaction" ? readCompaction(record, owner) : readCall(record, owner);
+  },
+};
+
+function kindOf(record: LogRecord | SpanRecord): "call" | "compaction" | "other" {
+  switch (record.name.replace(/^claude_code\./, "")) {
+    case "api_request":
+      return record.signal === "logs" ? "call" : "other";
+    case "llm_request":
+      return record.signal === "traces" ? "call" : "other";
+    case "compaction":
+      return record.signal === "logs" ? "compaction" : "other";
+    default:
+      return "other";
+  }
+}
+
+/** What asked for the call. Spans of 2.1.331 have it under another name, with dots for colons. */
+const SOURCE = ["query_source", "query_source_safe"];
+const MAIN = /^(repl_main_thread|sdk)\b/;
+const SUB_AGENT = /^(sub)?agent\b/;
+
+/** Whose call it is. Older logs name only the type of a sub-agent, and two of one type may run at once; spans have its id. */
+function ownerOf({ attributes }: TelemetryRecord, main: EventOwner): EventOwner | NoEventReason {
+  const agent = textOf(attributes, ["agent_id"]);
+  if (agent !== undefined) {
+    const parent = textOf(attributes, ["parent_agent_id"]);
+    return { ...main, agent: `agent-${agent}`, parent: parent === undefined ? "main" : `agent-${parent}` };
+  }
+  const source = textOf(attributes, SOURCE);
+  if (source === undefined || source === "compact" || MAIN.test(source)) return main;
+  return attributes.has("agent.name") || SUB_AGENT.test(source) ? "no_agent" : "auxiliary";
+}
+
+function readCall(record: LogRecord | SpanRecord, owner: EventOwner): RecordReading {
+  const { attributes } = record;
+  const isSpan = record.signal === "traces";
+  const at = isSpan ? record.endAt : record.at;
+  const turn = modelCall(attributes, CALL, {
+    owner,
+    id:
+      textOf(attributes, ["request_id", "gen_ai.response.id", "client_request_id"]) ??
+      measuredId(attributes) ??
+      positionOf(record),
+    at,
+    durationMs: numberOf(attributes, ["duration_ms"]),
+    purpose: textOf(attributes, SOURCE) === "compact" ? "compaction" : undefined,
+  });
+  if (turn !== undefined) return { events: [turn] };
+  return noEvent(truthOf(attributes, "success") === false ? "not_needed" : "no_usage");
+}
+
+const MEASURED = ["ttft_ms", "input_tokens", "cache_read_tokens", "cache_creation_tokens", "output_tokens"];
+
+/** Log and span of one call share its counts and its time to the first token. Behind a gateway, they may have no id. */
+function measuredId(attributes: Attributes): string | undefined {
+  const values = MEASURED.map((name) => numberOf(attributes, [name]));
+  return values.includes(undefined) ? undefined : `call/${values.join("/")}`;
+}
+
+/**
+ * `post_tokens` leaves out the system prompt and the tools, so the next call gives the new level. So does `pre_tokens` of `/compact`,
+ * where the call before gives the old one.
+ */
+function readCompaction(record: LogRecord | SpanRecord, owner: EventOwner): RecordReading {
+  const { attributes } = record;
+  if (truthOf(attributes, "success") === false) return noEvent("not_needed");
+  const at = record.signal === "traces" ? record.endAt : record.at;
+  const trigger = textOf(attributes, ["trigger"]) === "manual" ? "manual" : "auto";
+  const event: PlimsollEventInput = {
+    ...eventEnvelope(owner, `compaction/${positionOf(record)}`, at),
+    type: "compacted",
+    trigger,
+    ...(trigger === "auto" && { tokens_before: tokensOf(attributes, ["pre_tokens"]) }),
+  };
+  return { events: [event] };
+}
+
+/** Identifies a record within its session. A resumed session counts its events from the start again. */
+function positionOf(record: LogRecord | SpanRecord): string {
+  if (record.signal === "traces") return `span/${record.spanId}`;
+  return `event/${record.at}/${textOf(record.attributes, ["event.sequence"]) ?? ""}`;
+}

@@ -1,0 +1,194 @@
+import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import {
+  asArray,
+  asCount,
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseJson,
+  parseObject,
+} from "../recordings/json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+import { firstText, isPrompt } from "../recordings/text.ts";
+
+export const clineRecordings: Recordings = {
+  place: "its globalStorage/saoudrizwan.claude-dev/tasks, or ~/.cline/data/sessions",
+  files: [/^ui_messages\.json$/, /\.messages\.json$/],
+  recognizes: isClineSession,
+  recognizesList: isClineTask,
+  reader: clineReader,
+};
+
+/**
+ * Reads Cline's tasks: `ui_messages.json` of the VS Code extension, a list, and `<id>.messages.json` of the command line,
+ * an object. Each request is one turn. The extension subtracts cached tokens from `tokensIn`; what the command line does
+ * depends on the provider, and the numbers decide.
+ */
+function clineReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const tasks = new Map<string, { history: AgentHistory; owner: HistoryOwner }>();
+
+  return { read, take };
+
+  function read(text: string, { path }: FileHint): SkipReason | undefined {
+    const json = parseJson(text);
+    const folder = path.split("/").at(-2) ?? path;
+    if (Array.isArray(json)) return readTask(taskOf({ session: folder }), (history) => readUi(history, json));
+    const session = asObject(json);
+    if (session === undefined) return skips.count("unreadable");
+    const agent = asText(session.agent);
+    const owner = {
+      session: asText(session.sessionId) ?? folder,
+      agent: agent === undefined || agent === "lead" || agent === "main" ? undefined : agentName(agent),
+    };
+    return readTask(taskOf(owner), (history) => readMessages(history, asArray(session.messages)));
+  }
+
+  function taskOf(owner: HistoryOwner): AgentHistory {
+    const key = JSON.stringify([owner.session, owner.agent]);
+    const known = tasks.get(key);
+    if (known !== undefined) return known.history;
+    const history = new AgentHistory();
+    tasks.set(key, { history, owner });
+    return history;
+  }
+
+  function readTask(
+    history: AgentHistory,
+    readAll: (history: AgentHistory) => Iterable<SkipReason | undefined>,
+  ): SkipReason | undefined {
+    for (const skip of readAll(history)) skips.count(skip);
+    return history.turns.size === 0 ? "no_usage" : undefined;
+  }
+
+  function take(): Reading {
+    const entries = [...tasks.values()].map(({ history, owner }) => [history, owner] as const);
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+}
+
+function* readUi(history: AgentHistory, messages: readonly unknown[]): Generator<SkipReason | undefined> {
+  let dropped = 0;
+  for (const value of messages) {
+    const message = asObject(value);
+    const at = asTime(message?.ts);
+    if (message === undefined || at === undefined) {
+      yield "no_time";
+      continue;
+    }
+    history.see(at);
+    const text = asText(message.text);
+    if (message.say === "task" && text !== undefined && isPrompt(text)) history.addTitle("prompt", at, text);
+    if (message.say === "api_req_started") yield readRequest(history, message, at);
+    // The range of old messages that requests leave out from now on.
+    const until = asCount(asArray(message.conversationHistoryDeletedRange)[1]) ?? dropped;
+    if (until > dropped) {
+      const event = { type: "masked", observations: until - dropped } as const;
+      yield history.addMark({ id: `truncated/${at}`, at, event });
+      dropped = until;
+    }
+  }
+}
+
+function readRequest(history: AgentHistory, message: JsonObject, at: number): SkipReason | undefined {
+  // The counts are added when the request ends.
+  const counts = parseObject(asText(message.text) ?? "");
+  const input = asTokens(counts?.tokensIn);
+  if (counts === undefined || input === undefined) return "no_usage";
+  const read = asTokens(counts.cacheReads);
+  const write = asTokens(counts.cacheWrites);
+  if (input + (read ?? 0) + (write ?? 0) === 0) return "zero_usage";
+  return history.addTurn({
+    id: `request/${at}`,
+    at,
+    model: asText(asObject(message.modelInfo)?.modelId),
+    usage: {
+      input_tokens: input,
+      cache_read_tokens: read,
+      cache_write_tokens: write,
+      output_tokens: asTokens(counts.tokensOut),
+      reasoning_tokens: undefined,
+      basis: "exclusive",
+    },
+    costUsd: costOf(counts.cost),
+  });
+}
+
+function* readMessages(
+  history: AgentHistory,
+  messages: readonly unknown[],
+): Generator<SkipReason | undefined> {
+  for (const value of messages) {
+    const message = asObject(value);
+    const at = asTime(message?.ts);
+    if (message === undefined || at === undefined) {
+      yield "no_time";
+      continue;
+    }
+    history.see(at);
+    const metadata = asObject(message.metadata);
+    if (metadata?.kind === "compaction_summary") {
+      const before = asTokens(metadata.tokensBefore);
+      const event = { type: "compacted", trigger: "auto", tokens_before: before } as const;
+      yield history.addMark({ id: `compacted/${at}`, at, event });
+    } else if (message.role === "user") {
+      const prompt = firstText(message.content);
+      if (prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);
+    } else if (message.role === "assistant") {
+      yield readMetrics(history, message, at);
+    }
+  }
+}
+
+function readMetrics(history: AgentHistory, message: JsonObject, at: number): SkipReason | undefined {
+  const metrics = asObject(message.metrics);
+  const input = asTokens(metrics?.inputTokens);
+  if (metrics === undefined || input === undefined) return "no_usage";
+  const read = asTokens(metrics.cacheReadTokens);
+  const write = asTokens(metrics.cacheWriteTokens);
+  if (input + (read ?? 0) + (write ?? 0) === 0) return "zero_usage";
+  return history.addTurn({
+    id: asText(message.id) ?? `message/${at}`,
+    at,
+    model: asText(asObject(message.modelInfo)?.id) ?? asText(asObject(message.modelInfo)?.modelId),
+    usage: {
+      input_tokens: input,
+      cache_read_tokens: read,
+      cache_write_tokens: write,
+      output_tokens: asTokens(metrics.outputTokens),
+      reasoning_tokens: undefined,
+    },
+    costUsd: costOf(metrics.cost),
+  });
+}
+
+function costOf(value: unknown): number | undefined {
+  const cost = asNumber(value);
+  return cost !== undefined && cost >= 0 ? cost : undefined;
+}
+
+/** Roo Code writes the same list, and names the protocol in each request. */
+function isClineTask(messages: readonly unknown[]): boolean {
+  return messages.some((value) => {
+    const message = asObject(value);
+    if (message?.type !== "say" || message.say !== "api_req_started" || typeof message.ts !== "number")
+      return false;
+    return !("apiProtocol" in (parseObject(asText(message.text) ?? "") ?? {}));
+  });
+}
+
+function isClineSession(json: JsonObject): boolean {
+  if (!Array.isArray(json.messages) || asText(json.agent) === undefined) return false;
+  return asText(json.sessionId) !== undefined && "updated_at" in json;
+}

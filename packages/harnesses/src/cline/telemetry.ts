@@ -1,0 +1,54 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import { textOf, tokensOf } from "../telemetry/attributes.ts";
+import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
+import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
+import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
+import type { LogRecord } from "../telemetry/telemetry-record.ts";
+
+const FAMILY = "cline";
+
+/** The documentation writes names with underscores, the extension with capitals. Cline counts cached tokens apart. */
+const CALL: ModelCallNames = {
+  model: ["model", "modelId", "model_id"],
+  input: ["tokens_in", "tokensIn"],
+  cacheRead: ["cached_tokens", "cacheReadTokens", "cache_read_tokens"],
+  cacheWrite: ["cacheWriteTokens", "cache_write_tokens"],
+  output: ["tokens_out", "tokensOut"],
+  reasoning: [],
+  window: ["maxContextWindow", "max_context_window", "contextWindow"],
+  costUsd: ["cost", "totalCost"],
+  basis: "exclusive",
+};
+const SESSION = ["ulid", "task_id", "taskId"];
+
+/** Cline: log events `task.tokens` and `task.summarize_task`. Names: docs.cline.bot "OpenTelemetry Events", 2026. */
+export const cline: TelemetryDialect = {
+  name: FAMILY,
+  speaks: (record) => comesFrom(record, /^cline\b/),
+  read(record) {
+    if (record.signal !== "logs") return noEvent("not_needed");
+    if (record.name !== "task.tokens" && record.name !== "task.summarize_task") return noEvent("not_needed");
+    const session = textOf(record.attributes, SESSION);
+    if (session === undefined) return noEvent("no_session");
+    const owner = { harness: harnessName(record.resource, FAMILY), session };
+    return record.name === "task.tokens" ? readTokens(record, owner) : readSummary(record, owner);
+  },
+};
+
+function readTokens({ attributes, at }: LogRecord, owner: EventOwner): RecordReading {
+  const counts = [CALL.input, CALL.output].map((names) => tokensOf(attributes, names) ?? "-");
+  const turn = modelCall(attributes, CALL, { owner, id: `tokens/${at}/${counts.join("/")}`, at });
+  return turn === undefined ? noEvent("no_usage") : { events: [turn] };
+}
+
+function readSummary({ attributes, at }: LogRecord, owner: EventOwner): RecordReading {
+  const event: PlimsollEventInput = {
+    ...eventEnvelope(owner, `summary/${at}`, at),
+    type: "compacted",
+    trigger: "auto",
+    tokens_before: tokensOf(attributes, ["currentTokens", "current_tokens", "estimated_tokens"]),
+    tokens_after: undefined,
+  };
+  return { events: [event] };
+}

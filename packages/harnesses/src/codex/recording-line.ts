@@ -1,0 +1,198 @@
+import type { Usage } from "@plimsoll/protocol/events";
+import {
+  asCount,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
+import type { SkipReason } from "../recordings/reader.ts";
+import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
+
+export interface CodexCount {
+  id: string;
+  at: number;
+  usage: Usage;
+  window: number | undefined;
+  thread?: string | undefined;
+  session?: string | undefined;
+}
+
+export interface CodexMeta {
+  id: string;
+  createdAt: number;
+  spawnedBy: string | undefined;
+  forkedFrom: string | undefined;
+}
+
+/** The data read from the lines of one rollout file so far. */
+export interface CodexRollout {
+  path: string;
+  metas: Map<string, CodexMeta>;
+  counts: Map<string, CodexCount>;
+  records: Map<string, CodexCount>;
+  models: { at: number; value: string }[];
+  windows: { at: number; value: number }[];
+  compactions: Map<string, number>;
+  /** What the items of the conversation add to the context. The model wrote some of them. */
+  parts: (LineParts & { isWritten: boolean })[];
+  prompt: { at: number; text: string } | undefined;
+  firstAt: number;
+  lastAt: number;
+  touched: boolean;
+}
+
+export function readCodexLine(rollout: CodexRollout, text: string): SkipReason | undefined {
+  const json = parseObject(text);
+  if (json === undefined) return "unreadable";
+  const at = asTime(json.timestamp);
+  if (at === undefined) return "no_time";
+  const payload = asObject(json.payload);
+  if (payload === undefined) return "not_needed";
+  rollout.touched = true;
+  rollout.firstAt = Math.min(rollout.firstAt, at);
+  rollout.lastAt = Math.max(rollout.lastAt, at);
+  switch (json.type) {
+    case "session_meta":
+      return readMeta(rollout, payload, at);
+    case "turn_context": {
+      const model = asText(payload.model);
+      if (model !== undefined) rollout.models.push({ at, value: model });
+      return model === undefined ? "not_needed" : undefined;
+    }
+    case "token_usage_record":
+      return readRecord(rollout, payload, at);
+    case "response_item": {
+      const parts = partsOf(payload, at);
+      if (parts !== undefined) rollout.parts.push(parts);
+      return parts === undefined ? "not_needed" : undefined;
+    }
+    case "compacted": {
+      const summary = textTokens(payload.message);
+      if (summary > 0)
+        rollout.parts.push({ at, history: summary, tool_output: 0, system: 0, isWritten: false });
+      const id = `compacted/${asText(payload.window_id) ?? at}`;
+      const seen = rollout.compactions.get(id);
+      rollout.compactions.set(id, Math.min(seen ?? at, at));
+      return seen === undefined ? undefined : "repeated";
+    }
+    case "event_msg":
+      return readMessage(rollout, payload, at);
+    default:
+      return "not_needed";
+  }
+}
+
+function partsOf(payload: JsonObject, at: number): CodexRollout["parts"][number] | undefined {
+  const type = asText(payload.type) ?? "";
+  const parts = { at, history: 0, tool_output: 0, system: 0, isWritten: false };
+  if (type === "message") {
+    const tokens = textTokens(payload.content);
+    if (payload.role === "developer" || payload.role === "system") parts.system = tokens;
+    else parts.history = tokens;
+    parts.isWritten = payload.role === "assistant";
+  } else if (type.endsWith("_output")) {
+    parts.tool_output = textTokens(payload.output);
+  } else if (type.endsWith("_call")) {
+    parts.history =
+      textTokens(payload.name) + textTokens(payload.arguments ?? payload.input ?? payload.action);
+    parts.isWritten = true;
+  }
+  return parts.history + parts.tool_output + parts.system === 0 ? undefined : parts;
+}
+
+function readMeta(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
+  const subagent = asObject(asObject(payload.source)?.subagent);
+  const spawnedBy = asText(asObject(subagent?.thread_spawn)?.parent_thread_id);
+  const session = asText(payload.session_id);
+  // The session id of a spawned thread is that of the thread that spawned it.
+  const id = asText(payload.id) ?? (session === spawnedBy ? undefined : session) ?? fileThread(rollout.path);
+  rollout.metas.set(id, {
+    id,
+    createdAt: asTime(payload.timestamp) ?? at,
+    spawnedBy,
+    forkedFrom: asText(payload.forked_from_id),
+  });
+  return undefined;
+}
+
+/** The thread that a file's name gives: its UUID, else the whole name without extensions. */
+export function fileThread(path: string): string {
+  const name = path.split("/").at(-1) ?? path;
+  const uuid = /([0-9a-f]{8}-[0-9a-f-]{27})\.jsonl/i.exec(name)?.[1];
+  return uuid ?? name.replace(/\.jsonl.*$/, "");
+}
+
+function readMessage(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
+  switch (payload.type) {
+    case "token_count":
+      return readCount(rollout, payload, at);
+    case "task_started": {
+      const window = asTokens(payload.model_context_window);
+      if (window !== undefined) rollout.windows.push({ at, value: window });
+      return window === undefined ? "not_needed" : undefined;
+    }
+    case "user_message": {
+      const text = asText(payload.message);
+      if (text === undefined || text.startsWith("<")) return "not_needed";
+      if (rollout.prompt === undefined || at < rollout.prompt.at) rollout.prompt = { at, text };
+      return undefined;
+    }
+    default:
+      return "not_needed";
+  }
+}
+
+function readCount(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
+  // Null if only the rate limits changed.
+  const info = asObject(payload.info);
+  const last = asObject(info?.last_token_usage);
+  if (info === undefined || last === undefined) return "no_usage";
+  const window = asTokens(info.model_context_window);
+  if (window !== undefined) rollout.windows.push({ at, value: window });
+  const usage = usageOf(last);
+  // After a compaction, Codex writes an estimate with a total and no input. It is not an inference.
+  if (usage === undefined) return "zero_usage";
+  // Codex repeats a count when rate limits change, so unchanged totals mean the same inference.
+  const total = asObject(info.total_token_usage);
+  const id =
+    total === undefined
+      ? `count/${at}`
+      : `total/${[total.total_tokens, total.input_tokens, total.output_tokens].map((n) => asCount(n) ?? "-").join("/")}`;
+  return put(rollout.counts, { id, at, usage, window });
+}
+
+function readRecord(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
+  const last = asObject(payload.usage);
+  const usage = last === undefined ? undefined : usageOf(last);
+  if (usage === undefined) return last === undefined ? "no_usage" : "zero_usage";
+  return put(rollout.records, {
+    id: asText(payload.response_id) ?? `record/${at}`,
+    at,
+    usage,
+    window: undefined,
+    thread: asText(payload.thread_id),
+    session: asText(payload.session_id),
+  });
+}
+
+function put(into: Map<string, CodexCount>, count: CodexCount): SkipReason | undefined {
+  const seen = into.get(count.id);
+  into.set(count.id, seen === undefined || count.at < seen.at ? count : seen);
+  return seen === undefined ? undefined : "repeated";
+}
+
+function usageOf(last: JsonObject): Usage | undefined {
+  const input = asTokens(last.input_tokens);
+  if (!input) return undefined;
+  return {
+    input_tokens: input,
+    cache_read_tokens: asTokens(last.cached_input_tokens),
+    cache_write_tokens: asTokens(last.cache_write_input_tokens),
+    output_tokens: asTokens(last.output_tokens),
+    reasoning_tokens: asTokens(last.reasoning_output_tokens),
+    basis: "inclusive",
+  };
+}

@@ -1,0 +1,267 @@
+import { describe, expect, it } from "vitest";
+import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
+import { codexRecordings } from "./recordings.ts";
+
+const options = { harness: "codex@host", titles: true };
+const A = "019a0000-0000-7000-8000-00000000000a";
+const B = "019a0000-0000-7000-8000-00000000000b";
+const C = "019a0000-0000-7000-8000-00000000000c";
+const file = (thread: string, folder = "sessions/2026/11/20") =>
+  `${folder}/rollout-2026-11-20T10-00-00-${thread}.jsonl`;
+
+const at = (ms: number) => new Date(Date.UTC(2026, 10, 20, 10, 0, 0) + ms).toISOString();
+const line = (ms: number, type: string, payload: object) => ({ timestamp: at(ms), type, payload });
+const meta = (ms: number, id: string, more: object = {}) =>
+  line(ms, "session_meta", { id, timestamp: at(ms), ...more });
+const spawned = (parent: string) => ({
+  source: { subagent: { thread_spawn: { parent_thread_id: parent, depth: 1 } } },
+});
+const tokens = (input: number, total: number, output = 100) => ({
+  last_token_usage: {
+    input_tokens: input,
+    cached_input_tokens: Math.floor(input / 2),
+    output_tokens: output,
+    reasoning_output_tokens: 10,
+    total_tokens: input + output,
+  },
+  total_token_usage: { input_tokens: total, output_tokens: output, total_tokens: total + output },
+  model_context_window: 258_400,
+});
+const count = (ms: number, info: object | null) => line(ms, "event_msg", { type: "token_count", info });
+const record = (ms: number, thread: string, id: string, input: number, more: object = {}) =>
+  line(ms, "token_usage_record", {
+    thread_id: thread,
+    response_id: id,
+    usage: { input_tokens: input, cached_input_tokens: 0, output_tokens: 5, total_tokens: input + 5 },
+    ...more,
+  });
+const model = (ms: number, name: string) => line(ms, "turn_context", { model: name });
+
+const read = (...files: [string, object[]][]) =>
+  readAll(
+    codexRecordings.reader(options),
+    files.map(([path, lines]) => ({ path, lines: json(...lines) })),
+  );
+
+describe("Codex rollouts", () => {
+  it("uses the prompt of the last call and the reported effective window", () => {
+    const { events } = read([
+      file(A),
+      [meta(0, A), model(1, "gpt-6"), count(5_000, tokens(88_000, 610_000))],
+    ]);
+    const fold = foldEvents(events).get(`${A} main`)!;
+    expect(levels(fold)).toEqual([88_000]);
+    expect(fold.state).toMatchObject({ windowTokens: 258_400, windowSource: "reported", model: "gpt-6" });
+  });
+
+  it("skips counts without usage and the estimate after a compaction", () => {
+    const { events, skipped } = read([
+      file(A),
+      [meta(0, A), count(5_000, null), count(6_000, tokens(900, 900)), count(7_000, tokens(0, 901))],
+    ]);
+    expect(levels(foldEvents(events).get(`${A} main`))).toEqual([900]);
+    expect(skipped).toMatchObject({ no_usage: 1, zero_usage: 1 });
+  });
+
+  it("counts a repeated line with unchanged totals as one inference", () => {
+    const { events, skipped } = read([
+      file(A),
+      [
+        meta(0, A),
+        count(5_000, tokens(900, 900)),
+        count(6_000, tokens(900, 900)),
+        count(9_000, tokens(900, 1_800)),
+      ],
+    ]);
+    expect(levels(foldEvents(events).get(`${A} main`))).toEqual([900, 900]);
+    expect(skipped.repeated).toBe(1);
+  });
+
+  it("an archived copy produces the same events", () => {
+    const lines = [meta(0, A), count(5_000, tokens(900, 900))];
+    const { events } = read([file(A), lines], [file(A, "archived_sessions"), lines]);
+    expect(new Set(events.map((event) => JSON.stringify(event))).size).toBe(events.length / 2);
+  });
+
+  it("uses only the records if a file has records and counts", () => {
+    const { events, skipped } = read([
+      file(A),
+      [meta(0, A), record(5_000, A, "resp_1", 900), count(5_001, tokens(900, 900))],
+    ]);
+    const turns = events.filter((event) => event.type === "turn");
+    expect(turns).toMatchObject([{ id: "resp_1", context_window: 258_400 }]);
+    expect(skipped.superseded).toBe(1);
+  });
+
+  it("while following, holds a count back until the next line", () => {
+    const reader = codexRecordings.reader(options);
+    const path = file(A);
+    for (const text of json(meta(0, A), count(5_000, tokens(900, 900)))) reader.read(text, { path });
+    expect(reader.take(false).events).toEqual([]);
+    reader.read(json(record(5_001, A, "resp_1", 900))[0]!, { path });
+    expect(
+      reader
+        .take(false)
+        .events.filter((event) => event.type === "turn")
+        .map(({ id }) => id),
+    ).toEqual(["resp_1"]);
+  });
+
+  it("a spawned thread is a sub-agent without its parent's history", () => {
+    const parent = [
+      meta(0, A),
+      model(1, "gpt-6"),
+      count(5_000, tokens(50_000, 50_000)),
+      count(9_000, tokens(60_000, 110_000)),
+    ];
+    const child = [
+      meta(20_000, B, spawned(A)),
+      meta(20_001, A),
+      count(20_002, tokens(50_000, 50_000)),
+      count(20_003, tokens(60_000, 110_000)),
+      line(20_004, "compacted", { window_id: "old" }),
+      count(24_000, tokens(60_000, 110_000)),
+      count(25_000, tokens(12_000, 122_000)),
+    ];
+    const { events, skipped } = read([file(A), parent], [file(B), child]);
+    const folds = foldEvents(events);
+    expect(levels(folds.get(`${A} main`))).toEqual([50_000, 60_000]);
+    expect(levels(folds.get(`${A} agent-${B}`))).toEqual([12_000]);
+    expect(folds.size).toBe(2);
+    expect(skipped).toMatchObject({ replayed: 3, repeated: 1 });
+  });
+
+  it("a quick sub-agent keeps the calls whose records name its thread", () => {
+    const { events, skipped } = read([
+      file(B),
+      [
+        meta(0, B, spawned(A)),
+        record(2, A, "resp_1", 500),
+        record(300, B, "resp_2", 600),
+        count(301, tokens(600, 600)),
+        record(600, B, "resp_3", 700),
+      ],
+    ]);
+    expect(levels(foldEvents(events).get(`${A} agent-${B}`))).toEqual([600, 700]);
+    expect(skipped.replayed).toBe(1);
+  });
+
+  it("a nested spawned thread has its parent thread as parent and belongs to the root session", () => {
+    const { events } = read(
+      [file(A), [meta(0, A), count(5_000, tokens(100, 100))]],
+      [file(B), [meta(6_000, B, spawned(A)), count(9_000, tokens(200, 200))]],
+      [file(C), [meta(10_000, C, spawned(B)), count(15_000, tokens(300, 300))]],
+    );
+    const turn = events.find((event) => event.type === "turn" && event.agent === `agent-${C}`);
+    expect(turn).toMatchObject({ session: A, parent_agent: `agent-${B}`, own_session: C });
+  });
+
+  it("a fork is a separate session without the copied history", () => {
+    const { events } = read([
+      file(B),
+      [
+        meta(0, B, { forked_from_id: A }),
+        count(10, tokens(500, 500)),
+        count(11, tokens(600, 1_100)),
+        count(9_000, tokens(700, 1_800)),
+      ],
+    ]);
+    expect(levels(foldEvents(events).get(`${B} main`))).toEqual([700]);
+  });
+
+  it("a compaction takes its levels from the turns around it", () => {
+    const { events } = read([
+      file(A),
+      [
+        meta(0, A),
+        count(5_000, tokens(240_000, 240_000)),
+        line(6_000, "compacted", { window_number: 2, window_id: "w2", message: "…" }),
+        count(9_000, tokens(21_000, 261_000)),
+      ],
+    ]);
+    const fold = foldEvents(events).get(`${A} main`)!;
+    expect(fold.marks.get("compacted/w2")).toMatchObject({ tokensBefore: 240_000, tokensAfter: 21_000 });
+    expect(fold.inferred.size).toBe(0);
+  });
+
+  it("without an id, takes the session id, then the file name", () => {
+    const sessionOf = (path: string, payload: object) =>
+      read([path, [line(0, "session_meta", payload), count(5_000, tokens(900, 900))]]).events[0]!.session;
+    expect(sessionOf(file(A), { session_id: B })).toBe(B);
+    expect(sessionOf(file(A), {})).toBe(A);
+    expect(sessionOf("logs/rollout-monday.jsonl", {})).toBe("rollout-monday");
+    expect(read(["logs/.jsonl", [count(5_000, tokens(900, 900))]]).events[0]!.session).toBe("unnamed");
+  });
+
+  it("a spawned thread without an id stays apart from the session that it names", () => {
+    const { events } = read(
+      [file(A), [meta(0, A), count(5_000, tokens(100, 100))]],
+      [
+        file(B),
+        [line(6_000, "session_meta", { session_id: A, ...spawned(A) }), count(9_000, tokens(200, 200))],
+      ],
+    );
+    const folds = foldEvents(events);
+    expect(levels(folds.get(`${A} main`))).toEqual([100]);
+    expect(levels(folds.get(`${A} agent-${B}`))).toEqual([200]);
+  });
+
+  it("a log without a model has the model unknown", () => {
+    const { events } = read([file(A), [meta(0, A), count(5_000, tokens(900, 900))]]);
+    expect(events.find((event) => event.type === "turn")).toMatchObject({ model: "unknown" });
+  });
+
+  it("a turn has the model of its time in any order of lines", () => {
+    const lines = [
+      meta(0, A),
+      model(1, "gpt-6"),
+      count(5_000, tokens(900, 900)),
+      model(6_000, "gpt-6-mini"),
+      count(9_000, tokens(950, 1_850)),
+    ];
+    const models = (order: object[]) =>
+      read([file(A), order])
+        .events.filter((event) => event.type === "turn")
+        .map((event) => [event.id, event.model])
+        .sort();
+    expect(models([...lines].reverse())).toEqual(models(lines));
+    expect(models(lines).map(([, name]) => name)).toEqual(["gpt-6", "gpt-6-mini"]);
+  });
+
+  it("estimates what fills the window from the items before each count, and says so", () => {
+    const item = (ms: number, payload: object) => line(ms, "response_item", payload);
+    const text = (count: number) => "alpha beta gamma ".repeat(count);
+    const message = (ms: number, role: string, count: number) =>
+      item(ms, { type: "message", role, content: [{ type: "input_text", text: text(count) }] });
+    const { events } = read([
+      file(A),
+      [
+        meta(0, A),
+        model(1, "gpt-6"),
+        message(2, "developer", 200),
+        message(3, "user", 100),
+        item(4, { type: "function_call", name: "shell", arguments: text(1_000) }),
+        count(5_000, tokens(20_000, 20_000)),
+        item(5_001, { type: "function_call_output", call_id: "x", output: text(2_000) }),
+        count(9_000, tokens(40_000, 60_000)),
+        line(9_500, "compacted", { message: text(50) }),
+        count(12_000, tokens(9_000, 69_000)),
+      ],
+    ]);
+    const parts = events.flatMap((event) =>
+      event.type === "turn"
+        ? [event.composition as { system: number; history: number; tool_output: number }]
+        : [],
+    );
+    const [first, second, third] = parts;
+    expect(first!.system).toBeGreaterThan(500);
+    expect(first!.tool_output).toBe(0);
+    // What the model writes enters the context of the next call.
+    expect(first!.history).toBeLessThan(500);
+    expect(second!.history).toBeGreaterThan(3_000);
+    expect(second!.tool_output).toBeGreaterThan(6_000);
+    expect(third).toMatchObject({ system: first!.system, tool_output: 0 });
+    expect(third!.history).toBeLessThan(300);
+    for (const event of events) if (event.type === "turn") expect(event.composition_estimated).toBe(true);
+  });
+});

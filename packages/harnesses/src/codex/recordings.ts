@@ -1,0 +1,252 @@
+import { contextTokens } from "@plimsoll/fold";
+import { tokenizerScale } from "@plimsoll/guard/measure";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import { ValuesByTime } from "../recordings/dated.ts";
+import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
+import { asObject, asText, type JsonObject } from "../recordings/json.ts";
+import {
+  append,
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+import { fit } from "../recordings/text.ts";
+import { type LineParts, partsAtTurns } from "../recordings/transcript-parts.ts";
+import { type CodexCount, type CodexRollout, fileThread, readCodexLine } from "./recording-line.ts";
+
+/** Lines this close together were written at once, such as the parent's history at the start of a fork's file. */
+const SAME_MOMENT_MS = 1_000;
+
+export const codexRecordings: Recordings = {
+  place: "~/.codex/sessions, ~/.codex/archived_sessions, or a rollout file (.jsonl, .jsonl.zst)",
+  recognizes: isCodex,
+  reader: codexReader,
+};
+
+/**
+ * Reads Codex rollouts. The level is the prompt in `last_token_usage`, which includes cached tokens; cumulative totals
+ * serve only to recognize repeated counts. A spawned thread is a sub-agent of the thread that spawned it.
+ */
+function codexReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const rollouts = new Map<string, CodexRollout>();
+
+  return { read, take };
+
+  function read(text: string, file: FileHint): SkipReason | undefined {
+    let rollout = rollouts.get(file.path);
+    if (rollout === undefined) {
+      rollout = emptyRollout(file.path);
+      rollouts.set(file.path, rollout);
+    }
+    return skips.count(readCodexLine(rollout, text));
+  }
+
+  function take(final: boolean): Reading {
+    const events: PlimsollEventInput[] = [];
+    const parents = new Map<string, string>();
+    for (const rollout of rollouts.values()) {
+      const thread = threadOf(rollout);
+      const parent = parentOf(rollout);
+      if (parent !== undefined) parents.set(thread, parent);
+    }
+    for (const rollout of rollouts.values()) {
+      if (!rollout.touched) continue;
+      rollout.touched = false;
+      append(events, eventsOf(rollout, parents, final));
+    }
+    return { events, skipped: skips.drain() };
+  }
+
+  function eventsOf(
+    rollout: CodexRollout,
+    parents: ReadonlyMap<string, string>,
+    final: boolean,
+  ): PlimsollEventInput[] {
+    const thread = threadOf(rollout);
+    const parent = parents.get(thread);
+    const root = rootOf(rollout, thread, parents);
+    const nested = parent !== undefined && root !== thread;
+    const fields = {
+      ...sessionFields(options, root),
+      ...(nested && {
+        agent: agentName(thread),
+        parent_agent: parent === root ? "main" : agentName(parent),
+        own_session: sessionFields(options, thread).session,
+      }),
+    };
+    const replayed = replayTest(rollout);
+    const models = new ValuesByTime(rollout.models);
+    const windows = new ValuesByTime(rollout.windows);
+    const events: PlimsollEventInput[] = [];
+    const counts = chosenCounts(rollout, thread, replayed, final);
+    const modelAt = (at: number) => models.at(at) ?? models.first ?? "unknown";
+    const partsAt = rolloutParts(rollout, counts, modelAt);
+    for (const count of counts) {
+      const composition = partsAt.get(count.id);
+      // For a record, the `token_count` just after it has the size.
+      const limit = count.window ?? windows.at(count.at + SAME_MOMENT_MS) ?? windows.first;
+      events.push({
+        ...fields,
+        id: fit(count.id, 128),
+        type: "turn",
+        at: count.at,
+        // Logs from early September 2025 contain no model.
+        model: fit(modelAt(count.at), 200),
+        usage: count.usage,
+        // Codex reports the effective window, 95 % of the model's window, and stops there.
+        ...(limit !== undefined && limit > 0 && { context_window: limit }),
+        ...(composition && { composition, composition_estimated: true }),
+      });
+    }
+    for (const [id, at] of rollout.compactions) {
+      if (replayed(at)) skips.add("replayed");
+      else events.push({ ...fields, id: fit(id, 128), type: "compacted", at, trigger: "auto" });
+    }
+    if (events.length === 0) return [];
+    if (nested) return events;
+    const prompt = options.titles ? rollout.prompt?.text : undefined;
+    const start = sessionStarted(sessionFields(options, root), {
+      at: rollout.firstAt,
+      kind: "conversation",
+      title: prompt,
+    });
+    return [start, ...events];
+  }
+
+  /** Returns one count per inference. Records identify the response, so they replace `token_count` where they exist. */
+  function chosenCounts(
+    rollout: CodexRollout,
+    thread: string,
+    replayed: (at: number) => boolean,
+    final: boolean,
+  ): CodexCount[] {
+    const own: CodexCount[] = [];
+    for (const record of rollout.records.values()) {
+      // The thread is more reliable than the time: a quick sub-agent answers within the moment in which its file began.
+      const isOwn = record.thread === undefined ? !replayed(record.at) : record.thread === thread;
+      if (isOwn) own.push(record);
+      else skips.add("replayed");
+    }
+    if (rollout.records.size > 0) {
+      for (const _ of rollout.counts) skips.add("superseded");
+      return own;
+    }
+    for (const count of rollout.counts.values()) {
+      // The next line may be a record of the same response.
+      const settled = final || count.at < rollout.lastAt;
+      if (replayed(count.at)) skips.add("replayed");
+      else if (settled) own.push(count);
+    }
+    return own;
+  }
+}
+
+function emptyRollout(path: string): CodexRollout {
+  return {
+    path,
+    metas: new Map(),
+    counts: new Map(),
+    records: new Map(),
+    models: [],
+    windows: [],
+    compactions: new Map(),
+    parts: [],
+    prompt: undefined,
+    firstAt: Number.POSITIVE_INFINITY,
+    lastAt: Number.NEGATIVE_INFINITY,
+    touched: false,
+  };
+}
+
+/** Returns the file's own header, because a fork repeats its parent's: the one in the file name, else the newest. */
+function ownMeta(rollout: CodexRollout) {
+  const metas = [...rollout.metas.values()];
+  return (
+    metas.find((meta) => meta.id === fileThread(rollout.path)) ??
+    metas.sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1))[0]
+  );
+}
+
+/** What fills the window at each count. Codex writes a count after the items of its response, which are not in it. */
+function rolloutParts(
+  { parts, compactions }: CodexRollout,
+  counts: readonly CodexCount[],
+  modelAt: (at: number) => string,
+) {
+  const times = counts.map(({ at }) => at).sort((a, b) => a - b);
+  let next = 0;
+  const lines = [...parts]
+    .sort((a, b) => a.at - b.at)
+    .map((line): LineParts => {
+      while (next < times.length && times[next]! < line.at) next += 1;
+      const answered = times[next];
+      return !line.isWritten || answered === undefined ? line : { ...line, at: answered };
+    });
+  return partsAtTurns(
+    counts.map(({ id, at, usage }) => ({
+      key: id,
+      at,
+      level: contextTokens(usage) ?? 0,
+      scale: tokenizerScale(modelAt(at)),
+    })),
+    lines,
+    [...compactions.values()].map((at) => ({ at })),
+  );
+}
+
+function threadOf(rollout: CodexRollout): string {
+  return ownMeta(rollout)?.id ?? fileThread(rollout.path);
+}
+
+function parentOf(rollout: CodexRollout): string | undefined {
+  return ownMeta(rollout)?.spawnedBy;
+}
+
+/** Returns the root thread: named by a record, else found by following the known parents. */
+function rootOf(rollout: CodexRollout, thread: string, parents: ReadonlyMap<string, string>): string {
+  if (!parents.has(thread)) return thread;
+  for (const record of rollout.records.values()) {
+    if (record.thread === thread && record.session !== undefined) return record.session;
+  }
+  let root = thread;
+  const seen = new Set<string>();
+  for (let next = parents.get(root); next !== undefined && !seen.has(next); next = parents.get(root)) {
+    seen.add(next);
+    root = next;
+  }
+  return root;
+}
+
+function agentName(thread: string): string {
+  return fit(`agent-${thread}`, 128);
+}
+
+function replayTest(rollout: CodexRollout): (at: number) => boolean {
+  const meta = ownMeta(rollout);
+  if (meta?.spawnedBy === undefined && meta?.forkedFrom === undefined) return () => false;
+  const times = [...rollout.counts.values(), ...rollout.records.values()].map(({ at }) => at);
+  const first = times.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const second = Math.floor(first / 1_000);
+  const burst = times.filter((at) => Math.floor(at / 1_000) === second).length > 1;
+  return (at) =>
+    at - rollout.firstAt < SAME_MOMENT_MS || (burst && at >= first && Math.floor(at / 1_000) === second);
+}
+
+const CODEX_TYPES = new Set([
+  "session_meta",
+  "turn_context",
+  "response_item",
+  "event_msg",
+  "compacted",
+  "token_usage_record",
+]);
+
+function isCodex(json: JsonObject): boolean {
+  if (asObject(json.payload) === undefined || typeof json.timestamp !== "string") return false;
+  return CODEX_TYPES.has(asText(json.type) ?? "");
+}

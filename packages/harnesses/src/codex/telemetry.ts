@@ -1,0 +1,95 @@
+import { instantMs, type PlimsollEventInput } from "@plimsoll/protocol/events";
+import { textOf } from "../telemetry/attributes.ts";
+import { eventEnvelope, harnessName, subAgentOf } from "../telemetry/event-envelope.ts";
+import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
+import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
+import type { Attributes, LogRecord, TelemetryRecord } from "../telemetry/telemetry-record.ts";
+
+const FAMILY = "codex";
+
+/** `tool_token_count` is the total of the call, in spite of its name. */
+const CALL: ModelCallNames = {
+  model: ["model", "slug"],
+  input: ["input_token_count"],
+  cacheRead: ["cached_token_count"],
+  cacheWrite: ["cache_write_token_count"],
+  output: ["output_token_count"],
+  reasoning: ["reasoning_token_count"],
+  window: ["gen_ai.context.window_size"],
+  costUsd: [],
+  basis: "inclusive",
+};
+
+/**
+ * Codex: log events `codex.sse_event` of kind `response.completed`. Its spans repeat them. Names:
+ * codex-rs/otel/src/events/session_telemetry.rs at 0136a73, September 2026; seen from 0.169.0.
+ */
+export const codex: TelemetryDialect = {
+  name: FAMILY,
+  speaks: (record) => comesFrom(record, /^codex(?![a-z])/) || /^codex\./.test(record.name),
+  read(record) {
+    if (record.signal === "traces") return noEvent("reported_elsewhere");
+    const { attributes } = record;
+    const name = nameOf(record);
+    const started = startedThread(name, attributes);
+    if (started !== undefined) return readStart(record, started);
+    if (name !== "codex.sse_event" || attributes.get("event.kind") !== "response.completed")
+      return noEvent("not_needed");
+    const session = textOf(attributes, ["conversation.id"]);
+    if (session === undefined) return noEvent("no_session");
+    const counts = [...CALL.input, ...CALL.output].map((name) => textOf(attributes, [name]) ?? "-");
+    const at = timeOf(record.at, textOf(attributes, ["event.timestamp"]));
+    const turn = modelCall(attributes, CALL, {
+      owner: { harness: harnessName(record.resource, FAMILY), session },
+      // The event names no response, but a thread makes one call at a time.
+      id: `response/${at}/${counts.join("/")}`,
+      at,
+    });
+    if (turn !== undefined) return { events: [turn] };
+    // Another record of the same response has its duration in place of counts.
+    const isOther = attributes.has("error.message") || attributes.has("duration_ms");
+    return noEvent(isOther ? "not_needed" : "no_usage");
+  },
+};
+
+/** A thread that another one started as its sub-agent. */
+interface StartedThread {
+  id: string;
+  parent: string;
+}
+
+/** Versions of its tools for several agents report a start in the answer of the tool, or as a message between threads. */
+function startedThread(name: string, attributes: Attributes): StartedThread | undefined {
+  const text = (attribute: string) => textOf(attributes, [attribute]);
+  if (name === "codex.agent_communication" && text("kind") === "spawn")
+    return threadOf(text("receiver_thread_id"), text("sender_thread_id"));
+  if (name !== "codex.tool_result" || text("tool_name") !== "spawn_agent") return undefined;
+  // A tool of an MCP server may have the same name. Its answer must not move a session.
+  if (text("tool_namespace")?.startsWith("multi_agent") !== true) return undefined;
+  return threadOf(/"agent_id"\s*:\s*"([^"]+)"/.exec(text("output") ?? "")?.[1], text("conversation.id"));
+}
+
+const threadOf = (id: string | undefined, parent: string | undefined): StartedThread | undefined =>
+  id === undefined || parent === undefined ? undefined : { id, parent };
+
+/** Calls of the thread name only itself. This event says whose sub-agent it is. */
+function readStart({ attributes, resource, at }: LogRecord, { id, parent }: StartedThread): RecordReading {
+  const owner = { harness: harnessName(resource, FAMILY), ...subAgentOf(parent, id) };
+  const event: PlimsollEventInput = {
+    ...eventEnvelope(owner, `started/${id}`, timeOf(at, textOf(attributes, ["event.timestamp"]))),
+    type: "session",
+    status: "started",
+    kind: "agent",
+  };
+  return { events: [event] };
+}
+
+/** The name of the record itself is a line of Codex's source, such as `event otel/src/events/session_telemetry.rs:1153`. */
+const nameOf = ({ name, attributes }: TelemetryRecord) => textOf(attributes, ["event.name"]) ?? name;
+
+/** The exporter leaves the time of the record empty. */
+function timeOf(recordAt: number, eventAt: string | undefined): number {
+  const at = eventAt === undefined ? Number.NaN : instantMs(eventAt);
+  return Number.isNaN(at) ? recordAt : at;
+}

@@ -1,0 +1,219 @@
+import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
+import {
+  asCount,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+import { fileStem, isPrompt } from "../recordings/text.ts";
+
+interface CopilotFile {
+  session: string | undefined;
+  /** By agent, which is empty for the main one. */
+  agents: Map<string, AgentHistory>;
+}
+
+export const copilotRecordings: Recordings = {
+  place: "~/.copilot/session-state, or an events.jsonl",
+  recognizes: isCopilot,
+  reader: copilotReader,
+};
+
+/**
+ * Reads `events.jsonl` of Copilot CLI. 1.0.102 records the usage of each call (`session.usage_record`). In older versions a
+ * message has output tokens, and the prompt only in some; a prompt that is not recorded stays unknown. The sums of
+ * `session.shutdown` are not read.
+ */
+function copilotReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const files = new Map<string, CopilotFile>();
+
+  return { read, take };
+
+  function read(text: string, { path }: FileHint): SkipReason | undefined {
+    const json = parseObject(text);
+    if (json === undefined) return skips.count("unreadable");
+    const file = files.get(path) ?? { session: undefined, agents: new Map<string, AgentHistory>() };
+    files.set(path, file);
+    return skips.count(readEvent(file, json));
+  }
+
+  function take(): Reading {
+    const entries = [...files].flatMap(([path, { session, agents }]) =>
+      [...agents].map(([agent, history]) => {
+        const owner = {
+          session: session ?? path.split("/").at(-2) ?? fileStem(path),
+          agent: agent === "" ? undefined : agentName(agent),
+        };
+        return [history, owner] as const;
+      }),
+    );
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+}
+
+function readEvent(file: CopilotFile, json: JsonObject): SkipReason | undefined {
+  const at = asTime(json.timestamp);
+  if (at === undefined) return "no_time";
+  const data = asObject(json.data) ?? {};
+  const id = asText(json.id) ?? `${String(json.type)}/${at}`;
+  const main = agentHistory(file, "");
+  main.see(at);
+  const agent = asText(json.agentId) ?? asText(data.agentId) ?? asText(data.parentToolCallId) ?? "";
+  const history = agentHistory(file, agent);
+  switch (json.type) {
+    case "session.start":
+      file.session = asText(data.sessionId) ?? file.session;
+      return readModel(main, data.selectedModel, at);
+    case "session.model_change":
+      return readModel(history, data.newModel, at);
+    case "user.message": {
+      const prompt = asText(data.content);
+      if (prompt !== undefined && agent === "" && isPrompt(prompt)) main.addTitle("prompt", at, prompt);
+      return "not_needed";
+    }
+    case "assistant.message":
+      return readMessage(history, data, id, at);
+    case "session.usage_record":
+      return readUsage(history, asObject(data.usage) ?? {}, { id, at, isMain: agent === "" });
+    case "session.compaction_complete":
+      return readCompaction(history, data, id, at);
+    case "session.truncation": {
+      const limit = asTokens(data.tokenLimit);
+      if (limit !== undefined) history.windows.push({ at, value: limit });
+      const observations = asCount(data.messagesRemovedDuringTruncation) ?? 0;
+      if (observations === 0) return "nothing_masked";
+      // Its counts are those of the messages alone, without system prompt and tools.
+      return history.addMark({ id, at, event: { type: "masked", observations } });
+    }
+    case "session.shutdown":
+      main.end(at, asText(data.shutdownType) ?? "shutdown");
+      return undefined;
+    default:
+      return "not_needed";
+  }
+}
+
+function agentHistory({ agents }: CopilotFile, agent: string): AgentHistory {
+  const history = agents.get(agent) ?? new AgentHistory();
+  agents.set(agent, history);
+  return history;
+}
+
+function readModel(history: AgentHistory, value: unknown, at: number): SkipReason {
+  const model = asText(value);
+  // With "auto", the harness chooses a model for each message.
+  if (model !== undefined && model !== "auto") history.models.push({ at, value: model });
+  return "not_needed";
+}
+
+function readMessage(
+  history: AgentHistory,
+  data: JsonObject,
+  id: string,
+  at: number,
+): SkipReason | undefined {
+  const input = asTokens(data.inputTokens) || undefined;
+  const output = asTokens(data.outputTokens);
+  if (input === undefined && !output) return "no_usage";
+  return history.addTurn({
+    id: asText(data.apiCallId) ?? asText(data.messageId) ?? id,
+    at,
+    model: asText(data.model),
+    usage: {
+      input_tokens: input,
+      cache_read_tokens: undefined,
+      cache_write_tokens: undefined,
+      output_tokens: output,
+      reasoning_tokens: undefined,
+      basis: "inclusive",
+    },
+  });
+}
+
+/** Calls of a conversation. Summaries are read from the compaction, and other calls are no part of a conversation. */
+const CONVERSATIONS: readonly (string | undefined)[] = [undefined, "conversation-agent", "conversation-user"];
+const SUBAGENT = "conversation-subagent";
+
+function readUsage(
+  history: AgentHistory,
+  usage: JsonObject,
+  { id, at, isMain }: { id: string; at: number; isMain: boolean },
+): SkipReason | undefined {
+  const kind = asText(usage.interactionType);
+  // A sub-agent's call that does not name the sub-agent is not the main agent's.
+  if (!CONVERSATIONS.includes(kind) && (kind !== SUBAGENT || isMain)) return "not_needed";
+  const input = asTokens(usage.inputTokens);
+  if (input === undefined) return "no_usage";
+  if (input === 0) return "zero_usage";
+  return history.addTurn({
+    id: asText(usage.apiCallId) ?? id,
+    at,
+    model: asText(usage.model),
+    window: asTokens(usage.maxPromptTokens) || undefined,
+    usage: {
+      input_tokens: input,
+      cache_read_tokens: asTokens(usage.cacheReadTokens),
+      cache_write_tokens: asTokens(usage.cacheWriteTokens),
+      output_tokens: asTokens(usage.outputTokens),
+      reasoning_tokens: asTokens(usage.reasoningTokens),
+      basis: "inclusive",
+    },
+  });
+}
+
+function readCompaction(
+  history: AgentHistory,
+  data: JsonObject,
+  id: string,
+  at: number,
+): SkipReason | undefined {
+  if (data.success === false) return "not_needed";
+  const used = asObject(data.compactionTokensUsed);
+  const input = asTokens(used?.inputTokens) ?? asTokens(used?.input);
+  if (input !== undefined && input > 0) {
+    history.addTurn({
+      id: `${id}/summary`,
+      at,
+      model: asText(used?.model),
+      usage: {
+        input_tokens: input,
+        cache_read_tokens: asTokens(used?.cacheReadTokens) ?? asTokens(used?.cachedInput),
+        cache_write_tokens: asTokens(used?.cacheWriteTokens),
+        output_tokens: asTokens(used?.outputTokens) ?? asTokens(used?.output),
+        reasoning_tokens: undefined,
+        basis: "inclusive",
+      },
+      isCompaction: true,
+    });
+  }
+  return history.addMark({
+    id,
+    at,
+    event: {
+      type: "compacted",
+      trigger: data.trigger === "manual" ? "manual" : "auto",
+      tokens_before: asTokens(data.preCompactionTokens),
+      tokens_after: asTokens(data.postCompactionTokens),
+    },
+  });
+}
+
+function isCopilot(json: JsonObject): boolean {
+  if (asText(json.timestamp) === undefined || asObject(json.data) === undefined) return false;
+  return (
+    "parentId" in json && /^(session|assistant|user|tool|subagent)\.[a-z_.]+$/.test(asText(json.type) ?? "")
+  );
+}

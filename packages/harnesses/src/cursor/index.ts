@@ -1,0 +1,7 @@
+import { type Harness, none } from "../harness.ts";
+
+export const cursor = {
+  name: "Cursor",
+  recordings: none("No recording of it with token counts is known."),
+  ownLine: none("Where it compacts is not known."),
+} satisfies Harness;

@@ -1,0 +1,176 @@
+import { googleUsage } from "../recordings/google-usage.ts";
+import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import { asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+import { fileStem, firstText, isPrompt } from "../recordings/text.ts";
+
+interface Chat {
+  path: string;
+  history: AgentHistory;
+  id: string | undefined;
+  isSubagent: boolean;
+  /** When each message was written, by its id. */
+  times: Map<string, number>;
+  /** Ids of the messages that have a line of their own. */
+  lines: Set<string>;
+  /** Lists that replaced the conversation, by time. */
+  replacements: Map<number, Set<string>>;
+  /** Messages at which a rewind cut the conversation. */
+  rewinds: Set<string>;
+}
+
+export const geminiCliRecordings: Recordings = {
+  place: "~/.gemini/tmp, or a session file",
+  files: [/^session-.*\.json$/],
+  recognizes: (json) => asText(json.sessionId) !== undefined && asText(json.projectHash) !== undefined,
+  reader: geminiCliReader,
+};
+
+/**
+ * Reads Gemini CLI's `chats/session-*.jsonl`, and the single JSON object that older versions wrote. A sub-agent has a file
+ * of its own in the folder named after its parent. `tokens.input` is the prompt with its cached part.
+ *
+ * The file records no compression. A list that replaces the conversation, drops old messages and adds a new one is one.
+ */
+function geminiCliReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const chats = new Map<string, Chat>();
+
+  return { read, take };
+
+  function read(text: string, { path }: FileHint): SkipReason | undefined {
+    const json = parseObject(text);
+    return skips.count(json === undefined ? "unreadable" : readRecord(chatOf(path), json));
+  }
+
+  function chatOf(path: string): Chat {
+    const known = chats.get(path);
+    if (known !== undefined) return known;
+    const chat: Chat = {
+      path,
+      history: new AgentHistory(),
+      id: undefined,
+      isSubagent: false,
+      times: new Map(),
+      lines: new Set(),
+      replacements: new Map(),
+      rewinds: new Set(),
+    };
+    chats.set(path, chat);
+    return chat;
+  }
+
+  function readRecord(chat: Chat, json: JsonObject): SkipReason | undefined {
+    const rewound = asText(json.$rewindTo);
+    if (rewound !== undefined) {
+      chat.rewinds.add(rewound);
+      return "not_needed";
+    }
+    const changes = asObject(json.$set);
+    if (changes !== undefined) return readMetadata(chat, changes, true);
+    if (asText(json.projectHash) !== undefined) return readMetadata(chat, json, false);
+    return readMessage(chat, json, false);
+  }
+
+  function readMetadata(chat: Chat, json: JsonObject, isChange: boolean): SkipReason | undefined {
+    chat.id = asText(json.sessionId) ?? chat.id;
+    chat.isSubagent ||= json.kind === "subagent";
+    const at = asTime(json.lastUpdated);
+    const summary = asText(json.summary);
+    if (summary !== undefined && at !== undefined) chat.history.addTitle("harness", at, summary);
+    if (!Array.isArray(json.messages)) return "not_needed";
+    const ids = new Set<string>();
+    for (const value of json.messages) {
+      const message = asObject(value);
+      if (message === undefined) continue;
+      const skip = readMessage(chat, message, isChange);
+      // The list repeats every message.
+      if (skip !== undefined && !isChange) skips.add(skip);
+      if (chat.times.has(asText(message.id) ?? "")) ids.add(asText(message.id) ?? "");
+    }
+    if (isChange && at !== undefined) chat.replacements.set(at, ids);
+    return undefined;
+  }
+
+  function readMessage(chat: Chat, message: JsonObject, isListed: boolean): SkipReason | undefined {
+    const id = asText(message.id);
+    const at = asTime(message.timestamp);
+    if (id === undefined) return "not_needed";
+    if (at === undefined) return "no_time";
+    chat.history.see(at);
+    chat.times.set(id, Math.min(at, chat.times.get(id) ?? at));
+    if (!isListed) chat.lines.add(id);
+    if (message.type === "user") {
+      const prompt = firstText(message.content);
+      if (prompt !== undefined && isPrompt(prompt)) chat.history.addTitle("prompt", at, prompt);
+      return "not_needed";
+    }
+    if (message.type !== "gemini") return "not_needed";
+    const tokens = asObject(message.tokens);
+    if (tokens === undefined) return "no_usage";
+    const usage = googleUsage({
+      prompt: tokens.input,
+      cached: tokens.cached,
+      toolPrompt: tokens.tool,
+      candidates: tokens.output,
+      thoughts: tokens.thoughts,
+      total: tokens.total,
+    });
+    if (typeof usage === "string") return usage;
+    return chat.history.addTurn({ id, at, model: asText(message.model), usage });
+  }
+
+  function take(): Reading {
+    const subagents = new Map<string, Chat>();
+    for (const chat of chats.values()) {
+      addCompressions(chat);
+      if (chat.isSubagent) subagents.set(chat.id ?? fileStem(chat.path), chat);
+    }
+    const entries = [...chats.values()].map((chat) => [chat.history, ownerOf(chat, subagents)] as const);
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+}
+
+function ownerOf(chat: Chat, subagents: ReadonlyMap<string, Chat>): HistoryOwner {
+  const id = chat.id ?? fileStem(chat.path);
+  if (!chat.isSubagent) return { session: id };
+  const parent = folderName(chat.path) ?? id;
+  let root = parent;
+  const seen = new Set<string>();
+  for (let next = subagents.get(root); next !== undefined && !seen.has(root); next = subagents.get(root)) {
+    seen.add(root);
+    root = folderName(next.path) ?? root;
+  }
+  return { session: root, agent: agentName(id), parent: subagents.has(parent) ? agentName(parent) : "main" };
+}
+
+const folderName = (path: string): string | undefined => path.split("/").at(-2);
+
+function addCompressions({ history, times, lines, replacements, rewinds }: Chat): void {
+  // A rewind drops the newest messages, so only messages before it can show a compression.
+  const rewoundFrom = [...rewinds].reduce(
+    (first, id) => Math.min(first, times.get(id) ?? first),
+    Number.POSITIVE_INFINITY,
+  );
+  const written = [...lines].map((id) => ({ id, at: times.get(id)! })).sort((a, b) => a.at - b.at);
+  let before = new Set<string>();
+  let next = 0;
+  for (const [at, ids] of [...replacements].sort(([a], [b]) => a - b)) {
+    for (; next < written.length && written[next]!.at <= at; next += 1) before.add(written[next]!.id);
+    const isDropped = [...before].some((id) => !ids.has(id) && times.get(id)! < rewoundFrom);
+    const isSummarized = [...ids].some((id) => !before.has(id));
+    const id = `compressed/${at}`;
+    if (isDropped && isSummarized && !history.marks.has(id)) {
+      history.addMark({ id, at, event: { type: "compacted", trigger: "auto" } });
+    }
+    before = new Set(ids);
+  }
+}

@@ -1,0 +1,117 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import { numberOf, textOf, tokensOf } from "../telemetry/attributes.ts";
+import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
+import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
+import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
+import type { Attributes, LogRecord } from "../telemetry/telemetry-record.ts";
+
+const FAMILY = "gemini-cli";
+
+const CALL: ModelCallNames = {
+  model: ["model"],
+  input: ["input_token_count"],
+  cacheRead: ["cached_content_token_count"],
+  cacheWrite: [],
+  output: ["output_token_count"],
+  reasoning: ["thoughts_token_count"],
+  window: ["gen_ai.context.window_size"],
+  costUsd: [],
+  basis: "inclusive",
+};
+
+/**
+ * Gemini CLI: log events `api_response`, `chat_compression` and `tool_output_masking`. Its spans and `gen_ai` events repeat the
+ * calls. Names: google-gemini/gemini-cli docs/cli/telemetry.md at 04bcbc6, 2026.
+ */
+export const geminiCli: TelemetryDialect = {
+  name: FAMILY,
+  speaks: (record) => comesFrom(record, /^gemini-cli\b/) || /^gemini_cli\./.test(record.name),
+  read(record) {
+    if (record.signal === "traces" || record.name.startsWith("gen_ai.")) return noEvent("reported_elsewhere");
+    const readEvent = EVENTS[record.name];
+    if (readEvent === undefined) return noEvent("not_needed");
+    const session = textOf(record.attributes, ["session.id", "gen_ai.conversation.id"]);
+    if (session === undefined) return noEvent("no_session");
+    return readEvent(record, { harness: harnessName(record.resource, FAMILY), session });
+  },
+};
+
+const EVENTS: Readonly<Record<string, (record: LogRecord, main: EventOwner) => RecordReading>> = {
+  "gemini_cli.api_response": readResponse,
+  "gemini_cli.chat_compression": readCompression,
+  "gemini_cli.tool_output_masking": readMasking,
+};
+
+type CallKind = "conversation" | "compaction" | "auxiliary";
+
+/** A turn of the conversation has the prompt id `<session>########<turn>`, one of a sub-agent `<agent>#<turn>`. */
+function callerOf(attributes: Attributes): { kind: CallKind; agent: string | undefined } {
+  const role = textOf(attributes, ["role"]);
+  const prompt = textOf(attributes, ["prompt_id"]) ?? "";
+  const agent = /^([^#]+)#\d+(?:-verify)?$/.exec(prompt)?.[1];
+  if (role === "utility_compressor") return { kind: "compaction", agent };
+  if (agent !== undefined && (role === undefined || role === "subagent"))
+    return { kind: "conversation", agent };
+  const isMain = role === undefined ? prompt === "" || prompt.includes("########") : role === "main";
+  return { kind: isMain ? "conversation" : "auxiliary", agent: undefined };
+}
+
+function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
+  const { kind, agent } = callerOf(attributes);
+  if (kind === "auxiliary") return noEvent("auxiliary");
+  // Recordings have the same name for it.
+  const owner = agent === undefined ? main : { ...main, agent: `agent-${agent}`, parent: "main" };
+  const turn = modelCall(wholeCounts(attributes), CALL, {
+    owner,
+    id: `${textOf(attributes, ["prompt_id"]) ?? "response"}/${at}`,
+    at,
+    durationMs: numberOf(attributes, ["duration_ms"]),
+    purpose: kind === "compaction" ? "compaction" : undefined,
+  });
+  return turn === undefined ? noEvent("no_usage") : { events: [turn] };
+}
+
+/**
+ * The prompt of tools that the provider runs is counted apart, and so are thoughts, unless the total says that the output
+ * includes them. Recordings of Gemini CLI are read the same way.
+ */
+function wholeCounts(attributes: Attributes): Attributes {
+  const whole = new Map(attributes);
+  const prompt = tokensOf(attributes, CALL.input);
+  const output = tokensOf(attributes, CALL.output);
+  const input = (prompt ?? 0) + (tokensOf(attributes, ["tool_token_count"]) ?? 0);
+  if (prompt !== undefined) whole.set("input_token_count", input);
+  if (output !== undefined && tokensOf(attributes, ["total_token_count"]) !== input + output)
+    whole.set("output_token_count", output + (tokensOf(attributes, CALL.reasoning) ?? 0));
+  return whole;
+}
+
+function readCompression({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
+  const before = tokensOf(attributes, ["tokens_before"]);
+  const after = tokensOf(attributes, ["tokens_after"]);
+  // Gemini CLI also reports a summary that it rejected because it was no smaller.
+  if (before !== undefined && after !== undefined && after >= before) return noEvent("not_needed");
+  const event: PlimsollEventInput = {
+    ...eventEnvelope(main, `compression/${at}`, at),
+    type: "compacted",
+    trigger: "auto",
+    tokens_before: before,
+    tokens_after: after,
+  };
+  return { events: [event] };
+}
+
+/** Its counts are those of the tool outputs, not the level. */
+function readMasking({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
+  const observations = tokensOf(attributes, ["masked_count"]) ?? 0;
+  if (observations === 0) return noEvent("not_needed");
+  const event: PlimsollEventInput = {
+    ...eventEnvelope(main, `masking/${at}`, at),
+    type: "masked",
+    observations,
+    tokens_before: undefined,
+    tokens_after: undefined,
+  };
+  return { events: [event] };
+}

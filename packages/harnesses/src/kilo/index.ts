@@ -1,0 +1,7 @@
+import { type Harness, none } from "../harness.ts";
+
+export const kilo = {
+  name: "Kilo",
+  recordings: none("Its database is that of opencode, and is read as such."),
+  ownLine: "kilo",
+} satisfies Harness;

@@ -1,0 +1,8 @@
+import type { Harness } from "../harness.ts";
+import { kimiRecordings } from "./recordings.ts";
+
+export const kimi = {
+  name: "Kimi CLI",
+  recordings: kimiRecordings,
+  ownLine: "kimi",
+} satisfies Harness;

@@ -1,0 +1,210 @@
+import type { Usage } from "@plimsoll/protocol/events";
+import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import {
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+import { digest, fileStem, firstText, isPrompt } from "../recordings/text.ts";
+
+export const kimiRecordings: Recordings = {
+  place: "~/.kimi/sessions, ~/.kimi-code/sessions, or a wire.jsonl",
+  recognizes: isKimi,
+  reader: kimiReader,
+};
+
+/**
+ * Reads `wire.jsonl` of Kimi CLI and of Kimi Code. Kimi CLI reports each inference with the window size in a
+ * `StatusUpdate`, and repeats those of a sub-agent in its parent's file. Kimi Code writes a `usage.record` for each
+ * request; those that do not belong to a turn are not the context of the conversation.
+ */
+function kimiReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  /** By the session and the agent, which is empty for the main one. */
+  const histories = new Map<string, { history: AgentHistory; owner: HistoryOwner }>();
+
+  return { read, take };
+
+  function read(text: string, { path }: FileHint): SkipReason | undefined {
+    const json = parseObject(text);
+    if (json === undefined) return skips.count("unreadable");
+    const place = placeOf(path);
+    const message = asObject(json.message);
+    // Kimi Code writes messages too, without a timestamp.
+    const isWire = message !== undefined && json.timestamp !== undefined;
+    return skips.count(isWire ? readWire(place, json, message) : readRecord(place, json));
+  }
+
+  function historyOf({ session, agent }: Place): AgentHistory {
+    const key = JSON.stringify([session, agent ?? ""]);
+    const known = histories.get(key);
+    if (known !== undefined) return known.history;
+    const history = new AgentHistory();
+    const owner = { session, agent: agent === undefined ? undefined : agentName(agent) };
+    histories.set(key, { history, owner });
+    return history;
+  }
+
+  function readWire(place: Place, json: JsonObject, message: JsonObject): SkipReason | undefined {
+    const seconds = asNumber(json.timestamp);
+    const at = seconds === undefined ? undefined : asTime(seconds * 1_000);
+    return at === undefined ? "no_time" : readMessage(place, message, at);
+  }
+
+  function readMessage(place: Place, message: JsonObject, at: number): SkipReason | undefined {
+    const payload = asObject(message.payload) ?? {};
+    switch (message.type) {
+      case "SubagentEvent": {
+        const event = asObject(payload.event);
+        const agent =
+          asText(payload.agent_id) ??
+          asText(payload.parent_tool_call_id) ??
+          asText(payload.task_tool_call_id);
+        if (event === undefined || agent === undefined || event.type === "SubagentEvent") return "not_needed";
+        return readMessage({ session: place.session, agent }, event, at);
+      }
+      case "StatusUpdate":
+        return readStatus(historyOf(place), payload, at);
+      case "CompactionEnd":
+        return historyOf(place).addMark({
+          id: `compacted/${at}`,
+          at,
+          event: { type: "compacted", trigger: "auto" },
+        });
+      case "TurnBegin": {
+        const history = historyOf(place);
+        const prompt = firstText(payload.user_input);
+        history.see(at);
+        if (prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);
+        return "not_needed";
+      }
+      default:
+        return "not_needed";
+    }
+  }
+
+  /** A record of Kimi Code. `time` is epoch ms. */
+  function readRecord(place: Place, json: JsonObject): SkipReason | undefined {
+    const at = asTime(json.time);
+    if (at === undefined) return json.type === "usage.record" ? "no_time" : "not_needed";
+    const history = historyOf(place);
+    history.see(at);
+    switch (json.type) {
+      case "usage.record": {
+        const counts = asObject(json.usage);
+        if (counts === undefined || json.usageScope === "session") return "no_usage";
+        const usage = usageOf({
+          other: counts.inputOther,
+          read: counts.inputCacheRead,
+          write: counts.inputCacheCreation,
+          output: counts.output,
+        });
+        if (typeof usage === "string") return usage;
+        const id = `usage/${at}/${digest(JSON.stringify(usage))}`;
+        return history.addTurn({
+          id,
+          at,
+          model: asText(asText(json.model)?.replace(/^kimi-code\//, "")),
+          usage,
+        });
+      }
+      case "full_compaction.begin":
+        history.triggers.push({ at, value: json.source === "manual" ? "manual" : "auto" });
+        return "not_needed";
+      case "context.apply_compaction":
+        return history.addMark({
+          id: `compacted/${at}`,
+          at,
+          event: {
+            type: "compacted",
+            tokens_before: asTokens(json.tokensBefore),
+            tokens_after: asTokens(json.tokensAfter),
+          },
+        });
+      case "turn.prompt": {
+        const prompt = firstText(json.input);
+        if (prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);
+        return "not_needed";
+      }
+      default:
+        return "not_needed";
+    }
+  }
+
+  function take(): Reading {
+    const entries = [...histories.values()].map(({ history, owner }) => [history, owner] as const);
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+}
+
+function readStatus(history: AgentHistory, payload: JsonObject, at: number): SkipReason | undefined {
+  const counts = asObject(payload.token_usage);
+  if (counts === undefined) return "no_usage";
+  const usage = usageOf({
+    other: counts.input_other,
+    read: counts.input_cache_read,
+    write: counts.input_cache_creation,
+    output: counts.output,
+  });
+  if (typeof usage === "string") return usage;
+  const id = asText(payload.message_id) ?? `status/${at}`;
+  return history.addTurn({ id, at, usage, window: asTokens(payload.max_context_tokens) });
+}
+
+function usageOf(counts: Record<"other" | "read" | "write" | "output", unknown>): Usage | SkipReason {
+  const other = asTokens(counts.other);
+  const read = asTokens(counts.read);
+  const write = asTokens(counts.write);
+  const output = asTokens(counts.output);
+  if (other === undefined) return "no_usage";
+  if (other + (read ?? 0) + (write ?? 0) + (output ?? 0) === 0) return "zero_usage";
+  return {
+    input_tokens: other,
+    cache_read_tokens: read,
+    cache_write_tokens: write,
+    output_tokens: output,
+    reasoning_tokens: undefined,
+    basis: "exclusive",
+  };
+}
+
+interface Place {
+  session: string;
+  agent?: string | undefined;
+}
+
+/** `<session>/wire.jsonl`, or that of an agent: `<session>/agents/<agent>/` or `<session>/subagents/<agent>/`. */
+function placeOf(path: string): Place {
+  const folders = path.split("/").slice(0, -1);
+  const kind = folders.at(-2);
+  const session = folders.at(-3);
+  if ((kind === "agents" || kind === "subagents") && session !== undefined) {
+    const agent = folders.at(-1);
+    return { session, agent: agent === "main" ? undefined : agent };
+  }
+  return { session: folders.at(-1) ?? fileStem(path) };
+}
+
+function isKimi(json: JsonObject): boolean {
+  if (json.type === "metadata") return asText(json.protocol_version) !== undefined;
+  if (json.type === "usage.record") return asObject(json.usage) !== undefined;
+  const message = asObject(json.message);
+  return (
+    typeof json.timestamp === "number" &&
+    asText(message?.type) !== undefined &&
+    asObject(message?.payload) !== undefined
+  );
+}

@@ -1,0 +1,184 @@
+import {
+  AgentHistory,
+  agentName,
+  type HistoryOwner,
+  type HistoryTurn,
+  sessionEvents,
+} from "../recordings/history.ts";
+import {
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+
+interface OpencodeSession {
+  history: AgentHistory;
+  parent: string | undefined;
+  /** When each summary was written, and the message that asked for it. */
+  summaries: Map<string, { at: number; asked: string | undefined }>;
+}
+
+export const opencodeRecordings: Recordings = {
+  place: "~/.local/share/opencode, or an opencode.db",
+  files: [/^(msg|ses)_.*\.json$/, /^(opencode|kilo)[\w.-]*\.db$/],
+  recognizes: isOpencode,
+  reader: opencodeReader,
+};
+
+/**
+ * Reads opencode's messages: rows of its database, as JSON objects with the name of the `table`, and the JSON files of
+ * older versions. `tokens.input` excludes cached tokens. A session with a parent is a sub-agent.
+ */
+function opencodeReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const sessions = new Map<string, OpencodeSession>();
+  /** Whether the harness or the user asked for a summary, by the message that asks. */
+  const triggers = new Map<string, "auto" | "manual">();
+
+  return { read, take };
+
+  function read(text: string, { contextLimit }: FileHint): SkipReason | undefined {
+    const json = parseObject(text);
+    if (json === undefined) return skips.count("unreadable");
+    return skips.count(readRow(json.table ?? tableOf(json), json, contextLimit));
+  }
+
+  function readRow(table: unknown, json: JsonObject, window: number | undefined): SkipReason | undefined {
+    const id = asText(json.id);
+    const data = parseObject(asText(json.data) ?? "") ?? json;
+    if (table === "session") return id === undefined ? "no_session" : readSession(sessionOf(id), json);
+    const session = asText(json.session_id) ?? asText(json.sessionID);
+    if (session === undefined || id === undefined) return "no_session";
+    if (table === "part") return readPart(json, data);
+    // A message is created when its call begins, and completed after the tools that the call asked for.
+    const { completed, created } = asObject(data.time) ?? {};
+    const at = asTime(completed) ?? asTime(created) ?? asTime(json.time_created);
+    return at === undefined ? "no_time" : readMessage(sessionOf(session), data, { id, at, window });
+  }
+
+  function readPart(json: JsonObject, data: JsonObject): SkipReason | undefined {
+    const message = asText(json.message_id) ?? asText(json.messageID);
+    if (data.type !== "compaction" || message === undefined) return "not_needed";
+    triggers.set(message, data.auto === false ? "manual" : "auto");
+    return undefined;
+  }
+
+  function sessionOf(id: string): OpencodeSession {
+    const session = sessions.get(id) ?? {
+      history: new AgentHistory(),
+      parent: undefined,
+      summaries: new Map(),
+    };
+    sessions.set(id, session);
+    return session;
+  }
+
+  function take(): Reading {
+    for (const { history, summaries } of sessions.values()) {
+      for (const [id, { at, asked }] of summaries) {
+        const trigger = triggers.get(asked ?? "") ?? "auto";
+        history.addMark({ id: `compacted/${id}`, at, event: { type: "compacted", trigger } });
+      }
+      summaries.clear();
+    }
+    const entries = [...sessions].map(([id, { history }]) => [history, ownerOf(id, sessions)] as const);
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+}
+
+/** Files of older versions have the fields of a row, and their kind in the fields. */
+function tableOf(json: JsonObject): "session" | "message" | "part" {
+  if (asText(json.role) !== undefined) return "message";
+  return asText(json.messageID) === undefined ? "session" : "part";
+}
+
+function readSession(session: OpencodeSession, json: JsonObject): SkipReason | undefined {
+  session.parent = asText(json.parent_id) ?? asText(json.parentID) ?? session.parent;
+  const at = asTime(json.time_created) ?? asTime(asObject(json.time)?.created);
+  const title = asText(json.title);
+  if (at === undefined) return "no_time";
+  session.history.see(at);
+  if (title !== undefined) session.history.addTitle("harness", at, title);
+  return undefined;
+}
+
+function readMessage(
+  { history, summaries }: OpencodeSession,
+  data: JsonObject,
+  { id, at, window }: Pick<HistoryTurn, "id" | "at" | "window">,
+): SkipReason | undefined {
+  history.see(at);
+  if (data.role !== "assistant") return "not_needed";
+  const counts = asObject(data.tokens);
+  const input = asTokens(counts?.input);
+  if (counts === undefined || input === undefined) return "no_usage";
+  const cache = asObject(counts.cache);
+  const read = asTokens(cache?.read);
+  const write = asTokens(cache?.write);
+  // A message has zeros until its request ends.
+  if (input + (read ?? 0) + (write ?? 0) === 0) return "zero_usage";
+  const isCompaction = data.summary === true || data.mode === "compaction";
+  if (isCompaction) summaries.set(id, { at, asked: asText(data.parentID) });
+  const cost = asNumber(data.cost);
+  const reasoning = asTokens(counts.reasoning);
+  return history.addTurn({
+    id,
+    at,
+    model: asText(data.modelID),
+    window,
+    usage: {
+      input_tokens: input,
+      cache_read_tokens: read,
+      cache_write_tokens: write,
+      output_tokens: outputOf(counts, input + (read ?? 0) + (write ?? 0)),
+      reasoning_tokens: reasoning,
+      basis: "exclusive",
+    },
+    costUsd: cost !== undefined && cost > 0 ? cost : undefined,
+    isCompaction,
+  });
+}
+
+/** Newer versions count reasoning beside the output, which the total shows. */
+function outputOf(counts: JsonObject, prompt: number): number | undefined {
+  const output = asTokens(counts.output);
+  const reasoning = asTokens(counts.reasoning) ?? 0;
+  if (output === undefined) return undefined;
+  return asTokens(counts.total) === prompt + output + reasoning ? output + reasoning : output;
+}
+
+function ownerOf(id: string, sessions: ReadonlyMap<string, OpencodeSession>): HistoryOwner {
+  const parent = sessions.get(id)?.parent;
+  if (parent === undefined) return { session: id };
+  let root = parent;
+  const seen = new Set([id]);
+  for (
+    let next = sessions.get(root)?.parent;
+    next !== undefined && !seen.has(root);
+    next = sessions.get(root)?.parent
+  ) {
+    seen.add(root);
+    root = next;
+  }
+  const parentName = parent === root ? "main" : agentName(parent);
+  return { session: root, agent: agentName(id), parent: parentName, ownSession: id };
+}
+
+function isOpencode(json: JsonObject): boolean {
+  if (json.table === "session" || json.table === "message") return asText(json.id) !== undefined;
+  if (asText(json.sessionID) !== undefined) return /^msg_/.test(asText(json.id) ?? "") && "role" in json;
+  return /^ses_/.test(asText(json.id) ?? "") && asText(json.projectID) !== undefined;
+}

@@ -1,0 +1,8 @@
+import { type Harness, none } from "../harness.ts";
+import { ouroborosRecordings } from "./recordings.ts";
+
+export const ouroboros = {
+  name: "Ouroboros",
+  recordings: ouroborosRecordings,
+  ownLine: none("Its thresholds are a preset of the policy."),
+} satisfies Harness;

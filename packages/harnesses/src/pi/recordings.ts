@@ -1,0 +1,152 @@
+import { AgentHistory, sessionEvents } from "../recordings/history.ts";
+import {
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+import { fileStem, firstText, isPrompt } from "../recordings/text.ts";
+
+interface PiFile {
+  history: AgentHistory;
+  session: string | undefined;
+  /** When the file was created as a fork; it begins with a copy of another one. */
+  forkedAt: number | undefined;
+}
+
+export const piRecordings: Recordings = {
+  place: "~/.pi/agent/sessions, or a session file",
+  recognizes: isPi,
+  reader: piReader,
+};
+
+/**
+ * Reads pi's session files. Entries form a tree: the user may continue from an earlier one. `usage.input` excludes cached
+ * tokens. A summary of an abandoned branch takes its place in the context, which is a compaction by hand.
+ */
+function piReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const files = new Map<string, PiFile>();
+
+  return { read, take };
+
+  function read(text: string, { path }: FileHint): SkipReason | undefined {
+    const json = parseObject(text);
+    if (json === undefined) return skips.count("unreadable");
+    const file = files.get(path) ?? {
+      history: new AgentHistory(),
+      session: undefined,
+      forkedAt: undefined,
+    };
+    files.set(path, file);
+    return skips.count(readEntry(file, json));
+  }
+
+  function take(): Reading {
+    const entries = [...files].map(
+      ([path, { history, session, forkedAt }]) =>
+        [history, { session: session ?? fileSession(path), forkedAt }] as const,
+    );
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+}
+
+function readEntry(file: PiFile, json: JsonObject): SkipReason | undefined {
+  const at = asTime(json.timestamp);
+  if (at === undefined) return "no_time";
+  const id = asText(json.id);
+  if (json.type === "session") {
+    file.session = id ?? file.session;
+    if (asText(json.parentSession) !== undefined) file.forkedAt = at;
+    return "not_needed";
+  }
+  const { history } = file;
+  history.see(at);
+  switch (json.type) {
+    case "message":
+      return readMessage(history, id ?? `message/${at}`, at, asObject(json.message) ?? {});
+    case "model_change": {
+      const model = asText(json.modelId);
+      if (model !== undefined) history.models.push({ at, value: model });
+      return "not_needed";
+    }
+    case "session_info": {
+      const name = asText(json.name);
+      if (name !== undefined) history.addTitle("person", at, name);
+      return name === undefined ? "not_needed" : undefined;
+    }
+    case "compaction":
+    case "branch_summary":
+      return history.addMark({
+        id: id ?? `${json.type}/${at}`,
+        at,
+        event: {
+          type: "compacted",
+          trigger: json.type === "compaction" ? "auto" : "manual",
+          tokens_before: asTokens(json.tokensBefore),
+        },
+      });
+    default:
+      return "not_needed";
+  }
+}
+
+function readMessage(
+  history: AgentHistory,
+  id: string,
+  at: number,
+  message: JsonObject,
+): SkipReason | undefined {
+  if (message.role === "user") {
+    const prompt = firstText(message.content);
+    if (prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);
+    return "not_needed";
+  }
+  if (message.role !== "assistant") return "not_needed";
+  const counts = asObject(message.usage);
+  const input = asTokens(counts?.input);
+  if (counts === undefined || input === undefined) return "no_usage";
+  const read = asTokens(counts.cacheRead);
+  const write = asTokens(counts.cacheWrite);
+  // An aborted or failed request has no counts.
+  if (input + (read ?? 0) + (write ?? 0) === 0) return "zero_usage";
+  const cost = asNumber(asObject(counts.cost)?.total);
+  return history.addTurn({
+    id,
+    at,
+    model: asText(message.model),
+    usage: {
+      input_tokens: input,
+      cache_read_tokens: read,
+      cache_write_tokens: write,
+      output_tokens: asTokens(counts.output),
+      reasoning_tokens: undefined,
+      basis: "exclusive",
+    },
+    costUsd: cost !== undefined && cost >= 0 ? cost : undefined,
+  });
+}
+
+/** The id in `<time>_<id>.jsonl`. */
+function fileSession(path: string): string {
+  const stem = fileStem(path);
+  return stem.slice(stem.lastIndexOf("_") + 1);
+}
+
+function isPi(json: JsonObject): boolean {
+  if (asText(json.timestamp) === undefined || asText(json.id) === undefined) return false;
+  if (json.type === "session") return asText(json.cwd) !== undefined;
+  return json.type === "message" && "parentId" in json && asText(asObject(json.message)?.role) !== undefined;
+}

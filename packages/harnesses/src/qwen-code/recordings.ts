@@ -1,0 +1,134 @@
+import { googleUsage } from "../recordings/google-usage.ts";
+import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
+import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "../recordings/json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+import { firstText, isPrompt } from "../recordings/text.ts";
+
+/** `compressionStatus` of a compression that replaced the history. */
+const COMPRESSED = 1;
+
+export const qwenCodeRecordings: Recordings = {
+  place: "~/.qwen/projects, or a session file",
+  recognizes: isQwenCode,
+  reader: qwenCodeReader,
+};
+
+/**
+ * Reads Qwen Code's `chats/<session>.jsonl` and the transcripts of its sub-agents. The envelope is that of Claude Code;
+ * messages and counts are Google's. Each record names its window size. A fork marks the records that it copied.
+ */
+function qwenCodeReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const sessions = new Map<string, Map<string, AgentHistory>>();
+
+  return {
+    read: (text: string, _file: FileHint) => skips.count(readLine(text)),
+    take,
+  };
+
+  function readLine(text: string): SkipReason | undefined {
+    const json = parseObject(text);
+    if (json === undefined) return "unreadable";
+    const session = asText(json.sessionId);
+    if (session === undefined) return "no_session";
+    const at = asTime(json.timestamp);
+    if (at === undefined) return "no_time";
+    if (asObject(json.forkedFrom) !== undefined) return "copied";
+    const agent = json.isSidechain === true ? (asText(json.agentId) ?? "side") : "";
+    const history = historyOf(session, agent);
+    history.see(at);
+    switch (json.type) {
+      case "assistant":
+        return readAssistant(history, json, at);
+      case "user": {
+        const prompt = firstText(asObject(json.message)?.parts);
+        if (prompt !== undefined && json.subtype === undefined && isPrompt(prompt))
+          history.addTitle("prompt", at, prompt);
+        return "not_needed";
+      }
+      case "system":
+        return readSystem(history, json, at);
+      default:
+        return "not_needed";
+    }
+  }
+
+  function historyOf(session: string, agent: string): AgentHistory {
+    const agents = sessions.get(session) ?? new Map<string, AgentHistory>();
+    sessions.set(session, agents);
+    const history = agents.get(agent) ?? new AgentHistory();
+    agents.set(agent, history);
+    return history;
+  }
+
+  function take(): Reading {
+    const entries = [...sessions].flatMap(([session, agents]) =>
+      [...agents].map(
+        ([agent, history]) =>
+          [history, { session, agent: agent === "" ? undefined : agentName(agent) }] as const,
+      ),
+    );
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+}
+
+function readAssistant(history: AgentHistory, json: JsonObject, at: number): SkipReason | undefined {
+  const counts = asObject(json.usageMetadata);
+  const id = asText(json.uuid);
+  if (counts === undefined || id === undefined) return "no_usage";
+  const usage = googleUsage({
+    prompt: counts.promptTokenCount,
+    cached: counts.cachedContentTokenCount,
+    toolPrompt: counts.toolUsePromptTokenCount,
+    candidates: counts.candidatesTokenCount,
+    thoughts: counts.thoughtsTokenCount,
+    total: counts.totalTokenCount,
+  });
+  if (typeof usage === "string") return usage;
+  return history.addTurn({
+    id,
+    at,
+    model: asText(json.model),
+    usage,
+    window: asTokens(json.contextWindowSize),
+  });
+}
+
+function readSystem(history: AgentHistory, json: JsonObject, at: number): SkipReason | undefined {
+  const payload = asObject(json.systemPayload);
+  const id = asText(json.uuid) ?? `system/${at}`;
+  if (json.subtype === "custom_title") {
+    const title = asText(payload?.customTitle);
+    if (title !== undefined)
+      history.addTitle(payload?.titleSource === "auto" ? "harness" : "person", at, title);
+    return title === undefined ? "not_needed" : undefined;
+  }
+  if (json.subtype !== "chat_compression") return "not_needed";
+  const info = asObject(payload?.info);
+  if (info?.compressionStatus !== undefined && info.compressionStatus !== COMPRESSED) return "not_needed";
+  return history.addMark({
+    id,
+    at,
+    event: {
+      type: "compacted",
+      trigger: info?.trigger === "manual" ? "manual" : "auto",
+      tokens_before: asTokens(info?.originalTokenCount) || undefined,
+      tokens_after: asTokens(info?.newTokenCount) || undefined,
+    },
+  });
+}
+
+/** Records of Qwen Code always have an id and a version beside the session. */
+function isQwenCode(json: JsonObject): boolean {
+  if (asText(json.sessionId) === undefined || asText(json.uuid) === undefined) return false;
+  if (asObject(json.systemPayload) !== undefined) return json.type === "system";
+  return Array.isArray(asObject(json.message)?.parts) || asObject(json.usageMetadata) !== undefined;
+}

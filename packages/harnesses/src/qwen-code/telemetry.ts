@@ -1,0 +1,117 @@
+import { type Composition, LARGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
+import { textOf, tokensOf } from "../telemetry/attributes.ts";
+import { eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
+import { comesFrom, readGenAiSpan } from "../telemetry/libraries/gen-ai.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
+import type { Attributes, LogRecord } from "../telemetry/telemetry-record.ts";
+
+const FAMILY = "qwen-code";
+const USAGE = "qwen-code.context.usage";
+
+/**
+ * Qwen Code: spans `qwen-code.llm_request`, of which `qwen-code.context.usage` gives window and composition, and the log event
+ * `chat_compression`. Names: QwenLM/qwen-code docs/design/otel-context-usage-attribute.md and session-tracing.ts, 2026.
+ */
+export const qwenCode: TelemetryDialect = {
+  name: FAMILY,
+  speaks: (record) => comesFrom(record, /^qwen-code\b/) || /^qwen-code\./.test(record.name),
+  read(record) {
+    if (record.signal === "logs") return readLog(record);
+    if (record.name !== "qwen-code.llm_request") return noEvent("not_needed");
+    const { attributes } = record;
+    if (isInternal(attributes)) return noEvent("auxiliary");
+    const agent = agentOf(attributes);
+    if (agent === undefined && attributes.get("llm_request.context") === "subagent")
+      return noEvent("no_agent");
+    const session = textOf(attributes, ["session.id", "gen_ai.conversation.id"]);
+    const sender = { agent, ...(agent !== undefined && { parent: "main" }) };
+    const reading = readGenAiSpan(record, { family: FAMILY, session, ...sender });
+    const [turn] = reading.events ?? [];
+    if (turn?.type !== "turn") return reading;
+    return { events: [{ ...turn, ...contextUsage(attributes) }] };
+  },
+};
+
+const promptOf = (attributes: Attributes) => textOf(attributes, ["qwen-code.prompt_id", "prompt_id"]);
+
+/** The id of a sub-agent's prompt: `<session>#<agent>#<turn>`. */
+const SUBAGENT_PROMPT = /^[^#]+#([^#]+)#\d+$/;
+
+/** The name that recordings give a sub-agent. */
+function agentOf(attributes: Attributes): string | undefined {
+  const id = SUBAGENT_PROMPT.exec(promptOf(attributes) ?? "")?.[1];
+  return id === undefined ? textOf(attributes, ["subagent_name"]) : `agent-${id}`;
+}
+
+/**
+ * A prompt of a person has the id `<session>########<turn>`. Requests of a conversation have context usage. So has one that
+ * writes a summary: nothing tells it apart, and its prompt is the history, so it is a turn of the same level.
+ */
+function isInternal(attributes: Attributes): boolean {
+  if (attributes.has(USAGE) || attributes.get("llm_request.context") === "subagent") return false;
+  const prompt = promptOf(attributes);
+  return prompt !== undefined && !prompt.includes("########") && !SUBAGENT_PROMPT.test(prompt);
+}
+
+function readLog({ name, attributes, resource, at }: LogRecord): RecordReading {
+  if (name === "qwen-code.api_response") return noEvent("reported_elsewhere");
+  if (name !== "qwen-code.chat_compression") return noEvent("not_needed");
+  const session = textOf(attributes, ["session.id"]);
+  if (session === undefined) return noEvent("no_session");
+  const before = tokensOf(attributes, ["tokens_before"]);
+  const after = tokensOf(attributes, ["tokens_after"]);
+  if (before !== undefined && after !== undefined && after >= before) return noEvent("not_needed");
+  const event: PlimsollEventInput = {
+    ...eventEnvelope({ harness: harnessName(resource, FAMILY), session }, `compression/${at}`, at),
+    type: "compacted",
+    trigger: "auto",
+    tokens_before: before,
+    tokens_after: after,
+  };
+  return { events: [event] };
+}
+
+interface ContextUsage {
+  context_window?: number;
+  composition?: Composition;
+  composition_estimated?: boolean;
+}
+
+/** Window and composition, of version 1. The parts are estimates, the window is what Qwen Code works with. */
+function contextUsage(attributes: Attributes): ContextUsage {
+  const usage = parsed(textOf(attributes, [USAGE]));
+  if (usage?.version !== 1) return {};
+  const window = tokens(usage.window_size_tokens);
+  const parts = typeof usage.breakdown === "object" && usage.breakdown !== null ? usage.breakdown : {};
+  const part = (name: string) => tokens((parts as Record<string, unknown>)[`${name}_tokens`]);
+  return {
+    ...(window && { context_window: window }),
+    composition: {
+      system: part("system_prompt"),
+      tools: sum(part("builtin_tools"), part("mcp_tools")),
+      memory: part("memory_files"),
+      history: part("messages"),
+      tool_output: undefined,
+      other: part("skills"),
+    },
+    composition_estimated: true,
+  };
+}
+
+function parsed(text: string | undefined): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = text === undefined ? undefined : JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function tokens(value: unknown): number | undefined {
+  if (typeof value !== "number" || !(value >= 0 && value <= LARGEST.tokens)) return undefined;
+  return Math.round(value);
+}
+
+function sum(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : one + other;
+}

@@ -1,0 +1,63 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import { asObject, parseJson, parseObject } from "./recordings/json.ts";
+import type { HarnessReader, ReaderOptions, Recordings } from "./recordings/reader.ts";
+import { type FamilyWith, HARNESSES, partsOf } from "./registry.ts";
+
+export { logPlace } from "./ouroboros/recording-chain.ts";
+export { ouroContextLimit } from "./ouroboros/recordings.ts";
+export * from "./recordings/json.ts";
+export { candidateRecords, hasMappedRecords, mappedReader } from "./recordings/mapped.ts";
+export * from "./recordings/reader.ts";
+export { fileStem, fit } from "./recordings/text.ts";
+
+/** Formats of recordings. Each is also the name part of its default harness instance, `<name>@<host>`. */
+export type Format = FamilyWith<"recordings">;
+/** A format, or `mapped` for a file that is read by a mapping. */
+export type SourceFormat = Format | "mapped";
+
+const RECORDINGS: readonly (readonly [Format, Recordings])[] = partsOf("recordings");
+
+export const FORMATS: readonly Format[] = RECORDINGS.map(([format]) => format);
+
+/** The formats as lines of a help text: the name, and where its recordings usually are. */
+export const FORMAT_PLACES: readonly (readonly [name: string, place: string])[] = RECORDINGS.map(
+  ([format, { place }]) => [HARNESSES[format].name, place],
+);
+
+/** Goose, Crush and Roo Code hold totals. Their files are looked at, so that the summary says why they are not read. */
+const TOTALS = [/^(sessions|crush)\.db$/, /^history_item\.json$/];
+
+const NAMES: readonly RegExp[] = [...RECORDINGS.flatMap(([, { files }]) => files ?? []), ...TOTALS];
+
+/** Whether a harness gives its recordings such a name, in folders that hold other files too. */
+export const isRecordingName = (name: string): boolean =>
+  /\.jsonl(\.zst)?$/.test(name) || NAMES.some((pattern) => pattern.test(name));
+
+export function createReader(format: Format, options: ReaderOptions): HarnessReader {
+  const reader = HARNESSES[format].recordings.reader(options);
+  return {
+    ...reader,
+    take(final) {
+      const { events, skipped } = reader.take(final);
+      return { events: events.map(byTranscript), skipped };
+    },
+  };
+}
+
+const byTranscript = (event: PlimsollEventInput): PlimsollEventInput =>
+  event.type === "turn" ? { ...event, witness: "transcript" } : event;
+
+/** Returns the format of a line or a document, or undefined if it does not identify one. */
+export function detectFormat(text: string): Format | undefined {
+  const json = parseJson(text);
+  const object = asObject(json);
+  return RECORDINGS.find(([, { recognizes, recognizesList }]) =>
+    Array.isArray(json) ? recognizesList?.(json) : object !== undefined && recognizes(object),
+  )?.[0];
+}
+
+/** Whether a document is an entry of Roo Code's history, which has only totals. */
+export function isRooHistory(text: string): boolean {
+  const json = parseObject(text);
+  return json !== undefined && "tokensIn" in json && "totalCost" in json && "task" in json;
+}

@@ -1,0 +1,68 @@
+import type { OwnLineFamily } from "@plimsoll/fold";
+import { agentd } from "./agentd/index.ts";
+import { amp } from "./amp/index.ts";
+import { atif } from "./atif/index.ts";
+import { claudeCode } from "./claude-code/index.ts";
+import { cline } from "./cline/index.ts";
+import { codex } from "./codex/index.ts";
+import { copilot } from "./copilot/index.ts";
+import { crush } from "./crush/index.ts";
+import { cursor } from "./cursor/index.ts";
+import { deepagents } from "./deepagents/index.ts";
+import { geminiCli } from "./gemini-cli/index.ts";
+import { goose } from "./goose/index.ts";
+import { type Harness, isNone, type None } from "./harness.ts";
+import { kilo } from "./kilo/index.ts";
+import { kimi } from "./kimi/index.ts";
+import { kimiCode } from "./kimi-code/index.ts";
+import { opencode } from "./opencode/index.ts";
+import { openhands } from "./openhands/index.ts";
+import { ouroboros } from "./ouroboros/index.ts";
+import { pi } from "./pi/index.ts";
+import { qwenCode } from "./qwen-code/index.ts";
+import { zed } from "./zed/index.ts";
+
+/** Families whose own line the fold knows must say so here. */
+type WithOwnLine = { [Family in OwnLineFamily]: Harness & { ownLine: Family } };
+
+/** Every family, by the part of an instance name before `@`. */
+export const HARNESSES = {
+  "claude-code": claudeCode,
+  codex,
+  "gemini-cli": geminiCli,
+  "qwen-code": qwenCode,
+  kilo,
+  opencode,
+  kimi,
+  "kimi-code": kimiCode,
+  pi,
+  goose,
+  cline,
+  crush,
+  copilot,
+  cursor,
+  amp,
+  zed,
+  deepagents,
+  openhands,
+  ouroboros,
+  agentd,
+  atif,
+} satisfies WithOwnLine & Record<string, Harness>;
+
+export type Family = keyof typeof HARNESSES;
+
+/** Families that have a part. */
+export type FamilyWith<Part extends keyof Harness> = {
+  [F in Family]: (typeof HARNESSES)[F][Part] extends None ? never : F;
+}[Family];
+
+type Parts = { [Part in Exclude<keyof Harness, "name">]: Exclude<Harness[Part], None> };
+
+/** The parts of a kind that are there, by family. */
+export function partsOf<Part extends keyof Parts>(part: Part): (readonly [FamilyWith<Part>, Parts[Part]])[] {
+  return Object.entries<Harness>(HARNESSES).flatMap(([family, harness]) => {
+    const found = harness[part];
+    return isNone(found) ? [] : [[family as FamilyWith<Part>, found as Parts[Part]] as const];
+  });
+}

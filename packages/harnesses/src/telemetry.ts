@@ -1,0 +1,56 @@
+import type { CompiledMapping } from "@plimsoll/protocol/mapping";
+import { claudeCode } from "./claude-code/telemetry.ts";
+import { cline } from "./cline/telemetry.ts";
+import { codex } from "./codex/telemetry.ts";
+import { copilot } from "./copilot/telemetry.ts";
+import { geminiCli } from "./gemini-cli/telemetry.ts";
+import { qwenCode } from "./qwen-code/telemetry.ts";
+import { agentFramework } from "./telemetry/libraries/agent-framework.ts";
+import { genAi } from "./telemetry/libraries/gen-ai.ts";
+import { openHands } from "./telemetry/libraries/openhands.ts";
+import { openInference } from "./telemetry/libraries/openinference.ts";
+import { openLit } from "./telemetry/libraries/openlit.ts";
+import { openLlmetry } from "./telemetry/libraries/openllmetry.ts";
+import { pydanticAi } from "./telemetry/libraries/pydantic-ai.ts";
+import { vercelAi } from "./telemetry/libraries/vercel-ai.ts";
+import { mappingOf, readMapped } from "./telemetry/mapped-record.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "./telemetry/reading.ts";
+import type { TelemetryRecord } from "./telemetry/telemetry-record.ts";
+
+/** The first one that recognizes a record reads it: harnesses, then libraries, and last what any of them may follow. */
+export const DIALECTS: readonly TelemetryDialect[] = [
+  claudeCode,
+  codex,
+  geminiCli,
+  qwenCode,
+  copilot,
+  cline,
+  vercelAi,
+  openInference,
+  openHands,
+  openLlmetry,
+  openLit,
+  pydanticAi,
+  agentFramework,
+  genAi,
+];
+
+/**
+ * Reads one record. Mappings are asked only for a record that no dialect knows.
+ * @returns as dialect also `mapping:` and the name of a mapping
+ */
+export function readRecord(
+  record: TelemetryRecord,
+  mappings: readonly CompiledMapping[] = [],
+): { dialect: string | undefined; reading: RecordReading } {
+  const dialect = DIALECTS.find((one) => one.speaks(record));
+  // Points of a metric are sums over calls, or lack the session: none of them is the level of an agent.
+  if (record.signal === "metrics") return { dialect: dialect?.name, reading: noEvent("metric") };
+  if (dialect === undefined) {
+    const mapping = mappingOf(mappings, record);
+    return mapping === undefined
+      ? { dialect: undefined, reading: noEvent("unknown_dialect") }
+      : { dialect: `mapping:${mapping.mapping.name}`, reading: readMapped(mapping, record) };
+  }
+  return { dialect: dialect.name, reading: dialect.read(record) };
+}

@@ -1,0 +1,34 @@
+import { describe, it } from "vitest";
+import type { SampleAttributes } from "../../testing/otlp.ts";
+import { expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
+
+// Samples: names of traceloop/openllmetry semconv_ai, before and after its move to the GenAI conventions.
+const span = (attributes: SampleAttributes) => ({
+  span: { attributes: { "traceloop.association.properties.session_id": "s-1", ...attributes } },
+});
+
+describe("OpenLLMetry", () => {
+  it.each<SampleAttributes>([
+    {
+      "gen_ai.request.model": "gpt-4o",
+      "gen_ai.usage.prompt_tokens": 700,
+      "gen_ai.usage.completion_tokens": 9,
+      "gen_ai.usage.cache_read_input_tokens": 600,
+    },
+    {
+      "gen_ai.request.model": "gpt-4o",
+      "gen_ai.usage.input_tokens": 700,
+      "gen_ai.usage.output_tokens": 9,
+      "gen_ai.usage.cache_read.input_tokens": 600,
+    },
+  ])("reports a call as %j", (attributes) => {
+    expectEvents("openllmetry", span({ "llm.request.type": "chat", ...attributes }), [
+      { session: "s-1", usage: { input_tokens: 700, cache_read_tokens: 600, output_tokens: 9 } },
+    ]);
+  });
+
+  it("needs no workflows, tasks and embeddings", () => {
+    expectNone("openllmetry", span({ "traceloop.span.kind": "workflow" }), "not_needed");
+    expectNone("openllmetry", span({ "llm.request.type": "embedding" }), "not_needed");
+  });
+});

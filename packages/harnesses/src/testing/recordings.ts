@@ -1,0 +1,708 @@
+import type { Format } from "../recordings.ts";
+
+/** A file of a recording. A document has one value. */
+export interface SampleFile {
+  path: string;
+  lines: object[];
+}
+
+/** A recording of a harness, and what it says: the context tokens of each agent, by `session agent`. */
+export interface SampleRecording {
+  format: Format;
+  files: SampleFile[];
+  levels: Record<string, (number | undefined)[]>;
+  /** Boundaries, by `session agent`. */
+  boundaries: Record<string, string[]>;
+}
+
+const START = Date.UTC(2026, 10, 20, 10);
+const ms = (second: number) => START + second * 1_000;
+const at = (second: number) => new Date(ms(second)).toISOString();
+
+/** As `chatRecordingTypes.ts` of Gemini CLI 0.56 describes it. */
+const geminiTokens = (input: number, cached: number, more: object = {}) => ({
+  input,
+  cached,
+  output: 40,
+  thoughts: 10,
+  tool: 0,
+  total: input + 50,
+  ...more,
+});
+const gemini = (second: number, id: string, tokens: object | null) => ({
+  id,
+  timestamp: at(second),
+  type: "gemini",
+  content: "done",
+  model: "gemini-3-pro",
+  tokens,
+});
+const geminiUser = (second: number, id: string) => ({
+  id,
+  timestamp: at(second),
+  type: "user",
+  content: [{ text: "Fix the billing webhooks" }],
+});
+const geminiSummary = { id: "g-s", timestamp: at(7), type: "user", content: "<state_snapshot>" };
+const geminiCli: SampleRecording = {
+  format: "gemini-cli",
+  files: [
+    {
+      path: "gemini/chats/session-2026-11-20T10-00-aaaaaaaa.jsonl",
+      lines: [
+        { sessionId: "gemini-1", projectHash: "h", startTime: at(0), lastUpdated: at(0), kind: "main" },
+        geminiUser(1, "g-u1"),
+        gemini(2, "g-1", null),
+        gemini(2, "g-1", geminiTokens(50_000, 40_000)),
+        { $set: { lastUpdated: at(2) } },
+        geminiUser(3, "g-u2"),
+        gemini(4, "g-2", geminiTokens(520_000, 500_000, { tool: 1_000, total: 521_050 })),
+        { $set: { messages: [geminiSummary, gemini(4, "g-2", null)], lastUpdated: at(7) } },
+        gemini(9, "g-3", geminiTokens(150_000, 0)),
+        gemini(11, "g-4", geminiTokens(160_000, 150_000)),
+        { $rewindTo: "g-4" },
+        { $set: { summary: "Billing", lastUpdated: at(12) } },
+      ],
+    },
+    {
+      path: "gemini/chats/gemini-1/gemini-sub.jsonl",
+      lines: [
+        { sessionId: "gemini-sub", projectHash: "h", startTime: at(3), lastUpdated: at(3), kind: "subagent" },
+        gemini(3.5, "g-sub-1", geminiTokens(7_000, 0)),
+      ],
+    },
+    {
+      path: "gemini/chats/gemini-sub/gemini-deep.jsonl",
+      lines: [
+        {
+          sessionId: "gemini-deep",
+          projectHash: "h",
+          startTime: at(3),
+          lastUpdated: at(3),
+          kind: "subagent",
+        },
+        gemini(3.7, "g-deep-1", geminiTokens(900, 0)),
+      ],
+    },
+  ],
+  levels: {
+    "gemini-1 main": [50_000, 521_000, 150_000, 160_000],
+    "gemini-1 agent-gemini-sub": [7_000],
+    "gemini-1 agent-gemini-deep": [900],
+  },
+  boundaries: { "gemini-1 main": ["compacted"] },
+};
+
+/** As `ChatRecord` of Qwen Code 0.21 describes it. */
+const qwen = (second: number, type: string, more: object) => ({
+  uuid: `q-${second}`,
+  parentUuid: null,
+  sessionId: "qwen-1",
+  timestamp: at(second),
+  type,
+  cwd: "/w",
+  version: "0.21.0",
+  ...more,
+});
+const qwenUsage = (prompt: number) => ({
+  model: "qwen3-coder-plus",
+  contextWindowSize: 262_144,
+  message: { role: "model", parts: [{ text: "done" }] },
+  usageMetadata: {
+    promptTokenCount: prompt,
+    cachedContentTokenCount: Math.floor(prompt / 2),
+    candidatesTokenCount: 90,
+    thoughtsTokenCount: 30,
+    totalTokenCount: prompt + 90,
+  },
+});
+const qwenCode: SampleRecording = {
+  format: "qwen-code",
+  files: [
+    {
+      path: "qwen/projects/-w/chats/qwen-1.jsonl",
+      lines: [
+        qwen(0, "user", { message: { role: "user", parts: [{ text: "Fix the billing webhooks" }] } }),
+        qwen(1, "assistant", qwenUsage(20_000)),
+        qwen(2, "tool_result", { message: { role: "user", parts: [{ functionResponse: {} }] } }),
+        qwen(3, "assistant", qwenUsage(180_000)),
+        qwen(4, "system", {
+          subtype: "ui_telemetry",
+          systemPayload: { uiEvent: { "event.name": "qwen-code.api_response", input_token_count: 180_000 } },
+        }),
+        qwen(5, "system", {
+          subtype: "chat_compression",
+          systemPayload: {
+            info: { originalTokenCount: 180_000, newTokenCount: 30_000, compressionStatus: 1 },
+            compressedHistory: [],
+          },
+        }),
+        qwen(6, "assistant", qwenUsage(31_000)),
+        qwen(7, "assistant", { ...qwenUsage(4_000), isSidechain: true, agentId: "explore-7f3c" }),
+        qwen(8, "assistant", {
+          ...qwenUsage(99_000),
+          forkedFrom: { sessionId: "qwen-0", messageUuid: "q-8" },
+        }),
+        qwen(9, "system", {
+          subtype: "custom_title",
+          systemPayload: { customTitle: "Webhooks", titleSource: "manual" },
+        }),
+      ],
+    },
+  ],
+  levels: { "qwen-1 main": [20_000, 180_000, 31_000], "qwen-1 agent-explore-7f3c": [4_000] },
+  boundaries: { "qwen-1 main": ["compacted"] },
+};
+
+/** As the wire mode of Kimi CLI 1.49 documents it, and `records/types.ts` of Kimi Code. */
+const wire = (second: number, type: string, payload: object) => ({
+  timestamp: ms(second) / 1_000,
+  message: { type, payload },
+});
+const status = (id: string, other: number, read: number) => ({
+  context_usage: (other + read) / 262_144,
+  context_tokens: other + read + 50,
+  max_context_tokens: 262_144,
+  token_usage: { input_other: other, output: 50, input_cache_read: read, input_cache_creation: 0 },
+  message_id: id,
+});
+const kimiSub = wire(4, "StatusUpdate", status("k-sub", 3_000, 0));
+const kimiCodeUsage = (second: number, other: number, read: number, usageScope: string) => ({
+  type: "usage.record",
+  time: ms(second),
+  model: "kimi-code/kimi-k3",
+  usage: { inputOther: other, output: 20, inputCacheRead: read, inputCacheCreation: 0 },
+  usageScope,
+});
+const kimi: SampleRecording = {
+  format: "kimi",
+  files: [
+    {
+      path: "kimi/sessions/0a/kimi-1/wire.jsonl",
+      lines: [
+        { type: "metadata", protocol_version: "1.9" },
+        wire(0, "TurnBegin", { user_input: "Fix the billing webhooks" }),
+        wire(1, "StatusUpdate", status("k-1", 2_000, 60_000)),
+        wire(2, "StatusUpdate", { context_usage: 0.3 }),
+        wire(3, "StatusUpdate", status("k-2", 9_000, 200_000)),
+        wire(4.5, "SubagentEvent", { agent_id: "a7", event: kimiSub.message }),
+        wire(6, "CompactionBegin", {}),
+        wire(7, "CompactionEnd", {}),
+        wire(8, "StatusUpdate", status("k-3", 15_000, 6_000)),
+      ],
+    },
+    { path: "kimi/sessions/0a/kimi-1/subagents/a7/wire.jsonl", lines: [kimiSub] },
+    {
+      path: "kimi-code/sessions/wd/kimi-2/agents/main/wire.jsonl",
+      lines: [
+        { type: "metadata", protocol_version: "1", created_at: ms(20) },
+        { type: "turn.prompt", input: [{ type: "text", text: "Explain this" }], time: ms(20) },
+        kimiCodeUsage(21, 900, 3_000, "turn"),
+        kimiCodeUsage(22, 1_200, 3_900, "turn"),
+        kimiCodeUsage(23, 70_000, 0, "session"),
+        { type: "context.apply_compaction", tokensBefore: 5_100, tokensAfter: 1_000, time: ms(24) },
+        kimiCodeUsage(25, 1_500, 0, "turn"),
+      ],
+    },
+    {
+      path: "kimi-code/sessions/wd/kimi-2/agents/agent-0/wire.jsonl",
+      lines: [kimiCodeUsage(22.5, 500, 0, "turn")],
+    },
+  ],
+  levels: {
+    "kimi-1 main": [62_000, 209_000, 21_000],
+    "kimi-1 agent-a7": [3_000],
+    "kimi-2 main": [3_900, 5_100, 1_500],
+    "kimi-2 agent-agent-0": [500],
+  },
+  boundaries: { "kimi-1 main": ["compacted"], "kimi-2 main": ["compacted"] },
+};
+
+/** As `docs/session.md` of pi describes it. */
+const PI = "01234567-89ab-4cde-8f01-23456789abcd";
+const PI_FORK = "11234567-89ab-4cde-8f01-23456789abcd";
+const pi = (second: number, id: string, type: string, more: object) => ({
+  type,
+  id,
+  parentId: null,
+  timestamp: at(second),
+  ...more,
+});
+const piSaid = (second: number, id: string, input: number, cacheRead: number) =>
+  pi(second, id, "message", {
+    message: {
+      role: "assistant",
+      content: [{ type: "text", text: "done" }],
+      provider: "anthropic",
+      model: "claude-sonnet-5",
+      usage: {
+        input,
+        output: 30,
+        cacheRead,
+        cacheWrite: 100,
+        totalTokens: input + cacheRead + 130,
+        cost: { total: 0.01 },
+      },
+      stopReason: "stop",
+      timestamp: ms(second),
+    },
+  });
+const piHistory = [
+  pi(1, "a1", "message", { message: { role: "user", content: "Fix the billing webhooks" } }),
+  piSaid(2, "a2", 5, 20_000),
+  piSaid(3, "a3", 400, 170_000),
+];
+const piSessions: SampleRecording = {
+  format: "pi",
+  files: [
+    {
+      path: `pi/sessions/--w--/2026-11-20T10-00-00_${PI}.jsonl`,
+      lines: [
+        { type: "session", version: 3, id: PI, timestamp: at(0), cwd: "/w" },
+        ...piHistory,
+        pi(4, "a4", "compaction", { summary: "…", firstKeptEntryId: "a3", tokensBefore: 170_500 }),
+        piSaid(5, "a5", 900, 24_000),
+        pi(6, "a6", "session_info", { name: "Webhooks" }),
+        pi(7, "a7", "branch_summary", { fromId: "a5", summary: "…" }),
+        piSaid(8, "a8", 900, 19_000),
+      ],
+    },
+    {
+      path: `pi/sessions/--w--/2026-11-20T10-01-00_${PI_FORK}.jsonl`,
+      lines: [
+        { type: "session", version: 3, id: PI_FORK, timestamp: at(60), cwd: "/w", parentSession: "/x.jsonl" },
+        ...piHistory,
+        piSaid(61, "f1", 10, 170_400),
+      ],
+    },
+  ],
+  levels: { [`${PI} main`]: [20_105, 170_500, 25_000, 20_000], [`${PI_FORK} main`]: [170_510] },
+  boundaries: { [`${PI} main`]: ["compacted", "compacted"] },
+};
+
+/** As `session-events.ts` of the Copilot SDK describes it. */
+const copilotEvent = (second: number, type: string, data: object, more: object = {}) => ({
+  id: `c-${second}`,
+  timestamp: at(second),
+  parentId: null,
+  type,
+  data,
+  ...more,
+});
+/** As Copilot CLI 1.0.102 writes it, without the fields that say nothing of levels. */
+const copilotUsage = (
+  second: number,
+  apiCallId: string,
+  inputTokens: number,
+  usage: object,
+  more: object = {},
+) =>
+  copilotEvent(
+    second,
+    "session.usage_record",
+    {
+      usage: {
+        apiCallId,
+        model: "gpt-4.1",
+        inputTokens,
+        outputTokens: 60,
+        cacheReadTokens: 2_000,
+        cacheWriteTokens: 0,
+        duration: 22,
+        maxPromptTokens: 64_000,
+        maxOutputTokens: 16_384,
+        ...usage,
+      },
+    },
+    more,
+  );
+const copilot: SampleRecording = {
+  format: "copilot",
+  files: [
+    {
+      path: "copilot/session-state/copilot-1/events.jsonl",
+      lines: [
+        copilotEvent(0, "session.start", { sessionId: "copilot-1", selectedModel: "auto" }),
+        copilotEvent(1, "user.message", { content: "Fix the billing webhooks" }),
+        copilotEvent(2, "assistant.message", { messageId: "cm-1", model: "gpt-6", outputTokens: 80 }),
+        copilotEvent(3, "assistant.message", { messageId: "cm-2", inputTokens: 90_000, outputTokens: 60 }),
+        copilotEvent(4, "session.truncation", {
+          tokenLimit: 128_000,
+          preTruncationTokensInMessages: 94_000,
+          postTruncationTokensInMessages: 90_000,
+          messagesRemovedDuringTruncation: 3,
+        }),
+        copilotEvent(5, "assistant.message", { messageId: "cs-1", outputTokens: 50 }, { agentId: "agent-1" }),
+        copilotEvent(6, "session.compaction_complete", {
+          success: true,
+          preCompactionTokens: 120_000,
+          postCompactionTokens: 20_000,
+          compactionTokensUsed: { inputTokens: 118_000, outputTokens: 900, cacheReadTokens: 110_000 },
+        }),
+        copilotEvent(7, "assistant.message", { messageId: "cm-3", inputTokens: 24_000, outputTokens: 60 }),
+        copilotUsage(7.1, "cm-3", 24_000, { initiator: "user" }),
+        copilotUsage(7.2, "cm-4", 26_000, { interactionType: "conversation-agent" }),
+        copilotEvent(7.3, "assistant.message", { messageId: "m-4", apiCallId: "cm-4" }),
+        copilotUsage(7.4, "cm-5", 26_500, { interactionType: "conversation-compaction" }),
+        copilotUsage(7.5, "cm-6", 3_000, { interactionType: "conversation-background" }),
+        copilotUsage(7.6, "cm-7", 4_000, { interactionType: "conversation-subagent" }),
+        copilotUsage(
+          7.7,
+          "cm-8",
+          5_000,
+          { interactionType: "conversation-subagent" },
+          { agentId: "agent-1" },
+        ),
+        copilotEvent(7.8, "session.model_change", { newModel: "gpt-5-mini" }, { agentId: "agent-1" }),
+        copilotEvent(
+          7.9,
+          "session.truncation",
+          { tokenLimit: 64_000, messagesRemovedDuringTruncation: 2 },
+          { agentId: "agent-1" },
+        ),
+        copilotEvent(
+          8,
+          "session.compaction_complete",
+          {
+            success: true,
+            trigger: "threshold",
+            preCompactionTokens: 52_046,
+            postCompactionTokens: 10_235,
+            compactionTokensUsed: { inputTokens: 55_555, outputTokens: 53, cacheReadTokens: 0 },
+          },
+          { agentId: "agent-1" },
+        ),
+        copilotEvent(9, "session.shutdown", {
+          shutdownType: "routine",
+          modelMetrics: { "gpt-6": { usage: { inputTokens: 4_924_749, outputTokens: 23_611 } } },
+        }),
+      ],
+    },
+  ],
+  levels: {
+    "copilot-1 main": [undefined, 90_000, 118_000, 24_000, 26_000],
+    "copilot-1 agent-agent-1": [undefined, 5_000, 55_555],
+  },
+  boundaries: {
+    "copilot-1 main": ["masked", "compacted"],
+    "copilot-1 agent-agent-1": ["masked", "compacted"],
+  },
+};
+
+const ampSaid = (id: number, second: number, input: number, read: number) => ({
+  role: "assistant",
+  messageId: id,
+  usage: {
+    model: "claude-opus-5",
+    inputTokens: input,
+    outputTokens: 178,
+    cacheCreationInputTokens: 986,
+    cacheReadInputTokens: read,
+    totalInputTokens: input + 986 + read,
+    maxInputTokens: 168_000,
+    timestamp: at(second),
+  },
+});
+const amp: SampleRecording = {
+  format: "amp",
+  files: [
+    {
+      path: "amp/threads/T-amp-1.json",
+      lines: [
+        {
+          id: "T-amp-1",
+          created: ms(0),
+          title: "Webhooks",
+          messages: [
+            { role: "user", content: "hi", messageId: 0 },
+            ampSaid(1, 1, 10, 11_372),
+            { role: "assistant", messageId: 2 },
+            {
+              ...ampSaid(3, 2, 5, 13_000),
+              usage: { ...ampSaid(3, 2, 5, 13_000).usage, timestamp: undefined },
+            },
+          ],
+          usageLedger: {
+            events: [
+              { id: "e", timestamp: at(1), model: "claude-opus-5", tokens: { input: 10 }, toMessageId: 1 },
+              { id: "f", timestamp: at(3), model: "claude-opus-5", tokens: { input: 5 }, toMessageId: 3 },
+            ],
+          },
+        },
+      ],
+    },
+  ],
+  levels: { "T-amp-1 main": [12_368, 13_991] },
+  boundaries: {},
+};
+
+const clineRequest = (
+  second: number,
+  tokensIn: number | undefined,
+  cacheReads: number,
+  more: object = {},
+) => ({
+  ts: ms(second),
+  type: "say",
+  say: "api_req_started",
+  text: JSON.stringify({ request: "…", tokensIn, tokensOut: 40, cacheWrites: 0, cacheReads, cost: 0.02 }),
+  modelInfo: { providerId: "anthropic", modelId: "claude-sonnet-5", mode: "act" },
+  ...more,
+});
+const cline: SampleRecording = {
+  format: "cline",
+  files: [
+    {
+      path: "saoudrizwan.claude-dev/tasks/1795000000000/ui_messages.json",
+      lines: [
+        [
+          { ts: ms(0), type: "say", say: "task", text: "Fix the billing webhooks" },
+          clineRequest(1, 12, 30_000),
+          clineRequest(2, 800, 190_000),
+          clineRequest(3, 700, 80_000, { conversationHistoryDeletedRange: [2, 41] }),
+          clineRequest(4, 700, 81_000, { conversationHistoryDeletedRange: [2, 41] }),
+          clineRequest(5, undefined, 0),
+        ],
+      ],
+    },
+    {
+      path: ".cline/data/sessions/1795000000001_AB/1795000000001_AB.messages.json",
+      lines: [
+        {
+          version: 1,
+          agent: "lead",
+          sessionId: "1795000000001_AB",
+          updated_at: at(9),
+          messages: [
+            { role: "user", ts: ms(6), content: [{ type: "text", text: "Explain this" }] },
+            {
+              role: "assistant",
+              id: "cl-1",
+              ts: ms(7),
+              modelInfo: { id: "gpt-6", provider: "openai" },
+              metrics: { inputTokens: 40_000, outputTokens: 9, cacheReadTokens: 30_000, cost: 0.1 },
+            },
+            { role: "user", ts: ms(8), metadata: { kind: "compaction_summary", tokensBefore: 40_000 } },
+            {
+              role: "assistant",
+              id: "cl-2",
+              ts: ms(9),
+              metrics: { inputTokens: 10, outputTokens: 9, cacheReadTokens: 8_000 },
+            },
+          ],
+        },
+      ],
+    },
+  ],
+  levels: {
+    "1795000000000 main": [30_012, 190_800, 80_700, 81_700],
+    "1795000000001_AB main": [40_000, 8_010],
+  },
+  boundaries: { "1795000000000 main": ["masked"], "1795000000001_AB main": ["compacted"] },
+};
+
+const opencodeSession = (id: string, parent: string | null) => ({
+  table: "session",
+  id,
+  parent_id: parent,
+  title: "Webhooks",
+  time_created: ms(0),
+});
+export const opencodeMessage = (second: number, id: string, session: string, more: object) => ({
+  table: "message",
+  id,
+  session_id: session,
+  time_created: ms(second),
+  data: JSON.stringify({
+    role: "assistant",
+    time: { created: ms(second), completed: ms(second + 0.5) },
+    modelID: "claude-opus-5",
+    providerID: "anthropic",
+    cost: 0.01,
+    ...more,
+  }),
+});
+const opencodeTokens = (input: number, read: number) => ({
+  tokens: { input, output: 20, reasoning: 5, cache: { read, write: 0 }, total: input + read + 25 },
+});
+const opencode: SampleRecording = {
+  format: "opencode",
+  files: [
+    {
+      path: "opencode/opencode.db",
+      lines: [
+        opencodeSession("ses_1", null),
+        opencodeSession("ses_2", "ses_1"),
+        opencodeSession("ses_3", "ses_2"),
+        opencodeMessage(1, "msg_1", "ses_1", opencodeTokens(30, 50_000)),
+        opencodeMessage(2, "msg_2", "ses_1", opencodeTokens(3_000, 170_000)),
+        opencodeMessage(3, "msg_3", "ses_1", opencodeTokens(0, 0)),
+        opencodeMessage(4, "msg_4", "ses_1", {
+          ...opencodeTokens(172_000, 0),
+          summary: true,
+          mode: "compaction",
+          parentID: "msg_u",
+        }),
+        {
+          table: "part",
+          id: "prt_1",
+          message_id: "msg_u",
+          session_id: "ses_1",
+          time_created: ms(4),
+          data: JSON.stringify({ type: "compaction", auto: false }),
+        },
+        opencodeMessage(6, "msg_5", "ses_1", opencodeTokens(9_000, 11_000)),
+        opencodeMessage(3, "msg_6", "ses_2", opencodeTokens(4_000, 0)),
+        opencodeMessage(3, "msg_7", "ses_3", opencodeTokens(700, 0)),
+      ],
+    },
+    {
+      path: "opencode/storage/session/p/ses_old.json",
+      lines: [{ id: "ses_old", projectID: "p", directory: "/w", title: "Old", time: { created: ms(0) } }],
+    },
+    {
+      path: "opencode/storage/message/ses_old/msg_old.json",
+      lines: [
+        {
+          id: "msg_old",
+          sessionID: "ses_old",
+          role: "assistant",
+          time: { created: ms(1) },
+          modelID: "gpt-6",
+          ...opencodeTokens(100, 900),
+        },
+      ],
+    },
+  ],
+  levels: {
+    "ses_1 main": [50_030, 173_000, 172_000, 20_000],
+    "ses_1 agent-ses_2": [4_000],
+    "ses_1 agent-ses_3": [700],
+    "ses_old main": [1_000],
+  },
+  boundaries: { "ses_1 main": ["compacted"] },
+};
+
+const zedThread = (id: string, second: number, input: number, more: object = {}) => ({
+  table: "threads",
+  id,
+  summary: "Webhooks",
+  updated_at: at(second),
+  parent_id: null,
+  thread: {
+    model: { provider: "anthropic", model: "claude-opus-5" },
+    prompts: ["u1", "u2"],
+    request_token_usage: {
+      u1: { input_tokens: 9_000, output_tokens: 10 },
+      u2: { input_tokens: input, output_tokens: 10, cache_read_input_tokens: 40_000 },
+    },
+  },
+  ...more,
+});
+const zed: SampleRecording = {
+  format: "zed",
+  files: [
+    {
+      path: "zed/threads/threads.db",
+      lines: [zedThread("zed-1", 5, 1_000), zedThread("zed-2", 4, 500, { parent_id: "zed-1" })],
+    },
+  ],
+  levels: { "zed-1 main": [41_000], "zed-1 agent-zed-2": [40_500] },
+  boundaries: {},
+};
+
+/** Recordings of the harnesses that keep one history for each agent. */
+/** As the ATIF specification describes it. Harbor's Terminus 2 names its files like this. */
+const atifStep = (id: number, second: number, prompt: number, cached: number, more: object = {}) => ({
+  step_id: id,
+  timestamp: at(second),
+  source: "agent",
+  message: "done",
+  metrics: { prompt_tokens: prompt, completion_tokens: 40, cached_tokens: cached, cost_usd: 0.01 },
+  ...more,
+});
+const atifPrompt = { step_id: 1, timestamp: at(1), source: "user", message: "Fix the billing webhooks" };
+const atifFile = (session: string, steps: object[], more: object = {}) => ({
+  schema_version: "ATIF-v1.8",
+  session_id: session,
+  agent: { name: "terminus-2", version: "2.0.0", model_name: "anthropic/claude-sonnet-4-6" },
+  steps,
+  final_metrics: { total_prompt_tokens: 999_999, total_steps: steps.length },
+  ...more,
+});
+const atifCompaction = {
+  step_id: 4,
+  timestamp: at(6),
+  source: "system",
+  message: "Performed context summarization",
+  observation: {
+    results: [{ subagent_trajectory_ref: [{ trajectory_path: "trajectory.summarization-1-summary.json" }] }],
+  },
+  extra: { context_management: { type: "compaction", boundary: "replace" } },
+};
+const atifRuns: SampleRecording = {
+  format: "atif",
+  files: [
+    {
+      path: "jobs/run/billing__1/agent/trajectory.json",
+      lines: [
+        atifFile(
+          "atif-1",
+          [
+            atifPrompt,
+            atifStep(2, 2, 50_000, 40_000),
+            atifStep(3, 5, 90_000, 80_000, { llm_call_count: 1 }),
+            atifCompaction,
+            atifStep(5, 9, 20_000, 0),
+            atifStep(6, 10, 75_000, 0, { llm_call_count: 3 }),
+          ],
+          {
+            continued_trajectory_ref: "trajectory.cont-1.json",
+            subagent_trajectories: [
+              atifFile("atif-1", [atifStep(1, 3, 7_000, 0)], {
+                trajectory_id: "look",
+                subagent_trajectories: [
+                  atifFile("atif-1", [atifStep(1, 4, 3_000, 0)], { trajectory_id: "read" }),
+                ],
+              }),
+            ],
+          },
+        ),
+      ],
+    },
+    {
+      path: "jobs/run/billing__1/agent/trajectory.cont-1.json",
+      lines: [
+        atifFile("atif-1-cont-1", [
+          atifPrompt,
+          atifStep(2, 9, 20_000, 0, { is_copied_context: true }),
+          atifStep(3, 11, 25_000, 20_000),
+        ]),
+      ],
+    },
+    {
+      path: "jobs/run/billing__1/agent/trajectory.summarization-1-summary.json",
+      lines: [atifFile("atif-1-summary", [atifStep(1, 6, 91_000, 0)])],
+    },
+  ],
+  levels: {
+    "atif-1 main": [50_000, 90_000, 20_000, 25_000],
+    "atif-1 agent-look": [7_000],
+    "atif-1 agent-look/read": [3_000],
+    "atif-1 agent-atif-1-summary": [91_000],
+  },
+  boundaries: { "atif-1 main": ["compacted"] },
+};
+
+export const SAMPLES: readonly SampleRecording[] = [
+  geminiCli,
+  qwenCode,
+  kimi,
+  piSessions,
+  copilot,
+  amp,
+  cline,
+  opencode,
+  zed,
+  atifRuns,
+];

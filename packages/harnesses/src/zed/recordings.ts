@@ -1,0 +1,104 @@
+import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import {
+  asArray,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
+import {
+  type FileHint,
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+import { digest } from "../recordings/text.ts";
+
+export const zedRecordings: Recordings = {
+  place: "~/.local/share/zed/threads, or a threads.db",
+  files: [/^threads\.db$/],
+  recognizes: (json) => json.table === "threads" && asObject(json.thread) !== undefined,
+  reader: zedReader,
+};
+
+/**
+ * Reads threads of Zed's agent, one row of its database a line. Zed keeps the usage of the last request for each prompt, and
+ * no time but that of the last change. So a thread yields the level at that change, and following it yields the later ones.
+ */
+function zedReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const threads = new Map<string, { history: AgentHistory; parent: string | undefined }>();
+
+  return {
+    read: (text: string, _file: FileHint) => skips.count(readRow(text)),
+    take,
+  };
+
+  function readRow(text: string): SkipReason | undefined {
+    const json = parseObject(text);
+    if (json === undefined) return "unreadable";
+    const id = asText(json.id);
+    if (id === undefined) return "no_session";
+    const at = asTime(json.updated_at);
+    if (at === undefined) return "no_time";
+    const thread = asObject(json.thread);
+    if (thread === undefined) return "unreadable";
+    const parent = asText(json.parent_id) ?? asText(asObject(thread.subagent_context)?.parent_thread_id);
+    const known = threads.get(id) ?? { history: new AgentHistory(), parent };
+    threads.set(id, known);
+    known.parent = parent ?? known.parent;
+    known.history.see(at);
+    const title = asText(json.summary);
+    if (title !== undefined) known.history.addTitle("harness", at, title);
+    return readLevel(known.history, thread, at);
+  }
+
+  function take(): Reading {
+    const entries = [...threads].map(([id, { history, parent }]) => [history, ownerOf(id, parent)] as const);
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+
+  function ownerOf(id: string, parent: string | undefined): HistoryOwner {
+    if (parent === undefined || parent === id) return { session: id };
+    let root = parent;
+    const seen = new Set([id]);
+    for (
+      let next = threads.get(root)?.parent;
+      next !== undefined && !seen.has(root);
+      next = threads.get(root)?.parent
+    ) {
+      seen.add(root);
+      root = next;
+    }
+    return { session: root, agent: agentName(id), parent: parent === root ? "main" : agentName(parent) };
+  }
+}
+
+function readLevel(history: AgentHistory, thread: JsonObject, at: number): SkipReason | undefined {
+  const usages = asObject(thread.request_token_usage) ?? {};
+  const last = asArray(thread.prompts).findLast((id) => asObject(usages[String(id)]) !== undefined);
+  if (last === undefined) return "no_usage";
+  const counts = asObject(usages[String(last)]) ?? {};
+  const usage = {
+    input_tokens: asTokens(counts.input_tokens) ?? 0,
+    cache_read_tokens: asTokens(counts.cache_read_input_tokens),
+    cache_write_tokens: asTokens(counts.cache_creation_input_tokens),
+    output_tokens: asTokens(counts.output_tokens),
+    reasoning_tokens: undefined,
+    basis: "exclusive" as const,
+  };
+  if (usage.input_tokens + (usage.cache_read_tokens ?? 0) + (usage.cache_write_tokens ?? 0) === 0) {
+    return "zero_usage";
+  }
+  return history.addTurn({
+    id: `request/${digest(`${last} ${JSON.stringify(usage)}`)}`,
+    at,
+    model: asText(asObject(thread.model)?.model),
+    usage,
+  });
+}
