@@ -87,6 +87,37 @@ describe("alerts over HTTP", () => {
     });
   });
 
+  it("fire for each agent whose turns read little from the cache, and end when they do again", async () => {
+    const [server] = servers as [TestServer];
+    const session = unique("session");
+    const condition = { type: "cache_read_share", below: 0.5, turns: 2 };
+    const { id } = await create(server, ruleFor(session, { condition, group_by: ["session", "agent"] }));
+    const read = (cached: number | undefined, agent: string) => ({
+      ...turn(session, 0),
+      agent,
+      usage: { input_tokens: 1_000, cache_read_tokens: cached, basis: "inclusive" },
+    });
+    // The sub-agent never has two low turns after its first; the third agent's reads are unknown.
+    for (const [main, sub] of [
+      [0, 0],
+      [100, 100],
+      [200, 900],
+    ] as const)
+      await server.send([read(main, "main"), read(sub, "sub"), read(undefined, "unknown")]);
+    await until(async () => (await told(session)).length === 1);
+    const { body } = await server.get<AlertPage>(`/api/v1/alerts?rule=${id}`);
+    expect(body.items).toMatchObject([
+      {
+        phase: "firing",
+        subject: { session, agent: "main" },
+        why: "20% of the context was read from the cache, below 50% for 2 turns",
+      },
+    ]);
+    await server.send(read(900, "main"));
+    await until(async () => (await told(session)).length === 2);
+    expect(await told(session)).toEqual(["firing 1", "resolved 1"]);
+  });
+
   it("show in the timeline of their rule, those that began before it as well", async () => {
     const [server] = servers as [TestServer];
     const session = unique("session");

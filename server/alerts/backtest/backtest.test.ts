@@ -48,8 +48,8 @@ beforeAll(async () => {
     turn(5, 1_000),
     compacted(5, 1_000, 990),
     turn(6, 990),
-    turn(7, 2_500),
-    turn(8, 2_600),
+    turn(7, 2_500, { usage: { input_tokens: 2_500, cache_read_tokens: 0, cache_write_tokens: 0 } }),
+    turn(8, 2_600, { usage: { input_tokens: 2_500, cache_read_tokens: 100, cache_write_tokens: 0 } }),
     { ...base, id: "e", type: "session", at: START + 20 * MINUTE, status: "ended" },
     turn(0, 5_000, { session: "other", harness: "ouroboros@two" }),
     // This harness says that its line is at 6,000 tokens, before its first turn.
@@ -121,6 +121,10 @@ describe("a backtest", () => {
       [7, 20],
     ]);
     expect(await minutes({ condition: { type: "load", at_least: 1.25 } })).toEqual([[7, 20]]);
+    // Cache reads are known from minute 7 on.
+    expect(await minutes({ condition: { type: "cache_read_share", below: 0.5, turns: 2 } })).toEqual([
+      [8, 20],
+    ]);
   });
 
   it("measures levels against the line that the harness reported", async () => {

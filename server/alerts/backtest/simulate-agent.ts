@@ -16,6 +16,7 @@ import {
   type AlertTiming,
   INACTIVE_ALERT,
   isFiring,
+  MOST_TURNS_AT_LEVEL,
   nextStepAt,
   stepAlert,
 } from "@plimsoll/protocol/alerts";
@@ -31,6 +32,7 @@ export interface RecordedLevel {
   model: string | undefined;
   contextTokens: number;
   windowTokens: number | undefined;
+  cacheShare: number | undefined;
 }
 
 /** A recorded crossing. */
@@ -58,7 +60,8 @@ export interface SimulatedFiring {
 /** Boundaries and turns that conditions look back on. */
 const MOST_BOUNDARIES = 40;
 const MOST_TURN_TIMES = 250;
-const MOST_RECENT = 12;
+const MOST_RECENT = MOST_TURNS_AT_LEVEL;
+const MOST_CACHE_SHARES = MOST_TURNS_AT_LEVEL + 1;
 
 export interface SimulationOptions {
   condition: AgentCondition;
@@ -127,7 +130,7 @@ export class AgentSimulation {
     this.#fell = true;
   }
 
-  #addLevel({ at, key, window, model, contextTokens, windowTokens }: RecordedLevel): void {
+  #addLevel({ at, key, window, model, contextTokens, windowTokens, cacheShare }: RecordedLevel): void {
     const before = this.#sight;
     if (!this.#kind.spansWindows && before !== undefined && before.window !== window) this.#over(at);
     this.#firstAt ??= at;
@@ -150,6 +153,10 @@ export class AgentSimulation {
       msPerTurn: this.#levels > 1 ? (at - this.#firstAt) / (this.#levels - 1) : undefined,
       boundaries: [],
       turnTimes: [],
+      cacheShares: [cacheShare, ...(before?.window === window ? before.cacheShares : [])].slice(
+        0,
+        MOST_CACHE_SHARES,
+      ),
     };
   }
 

@@ -6,13 +6,22 @@ import type { OpenAlert } from "../alert-rows.ts";
 import { judgeSubjects } from "../conditions/index.ts";
 import { alertKey, type JudgedSubject, type JudgeInput } from "../judged-subject.ts";
 import { decideGroups, type GroupsPlan } from "./decide-groups.ts";
-import { endOf, judgeAgent, kindOf, LEAST_BOUNDARIES, needsOf, needsTurnTimes } from "./judge-agents.ts";
+import {
+  endOf,
+  judgeAgent,
+  kindOf,
+  LEAST_BOUNDARIES,
+  needsCacheShares,
+  needsOf,
+  needsTurnTimes,
+} from "./judge-agents.ts";
 import type { OpenAlerts } from "./open-alerts.ts";
 import type { EvaluationWork } from "./pause-after-evaluation.ts";
 import { type AlertsPlan, endAlert, planAlerts } from "./plan-evaluation.ts";
 import {
   type AgentsSource,
   addBoundaries,
+  addCacheShares,
   addTurnTimes,
   readLiveAgents,
   readSessionAgents,
@@ -146,8 +155,13 @@ export class Evaluation {
       const live = await readLiveAgents(source, slotOf(now - LIVE_FOR), MOST_LIVE);
       agents.push(...live.filter(({ id }) => !seen.has(id)));
     }
-    if (!rules.some((rule) => kindOf(rule).spansWindows)) return agents;
     const needs = rules.map(needsOf);
+    const cacheTurns = Math.max(0, ...needs.map((need) => need.cacheTurns ?? 0));
+    if (cacheTurns > 0) {
+      const compared = agents.filter((agent) => needsCacheShares(book, agent, now));
+      await addCacheShares(source, compared, cacheTurns);
+    }
+    if (!rules.some((rule) => kindOf(rule).spansWindows)) return agents;
     const most = Math.max(LEAST_BOUNDARIES, ...needs.map(({ boundaries = 0 }) => boundaries));
     await addBoundaries(source, agents, most);
     const alerted = open.byAgent;
@@ -243,7 +257,8 @@ export class Evaluation {
     const isEmpty = !finished && changes.every(({ length }) => length === 0);
     const work = {
       agents: agents.length,
-      counted: agents.filter(({ sight }) => sight.turnTimes !== undefined).length,
+      counted: agents.filter(({ sight }) => sight.turnTimes !== undefined || sight.cacheShares.length > 0)
+        .length,
       changed: alerts.changed.length + alerts.removed.length,
       open: after.size,
     };

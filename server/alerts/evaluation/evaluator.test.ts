@@ -266,6 +266,37 @@ describe("an evaluator", () => {
     });
   });
 
+  it("compares the cache reads of the latest turns of a window, in their order, across cuts of the history", async () => {
+    await alerts.rule({ condition: { type: "cache_read_share", below: 0.5, turns: 2 } });
+    const evaluator = alerts.evaluator();
+    const start = Date.now() - 600_000;
+    const read = (n: number, cached: number | undefined, more: object = {}) =>
+      turn(0, {
+        at: start + n * 1_000,
+        usage: { input_tokens: 1_000, cache_read_tokens: cached, basis: "inclusive" },
+        ...more,
+      });
+    // Two low turns, of which the first begins the window; then a call of another purpose, and one that is late.
+    await alerts.pipeline.send(read(0, 0), read(2, 100), read(3, 0, { purpose: "compaction" }));
+    await evaluator.evaluate();
+    await alerts.pipeline.send(read(1, 900));
+    await evaluator.evaluate();
+    expect(await summary()).toEqual([]);
+    // The history is cut before the latest turns.
+    await alerts.pipeline.send(...Array.from({ length: 252 }, (_, n) => read(4 + n, 900)));
+    await alerts.pipeline.send(read(300, 100), read(301, 0));
+    await evaluator.evaluate();
+    expect((await alerts.sent()).map(({ alerts: [one] }) => one!.why)).toEqual([
+      "0% of the context was read from the cache, below 50% for 2 turns",
+    ]);
+    await alerts.pipeline.send(read(302, undefined));
+    await evaluator.evaluate();
+    expect((await alerts.sent()).at(-1)).toMatchObject({
+      kind: "resolved",
+      alerts: [{ end_reason: "below" }],
+    });
+  });
+
   it("loses and repeats nothing, whenever it fails", async () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     let seed = 7;

@@ -42,6 +42,12 @@ export function needsTurnTimes(
   });
 }
 
+/** Whether a rule compares the cache reads of an agent. */
+export function needsCacheShares(book: RuleBook, agent: SeenAgent, now: number): boolean {
+  if (agent.ended || isSilent(agent, now)) return false;
+  return book.agentRulesFor(scopeOf(agent)).some((rule) => needsOf(rule).cacheTurns !== undefined);
+}
+
 /** What the rules about agents see of one of them. */
 export interface AgentsJudge {
   book: RuleBook;

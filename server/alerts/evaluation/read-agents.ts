@@ -2,6 +2,7 @@ import {
   type AgentSight,
   EMPTY_STATE,
   judgedBy,
+  orderTurns,
   type SeenBoundary,
   type ThresholdTimeline,
 } from "@plimsoll/fold";
@@ -11,8 +12,8 @@ import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { sourceOf } from "../../db/tables/codes.ts";
 import { unpackStored } from "../../db/tables/packed-state.ts";
-import { readTurnsBetween } from "../../db/tables/read-turns.ts";
-import { isLevel } from "../../db/tables/turns.ts";
+import { inBatches, readTurnRuns, readTurnsBetween } from "../../db/tables/read-turns.ts";
+import { cacheShareOf, isLevel, levelOf } from "../../db/tables/turns.ts";
 import { readAcknowledgements } from "../../lines/acknowledgements.ts";
 import type { PolicyBook } from "../../lines/policy-book.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
@@ -167,6 +168,7 @@ function seenAgent(row: StoredAgent, timeline: ThresholdTimeline, now: number): 
       msPerTurn: row.turns > 1 ? (row.lastAt - row.firstAt) / steps : undefined,
       boundaries: [],
       turnTimes: undefined,
+      cacheShares: [],
     },
   };
 }
@@ -237,5 +239,38 @@ export async function addTurnTimes(
   for (const agent of agents) {
     const turnTimes = times.get(agent.number)!.sort((one, other) => other - one);
     agent.sight = { ...agent.sight, turnTimes };
+  }
+}
+
+/** Segments with the latest turns: one of them may have just begun. */
+const LATEST_SEGMENTS = 2;
+/** Agents whose turns one statement reads. */
+const AGENTS_AT_ONCE = 100;
+
+/**
+ * Adds the cache shares of the latest turns. Call it for the agents that need them.
+ * @param turns of one agent
+ */
+export async function addCacheShares(
+  { sql, projectId }: AgentsSource,
+  agents: readonly SeenAgent[],
+  turns: number,
+): Promise<void> {
+  for (const batch of inBatches(agents, () => 1, AGENTS_AT_ONCE)) {
+    const byNumber = new Map(batch.map((agent) => [agent.number, agent]));
+    const asked = batch.map(({ number }) => ({
+      agent: number,
+      until: Number.POSITIVE_INFINITY,
+      segments: LATEST_SEGMENTS,
+    }));
+    for (const run of await readTurnRuns(sql, projectId, asked)) {
+      const agent = byNumber.get(run.agent)!;
+      const placed = run.turns
+        .filter((turn) => turn.windowIndex === agent.sight.window && levelOf(turn) !== undefined)
+        .map((turn) => ({ turn, window: turn.windowIndex, seq: 0 }));
+      orderTurns(placed);
+      const latest = placed.slice(-turns).reverse();
+      agent.sight = { ...agent.sight, cacheShares: latest.map(({ turn }) => cacheShareOf(turn)) };
+    }
   }
 }

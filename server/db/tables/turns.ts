@@ -173,6 +173,14 @@ export function levelOf(row: Pick<TurnRow, "facets" | "contextTokens">): number 
   return isLevel(row) ? row.contextTokens : undefined;
 }
 
+/** Cache reads ÷ context tokens; undefined if either is unknown. */
+export function cacheShareOf({
+  cacheRead,
+  contextTokens,
+}: Pick<TurnRow, "cacheRead" | "contextTokens">): number | undefined {
+  return cacheRead === undefined || !contextTokens ? undefined : cacheRead / contextTokens;
+}
+
 /** Whether a fold read the turn the same way. */
 export function sameReading(a: TurnReading, b: TurnReading): boolean {
   return (

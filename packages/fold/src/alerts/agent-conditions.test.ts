@@ -20,6 +20,7 @@ const SIGHT: AgentSight = {
   msPerTurn: 60_000,
   boundaries: [],
   turnTimes: [],
+  cacheShares: [],
 };
 const holds = (condition: AgentCondition, more: Partial<AgentSight> = {}, held = false) =>
   agentConditionKind(condition).find(condition, { ...SIGHT, ...more }, held, NOW).holds;

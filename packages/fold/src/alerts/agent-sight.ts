@@ -40,6 +40,8 @@ export interface AgentSight {
   boundaries: readonly SeenBoundary[];
   /** Times of the latest turns, newest first; undefined if they were not read, because no boundary is new. */
   turnTimes: readonly number[] | undefined;
+  /** Cache reads ÷ context tokens of the latest turns of the window, newest first. Empty if no rule needs them. */
+  cacheShares: readonly (number | undefined)[];
 }
 
 /** Whether a condition holds, and since which event. */

@@ -34,6 +34,8 @@ export interface SightNeeds {
   boundaries?: number;
   /** Turns since a boundary, counted from the newest. Not read if there are certainly more than `most`. */
   turnsSince?: { boundary: number; most: number };
+  /** Turns of the window whose cache reads are compared. */
+  cacheTurns?: number;
 }
 
 /** A type of condition about one agent. It is judged by what is known of the agent, without a read of its own. */

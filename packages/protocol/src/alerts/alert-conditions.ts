@@ -43,6 +43,13 @@ const ForecastCondition = z
     message: "write turns_below or minutes_below",
   });
 
+/** Cache reads ÷ context tokens. */
+const CacheReadShareCondition = z.strictObject({
+  type: z.literal("cache_read_share"),
+  below: z.number().gt(0).max(1, "write a fraction: 0.5 means 50 %"),
+  turns: turnsAtLevel,
+});
+
 const UnexplainedFallCondition = z.strictObject({ type: z.literal("unexplained_fall") });
 /** A masking or compaction that freed little. */
 const SmallReclaimCondition = z.strictObject({
@@ -118,6 +125,7 @@ const LEVEL_CONDITIONS = [
 const CONDITIONS = {
   agent: [
     ...LEVEL_CONDITIONS,
+    CacheReadShareCondition,
     UnexplainedFallCondition,
     SmallReclaimCondition,
     ThrashCondition,

@@ -7,6 +7,7 @@ import type {
 import type { AgentConditionKind, ConditionKind } from "../condition-kind.ts";
 import { backlog } from "./backlog.ts";
 import { boundariesPerHour } from "./boundaries-per-hour.ts";
+import { cacheReadShare } from "./cache-read-share.ts";
 import { fleet } from "./fleet.ts";
 import { forecast } from "./forecast.ts";
 import { harnessSilence } from "./harness-silence.ts";
@@ -38,6 +39,7 @@ const CONDITIONS: Kinds = {
   utilization,
   tokens,
   forecast,
+  cache_read_share: cacheReadShare,
   unexplained_fall: unexplainedFall,
   small_reclaim: smallReclaim,
   thrash,

@@ -1,0 +1,21 @@
+import { atLevel } from "../agent-sight.ts";
+import { type AgentConditionKind, forTurns, shareText } from "../condition-kind.ts";
+import { TURNS_FIELD } from "../find-level.ts";
+
+/** Cache reads ÷ context tokens. The first turn of a window does not count: it has no cache to read. */
+export const cacheReadShare: AgentConditionKind<"cache_read_share"> = {
+  title: "cache read share",
+  phrase: ({ below, turns }) =>
+    `less than ${shareText(below)} of the context read from the cache${forTurns(turns)}`,
+  fields: { below: { label: "Cache reads below", kind: "percent" }, turns: TURNS_FIELD },
+  start: { type: "cache_read_share", below: 0.5, turns: 3 },
+  spansWindows: false,
+  needs: ({ turns }) => ({ cacheTurns: turns + 1 }),
+  find({ below, turns }, sight) {
+    const { cacheShares } = sight;
+    const isLow = (share: number | undefined) => share !== undefined && share < below;
+    return atLevel(sight, cacheShares.length > turns && cacheShares.slice(0, turns).every(isLow));
+  },
+  why: ({ below, turns }, { cacheShares }) =>
+    `${shareText(cacheShares[0] ?? 0)} of the context was read from the cache, below ${shareText(below)}${forTurns(turns)}`,
+};
