@@ -1,8 +1,8 @@
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { contextTokens } from "@plimsoll/fold";
+import { readRecord } from "@plimsoll/harnesses/telemetry";
 import { parseEvent } from "@plimsoll/protocol/events";
 import { expect, it } from "vitest";
-import { readRecord } from "../packages/harnesses/src/telemetry.ts";
 import { BODY_LIMITS, BodyBudget } from "../server/bodies/body-budget.ts";
 import { decodeProtobuf } from "../server/write/receive/otlp/decode-protobuf.ts";
 import { otlpBody } from "./otlp-body.ts";

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
+import { readRecord } from "@plimsoll/harnesses/telemetry";
 import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol/api";
 import { LIMITS } from "@plimsoll/protocol/events";
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
-import { readRecord } from "../../packages/harnesses/src/telemetry.ts";
 import { type BodyBudget, overLimit } from "../bodies/body-budget.ts";
 import { inflateBody } from "../bodies/inflate.ts";
 import { PlimsollError, statusOf } from "../errors.ts";

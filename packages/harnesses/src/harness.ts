@@ -1,5 +1,6 @@
 import type { OwnLineFamily } from "@plimsoll/fold";
 import type { Recordings } from "./recordings/reader.ts";
+import type { TelemetryDialect } from "./telemetry/reading.ts";
 
 /** Why a family lacks a part. */
 export interface None {
@@ -15,6 +16,8 @@ export interface Harness {
   /** As its makers write it. */
   name: string;
   recordings: Recordings | None;
+  /** How it names things in OTLP. */
+  telemetry: TelemetryDialect | None;
   /** Where it compacts without settings of its user. The table itself is the fold's, which stands below this package. */
   ownLine: OwnLineFamily | None;
 }

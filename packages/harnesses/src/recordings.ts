@@ -8,7 +8,7 @@ export { ouroContextLimit } from "./ouroboros/recordings.ts";
 export * from "./recordings/json.ts";
 export { candidateRecords, hasMappedRecords, mappedReader } from "./recordings/mapped.ts";
 export * from "./recordings/reader.ts";
-export { fileStem, fit } from "./recordings/text.ts";
+export { fileStem, fitName } from "./recordings/text.ts";
 
 /** Formats of recordings. Each is also the name part of its default harness instance, `<name>@<host>`. */
 export type Format = FamilyWith<"recordings">;

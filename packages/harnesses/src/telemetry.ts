@@ -1,10 +1,5 @@
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
-import { claudeCode } from "./claude-code/telemetry.ts";
-import { cline } from "./cline/telemetry.ts";
-import { codex } from "./codex/telemetry.ts";
-import { copilot } from "./copilot/telemetry.ts";
-import { geminiCli } from "./gemini-cli/telemetry.ts";
-import { qwenCode } from "./qwen-code/telemetry.ts";
+import { partsOf } from "./registry.ts";
 import { agentFramework } from "./telemetry/libraries/agent-framework.ts";
 import { genAi } from "./telemetry/libraries/gen-ai.ts";
 import { openHands } from "./telemetry/libraries/openhands.ts";
@@ -17,14 +12,14 @@ import { mappingOf, readMapped } from "./telemetry/mapped-record.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "./telemetry/reading.ts";
 import type { TelemetryRecord } from "./telemetry/telemetry-record.ts";
 
+export { fitName } from "./recordings/text.ts";
+export { textOf } from "./telemetry/attributes.ts";
+export { isUnmapped, type NoEventReason } from "./telemetry/reading.ts";
+export * from "./telemetry/telemetry-record.ts";
+
 /** The first one that recognizes a record reads it: harnesses, then libraries, and last what any of them may follow. */
 export const DIALECTS: readonly TelemetryDialect[] = [
-  claudeCode,
-  codex,
-  geminiCli,
-  qwenCode,
-  copilot,
-  cline,
+  ...partsOf("telemetry").map(([, dialect]) => dialect),
   vercelAi,
   openInference,
   openHands,

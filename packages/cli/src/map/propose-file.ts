@@ -1,4 +1,4 @@
-import { asObject, candidateRecords, fileStem, fit, parseJson } from "@plimsoll/harnesses/recordings";
+import { asObject, candidateRecords, fileStem, fitName, parseJson } from "@plimsoll/harnesses/recordings";
 import { compileMapping, type MappedEvent, mappedTurn, type RecordMapping } from "@plimsoll/protocol/mapping";
 import { sourceLines } from "../import/source.ts";
 import { type FieldCandidate, fieldsOf, proposeMapping } from "./propose.ts";
@@ -71,7 +71,7 @@ export function previewOf(mapping: RecordMapping, records: readonly unknown[], p
   const ids = new Set<string>();
   const count = (problem: string) => problems.set(problem, (problems.get(problem) ?? 0) + 1);
   for (const record of records) {
-    const place = { harness: mapping.name, session: fileStem(path), fit };
+    const place = { harness: mapping.name, session: fileStem(path), fit: fitName };
     const turn = mappedTurn(compiled, record, place);
     if (turn.event === undefined) {
       const { reason, unfilled } = turn;

@@ -1,4 +1,4 @@
-import { fit } from "@plimsoll/harnesses/recordings";
+import { fitName } from "@plimsoll/harnesses/recordings";
 import type { UnmappedTelemetry } from "@plimsoll/protocol/api";
 import { compileMapping, mappedTurn, type RecordMapping, readMapping } from "@plimsoll/protocol/mapping";
 import fc from "fast-check";
@@ -203,7 +203,8 @@ describe("a proposal for records", () => {
         if (mapping === undefined || mapping.match.file!.length < 2) return;
         isMapping(mapping);
         const compiled = compileMapping(mapping);
-        for (const one of records) mappedTurn(compiled, one, { harness: "x", session: "s", at: 1, fit });
+        for (const one of records)
+          mappedTurn(compiled, one, { harness: "x", session: "s", at: 1, fit: fitName });
       }),
     );
   });

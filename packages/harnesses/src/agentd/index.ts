@@ -4,5 +4,6 @@ import { agentdRecordings } from "./recordings.ts";
 export const agentd = {
   name: "agentd",
   recordings: agentdRecordings,
+  telemetry: none("No telemetry of its own is known."),
   ownLine: none("Its budget is in its recordings."),
 } satisfies Harness;

@@ -20,7 +20,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
-import { digest, fit } from "../recordings/text.ts";
+import { digest, fitName } from "../recordings/text.ts";
 
 /**
  * Strategies that replace evicted frames with a marker, which is masking. Any other strategy rewrites the frames that
@@ -203,7 +203,7 @@ function agentdReader(options: ReaderOptions): HarnessReader {
       id: `op-${op}`,
       type: "turn" as const,
       at: inference.at,
-      model: fit(inference.model ?? run.models.get(op) ?? modelOf(meta, nested) ?? "unknown", 200),
+      model: fitName(inference.model ?? run.models.get(op) ?? modelOf(meta, nested) ?? "unknown", 200),
       usage: {
         input_tokens: input,
         cache_read_tokens: cached,

@@ -5,5 +5,6 @@ import { atifRecordings } from "./recordings.ts";
 export const atif = {
   name: "ATIF",
   recordings: atifRecordings,
+  telemetry: none("It is a format of files."),
   ownLine: none("It is a format that the runs of many harnesses are written in."),
 } satisfies Harness;

@@ -13,7 +13,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
-import { fit } from "../recordings/text.ts";
+import { fitName } from "../recordings/text.ts";
 import { type LineParts, type PartsReset, partsAtTurns } from "../recordings/transcript-parts.ts";
 import {
   type ClaudeLine,
@@ -244,7 +244,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       events.push({
         ...fields,
         ...mark.event,
-        id: fit(mark.event.id, 128),
+        id: fitName(mark.event.id, 128),
         ...(agentId !== undefined && { agent: agentName(agentId), parent_agent: "main" }),
       });
     }
@@ -355,10 +355,10 @@ type TurnParts = ReturnType<typeof partsAtTurns>;
 function turnEvent(turn: ClaudeTurn, parts?: TurnParts) {
   const composition = parts?.get(turn.key);
   return {
-    id: fit(turn.request ?? turn.key, 128),
+    id: fitName(turn.request ?? turn.key, 128),
     type: "turn" as const,
     at: turn.at,
-    model: fit(turn.model, 200),
+    model: fitName(turn.model, 200),
     usage: turn.usage,
     ...(composition && { composition, composition_estimated: true }),
   };
@@ -385,7 +385,7 @@ function chainAgent({ links }: Session, uuid: string, found: Map<string, string>
 }
 
 function agentName(agentId: string): string {
-  return fit(`agent-${agentId}`, 128);
+  return fitName(`agent-${agentId}`, 128);
 }
 
 /** The field that a line of Claude Code has beside its type, and beside its session or its place in the chain of lines. */

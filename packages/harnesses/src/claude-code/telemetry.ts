@@ -30,7 +30,7 @@ const CALL: ModelCallNames = {
  * Claude Code: log events `api_request` and `compaction`, spans `claude_code.llm_request`. A call in both has one request id and
  * is one turn. Names: code.claude.com/docs/en/monitoring-usage, August 2026.
  */
-export const claudeCode: TelemetryDialect = {
+export const claudeCodeTelemetry: TelemetryDialect = {
   name: FAMILY,
   speaks: (record) =>
     comesFrom(record, /^(com\.anthropic\.)?claude[-_]code/) || /^claude_code\./.test(record.name),

@@ -23,7 +23,7 @@ const CALL: ModelCallNames = {
 const SESSION = ["ulid", "task_id", "taskId"];
 
 /** Cline: log events `task.tokens` and `task.summarize_task`. Names: docs.cline.bot "OpenTelemetry Events", 2026. */
-export const cline: TelemetryDialect = {
+export const clineTelemetry: TelemetryDialect = {
   name: FAMILY,
   speaks: (record) => comesFrom(record, /^cline\b/),
   read(record) {

@@ -14,7 +14,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
-import { fit } from "../recordings/text.ts";
+import { fitName } from "../recordings/text.ts";
 import { type LineParts, partsAtTurns } from "../recordings/transcript-parts.ts";
 import { type CodexCount, type CodexRollout, fileThread, readCodexLine } from "./recording-line.ts";
 
@@ -92,11 +92,11 @@ function codexReader(options: ReaderOptions): HarnessReader {
       const limit = count.window ?? windows.at(count.at + SAME_MOMENT_MS) ?? windows.first;
       events.push({
         ...fields,
-        id: fit(count.id, 128),
+        id: fitName(count.id, 128),
         type: "turn",
         at: count.at,
         // Logs from early September 2025 contain no model.
-        model: fit(modelAt(count.at), 200),
+        model: fitName(modelAt(count.at), 200),
         usage: count.usage,
         // Codex reports the effective window, 95 % of the model's window, and stops there.
         ...(limit !== undefined && limit > 0 && { context_window: limit }),
@@ -105,7 +105,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
     }
     for (const [id, at] of rollout.compactions) {
       if (replayed(at)) skips.add("replayed");
-      else events.push({ ...fields, id: fit(id, 128), type: "compacted", at, trigger: "auto" });
+      else events.push({ ...fields, id: fitName(id, 128), type: "compacted", at, trigger: "auto" });
     }
     if (events.length === 0) return [];
     if (nested) return events;
@@ -223,7 +223,7 @@ function rootOf(rollout: CodexRollout, thread: string, parents: ReadonlyMap<stri
 }
 
 function agentName(thread: string): string {
-  return fit(`agent-${thread}`, 128);
+  return fitName(`agent-${thread}`, 128);
 }
 
 function replayTest(rollout: CodexRollout): (at: number) => boolean {

@@ -25,7 +25,7 @@ const CALL: ModelCallNames = {
  * Codex: log events `codex.sse_event` of kind `response.completed`. Its spans repeat them. Names:
  * codex-rs/otel/src/events/session_telemetry.rs at 0136a73, September 2026; seen from 0.169.0.
  */
-export const codex: TelemetryDialect = {
+export const codexTelemetry: TelemetryDialect = {
   name: FAMILY,
   speaks: (record) => comesFrom(record, /^codex(?![a-z])/) || /^codex\./.test(record.name),
   read(record) {

@@ -14,7 +14,7 @@ const CALL = { ...GEN_AI_CALL, window: [...GEN_AI_CALL.window, "copilot_chat.req
  * GitHub Copilot CLI and Copilot Chat: `chat` spans, and truncations and compactions as events of any span. Names:
  * docs.github.com "Copilot CLI command reference", 2026.
  */
-export const copilot: TelemetryDialect = {
+export const copilotTelemetry: TelemetryDialect = {
   name: FAMILY,
   speaks: (record) => comesFrom(record, /^(github[.-]copilot|copilot-chat)\b/),
   read(record) {

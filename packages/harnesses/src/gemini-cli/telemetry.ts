@@ -24,7 +24,7 @@ const CALL: ModelCallNames = {
  * Gemini CLI: log events `api_response`, `chat_compression` and `tool_output_masking`. Its spans and `gen_ai` events repeat the
  * calls. Names: google-gemini/gemini-cli docs/cli/telemetry.md at 04bcbc6, 2026.
  */
-export const geminiCli: TelemetryDialect = {
+export const geminiCliTelemetry: TelemetryDialect = {
   name: FAMILY,
   speaks: (record) => comesFrom(record, /^gemini-cli\b/) || /^gemini_cli\./.test(record.name),
   read(record) {

@@ -21,7 +21,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
-import { digest, fit } from "../recordings/text.ts";
+import { digest, fitName } from "../recordings/text.ts";
 import { chainHeads, logPlace, parentChain } from "./recording-chain.ts";
 
 interface TokenUsage {
@@ -140,10 +140,10 @@ function ouroborosReader(options: ReaderOptions): HarnessReader {
   function eventsOf(log: Log, session: string, sub: string | undefined): PlimsollEventInput[] {
     const fields = {
       ...sessionFields(options, session),
-      ...(sub !== undefined && { agent: fit(`sub-${sub}`, 128), parent_agent: "main" }),
+      ...(sub !== undefined && { agent: fitName(`sub-${sub}`, 128), parent_agent: "main" }),
     };
     // Ids include the file name, because turn numbers restart with each window.
-    const own = (id: string) => fit(`${logPlace(log.path).stem}/${id}`, 128);
+    const own = (id: string) => fitName(`${logPlace(log.path).stem}/${id}`, 128);
     const models = modelsOf(log);
     const levels = levelsOf(log);
     const events: PlimsollEventInput[] = [];
@@ -158,7 +158,7 @@ function ouroborosReader(options: ReaderOptions): HarnessReader {
         id: own(id),
         type: "turn",
         at: usage.at,
-        model: fit(models.at(usage.at) ?? models.first ?? "unknown", 200),
+        model: fitName(models.at(usage.at) ?? models.first ?? "unknown", 200),
         // Servers with a prompt cache omit the count, and Ouroboros logs zero. Zero therefore means unknown.
         usage: {
           input_tokens: usage.prompt || undefined,

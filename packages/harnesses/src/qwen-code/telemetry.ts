@@ -12,7 +12,7 @@ const USAGE = "qwen-code.context.usage";
  * Qwen Code: spans `qwen-code.llm_request`, of which `qwen-code.context.usage` gives window and composition, and the log event
  * `chat_compression`. Names: QwenLM/qwen-code docs/design/otel-context-usage-attribute.md and session-tracing.ts, 2026.
  */
-export const qwenCode: TelemetryDialect = {
+export const qwenCodeTelemetry: TelemetryDialect = {
   name: FAMILY,
   speaks: (record) => comesFrom(record, /^qwen-code\b/) || /^qwen-code\./.test(record.name),
   read(record) {

@@ -1,13 +1,13 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { ReaderOptions } from "./reader.ts";
-import { digest, fit, shorten } from "./text.ts";
+import { digest, fitName, shorten } from "./text.ts";
 
 /**
  * The fields that all events of one session share.
  * @param session empty for a file that is called `.jsonl`
  */
 export function sessionFields(options: ReaderOptions, session: string) {
-  return { harness: fit(options.harness, 128), session: fit(session, 256) || "unnamed" };
+  return { harness: fitName(options.harness, 128), session: fitName(session, 256) || "unnamed" };
 }
 
 export function sessionStarted(

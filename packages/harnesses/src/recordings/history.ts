@@ -3,7 +3,7 @@ import type { PlimsollEventInput, Usage } from "@plimsoll/protocol/events";
 import { type Dated, ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { ReaderOptions, SkipReason, Skips } from "./reader.ts";
-import { fit } from "./text.ts";
+import { fitName } from "./text.ts";
 
 /** One inference. Times are epoch ms. */
 export interface HistoryTurn {
@@ -123,7 +123,7 @@ export interface HistoryOwner {
 }
 
 /** The name of a sub-agent. */
-export const agentName = (id: string): string => fit(`agent-${id}`, 128);
+export const agentName = (id: string): string => fitName(`agent-${id}`, 128);
 
 /** Returns the events of every session with new lines. */
 export function sessionEvents(
@@ -211,10 +211,10 @@ function agentEvents(
     const window = turn.window ?? windows.at(turn.at);
     events.push({
       ...fields,
-      id: fit(turn.id, 128),
+      id: fitName(turn.id, 128),
       type: "turn",
       at: turn.at,
-      model: fit(turn.model ?? models.at(turn.at) ?? models.first ?? "unknown", 200),
+      model: fitName(turn.model ?? models.at(turn.at) ?? models.first ?? "unknown", 200),
       usage: turn.usage,
       ...(window !== undefined && window > 0 && { context_window: window }),
       ...(turn.costUsd !== undefined && turn.costUsd <= 2_000 && { cost_usd: turn.costUsd }),
@@ -223,10 +223,10 @@ function agentEvents(
   }
   for (const { id, at, event } of history.marks.values()) {
     if (isCopied(at)) skips.add("copied");
-    else if (event.type === "masked") events.push({ ...fields, id: fit(id, 128), at, ...event });
+    else if (event.type === "masked") events.push({ ...fields, id: fitName(id, 128), at, ...event });
     else {
       const trigger = event.trigger ?? triggers.at(at) ?? "auto";
-      events.push({ ...fields, id: fit(id, 128), at, ...event, trigger });
+      events.push({ ...fields, id: fitName(id, 128), at, ...event, trigger });
     }
   }
   return events;

@@ -11,7 +11,7 @@ import {
   type SkipReason,
   Skips,
 } from "./reader.ts";
-import { fileStem, fit } from "./text.ts";
+import { fileStem, fitName } from "./text.ts";
 
 interface MappedSession {
   /** By agent and id. */
@@ -37,7 +37,11 @@ export function mappedReader(compiled: CompiledMapping, options: ReaderOptions):
 
   function readRecord(record: unknown, { path }: FileHint): SkipReason | undefined {
     const { harness } = options;
-    const { event, reason } = mappedTurn(compiled, record, { harness, session: fileStem(path), fit });
+    const { event, reason } = mappedTurn(compiled, record, {
+      harness,
+      session: fileStem(path),
+      fit: fitName,
+    });
     if (event === undefined) return reason;
     const session = sessions.get(event.session) ?? { turns: new Map(), isTouched: true };
     sessions.set(event.session, session);

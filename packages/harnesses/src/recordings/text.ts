@@ -21,7 +21,7 @@ export function digest(text: string): string {
  * An id or name that the server takes: without NUL and half surrogate pairs, and not too long. A longer text is cut and
  * gets a digest, so that it stays distinct.
  */
-export function fit(text: string, length: number): string {
+export function fitName(text: string, length: number): string {
   const clean = text.replaceAll("\u0000", "\ufffd").toWellFormed();
   // The cut may split a pair.
   return clean.length <= length ? clean : `${clean.slice(0, length - 13).toWellFormed()}-${digest(clean)}`;

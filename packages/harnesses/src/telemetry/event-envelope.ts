@@ -1,6 +1,6 @@
 import { LONGEST } from "@plimsoll/protocol/events";
+import { fitName } from "../recordings/text.ts";
 import { textOf } from "./attributes.ts";
-import { fitName } from "./fit-name.ts";
 import type { Attributes } from "./telemetry-record.ts";
 
 /** A harness instance, such as `claude-code@laptop`: set by the user, else the family and the host. */

@@ -2,9 +2,9 @@ import { parseEvent } from "@plimsoll/protocol/events";
 import { compileMapping, mappedTurn, RecordMapping } from "@plimsoll/protocol/mapping";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { fitName } from "../recordings/text.ts";
 import { readRecord } from "../telemetry.ts";
 import { logSample, SAMPLE_AT, spanSample } from "../testing/otlp.ts";
-import { fitName } from "./fit-name.ts";
 import { recordJson } from "./mapped-record.ts";
 
 const compiled = (change: object = {}) =>

@@ -5,9 +5,9 @@ import {
   mappedTurn,
   matchesTelemetry,
 } from "@plimsoll/protocol/mapping";
+import { fitName } from "../recordings/text.ts";
 import { textOf } from "./attributes.ts";
 import { harnessName, serviceFamily } from "./event-envelope.ts";
-import { fitName } from "./fit-name.ts";
 import { noEvent, type RecordReading } from "./reading.ts";
 import type { LogRecord, SpanRecord } from "./telemetry-record.ts";
 

@@ -1,7 +1,7 @@
 import { type Basis, LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
+import { fitName } from "../recordings/text.ts";
 import { type AttributeNames, numberOf, textOf, tokensOf } from "./attributes.ts";
 import { type EventOwner, eventEnvelope } from "./event-envelope.ts";
-import { fitName } from "./fit-name.ts";
 import type { Attributes } from "./telemetry-record.ts";
 
 /** Under which names a dialect reports one model call. */

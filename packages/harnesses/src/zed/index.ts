@@ -1,8 +1,9 @@
-import type { Harness } from "../harness.ts";
+import { type Harness, none } from "../harness.ts";
 import { zedRecordings } from "./recordings.ts";
 
 export const zed = {
   name: "Zed",
   recordings: zedRecordings,
+  telemetry: none("No telemetry of its own is known."),
   ownLine: "zed",
 } satisfies Harness;

@@ -1,4 +1,3 @@
-import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol/api";
 import {
   type Attributes,
   type AttributeValue,
@@ -15,7 +14,8 @@ import {
   type TelemetryOrigin,
   type TelemetryRecord,
   type UnreadableRecord,
-} from "../../../../packages/harnesses/src/telemetry/telemetry-record.ts";
+} from "@plimsoll/harnesses/telemetry";
+import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol/api";
 import { type BodyBudget, tooManyValues } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";
 import { type JsonRecord, type JsonResource, notOtlp, parseRest, splitOtlpJson } from "./split-json.ts";

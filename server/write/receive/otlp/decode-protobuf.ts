@@ -1,4 +1,3 @@
-import type { TelemetrySignal } from "@plimsoll/protocol/api";
 import {
   type Attributes,
   type AttributeValue,
@@ -15,7 +14,8 @@ import {
   type TelemetryOrigin,
   type TelemetryRecord,
   type UnreadableRecord,
-} from "../../../../packages/harnesses/src/telemetry/telemetry-record.ts";
+} from "@plimsoll/harnesses/telemetry";
+import type { TelemetrySignal } from "@plimsoll/protocol/api";
 import { BODY_LIMITS, type BodyBudget, overLimit } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";
 import { type ByteRange, OversizedMessage, ProtobufReader } from "./protobuf-reader.ts";

@@ -1,7 +1,10 @@
-import { textOf } from "../../../../packages/harnesses/src/telemetry/attributes.ts";
-import { fitName } from "../../../../packages/harnesses/src/telemetry/fit-name.ts";
-import { isUnmapped, type NoEventReason } from "../../../../packages/harnesses/src/telemetry/reading.ts";
-import type { TelemetryRecord } from "../../../../packages/harnesses/src/telemetry/telemetry-record.ts";
+import {
+  fitName,
+  isUnmapped,
+  type NoEventReason,
+  type TelemetryRecord,
+  textOf,
+} from "@plimsoll/harnesses/telemetry";
 import { type UnmappedRecords, unmappedKey } from "../unmapped-book.ts";
 
 /** Sources of one request that are remembered at most. */
