@@ -36,7 +36,7 @@ export default {
       entry: ["src/*.ts!"],
     },
     "packages/harnesses": {
-      entry: ["src/{recordings,registry}.ts!"],
+      entry: ["src/{recordings,telemetry,registry}.ts!"],
     },
     "packages/guard": {
       entry: ["src/*/index.ts!"],

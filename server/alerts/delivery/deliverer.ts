@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { AlertNotification } from "@plimsoll/protocol/alerts";
 import type { AlertAttempt } from "@plimsoll/protocol/api";
 import type { Logger } from "pino";

@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { FleetStatus, ProjectView, SessionPage } from "@plimsoll/protocol/api";
 import type { RestoreResult } from "@plimsoll/protocol/backup";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

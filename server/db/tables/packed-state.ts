@@ -7,7 +7,6 @@ import type {
   Summary,
   WindowSummary,
 } from "@plimsoll/fold";
-import type { CrossingOrigin } from "@plimsoll/protocol/events";
 import type { ThresholdName } from "@plimsoll/protocol/policy";
 
 /** What the next event of an agent needs, as `agents.state` keeps it. */

@@ -2,7 +2,6 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Stats } from "node:fs";
 import { type FileHandle, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { clientProofText, type LocalProof, serverProofText } from "@plimsoll/protocol/api";
 import type { Logger } from "pino";
 import { LOCAL_TOKEN_FILE } from "../../db/postgres/layout.ts";
