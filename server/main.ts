@@ -4,7 +4,6 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
-import { countOpenAlerts, readAlertHealth } from "./alerts/alert-health.ts";
 import { openSecretBox } from "./alerts/delivery/secret-box.ts";
 import { openAlerts } from "./alerts/index.ts";
 import { sessionChanges } from "./annotations/index.ts";
@@ -25,20 +24,16 @@ import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
 import { otlpRoutes } from "./http/otlp.ts";
 import { policyRoutes } from "./http/policy.ts";
+import { openReads } from "./http/reads.ts";
 import { errorResponse } from "./http/respond.ts";
 import { BUILT } from "./http/routes.ts";
 import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
-import { freshReader, type Reader } from "./lines/reader.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
 import { Mappings } from "./mappings/mappings.ts";
 import { Policies } from "./policies/policies.ts";
-import { readPolicyStates } from "./policies/read-policy-states.ts";
 import { ReplayJobs } from "./policies/replay/jobs.ts";
 import { Rollouts } from "./policies/rollouts.ts";
-import { readGauges } from "./read/gauges.ts";
-import { readRows, readSessions } from "./read/sessions.ts";
-import { readTurns } from "./read/turns.ts";
 import { projectRoot } from "./root.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { SharedReads } from "./shared-reads.ts";
@@ -240,11 +235,15 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     watch,
     clock,
   };
-  const readerOf = async (projectId: number): Promise<Reader> => ({
-    prisma,
-    projectId,
-    policy: await policies.bookOf(projectId),
-    now: clock(),
+  const reading = openReads({
+    freshness,
+    keyId: alerts.endpoints.keyId,
+    readerOf: async (projectId) => ({
+      prisma,
+      projectId,
+      policy: await policies.bookOf(projectId),
+      now: clock(),
+    }),
   });
   const handlers = createHandlers({
     services,
@@ -282,16 +281,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     streams,
     instruments,
     watch,
-    gauges: async (projectId) => {
-      const reader = await freshReader(await readerOf(projectId), freshness);
-      const [fleet, policies, health, open] = await Promise.all([
-        readGauges(reader),
-        readPolicyStates(reader),
-        readAlertHealth(queriesOf(reader), projectId, alerts.endpoints.keyId),
-        countOpenAlerts(queriesOf(reader), projectId),
-      ]);
-      return { fleet, policies, alerts: { ...health, open } };
-    },
+    gauges: reading.gauges,
     readiness: createReadiness({
       probeWrite: database.probeWrite,
       writeFailure: pipeline.writeFailure,
@@ -303,20 +293,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     routes: [
       otlpRoutes({ ...sending, unmapped: pipeline.unmapped, mappings, log }),
       policyRoutes({ access, policies, room }),
-      csvRoutes({
-        log,
-        access,
-        room,
-        sessions: async (projectId, query) =>
-          readSessions(await freshReader(await readerOf(projectId), freshness), query),
-        selected: async (projectId, ids) =>
-          readRows(await freshReader(await readerOf(projectId), freshness), ids),
-        turns: async (projectId, query) => {
-          const reader = await readerOf(projectId);
-          // Only the first page waits: the next ones have older turns.
-          return readTurns(query.cursor === undefined ? await freshReader(reader, freshness) : reader, query);
-        },
-      }),
+      csvRoutes({ log, access, room, ...reading }),
       backupRoutes({
         log,
         access,

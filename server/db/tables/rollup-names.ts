@@ -44,6 +44,11 @@ export class NamesOfDay {
     return this.#names.size;
   }
 
+  /** The number of pairs, or of harnesses of boundary rollups if there are more: what the limit of a day is for. */
+  get limited(): number {
+    return Math.max(this.#pairs, this.#harnesses);
+  }
+
   has(harness: string, model: string): boolean {
     return this.#names.has(keyOf(harness, model));
   }

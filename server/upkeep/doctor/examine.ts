@@ -11,8 +11,6 @@ import { decodeCursor, encodeCursor, type Walk } from "./cursor.ts";
 import { durabilityCheck } from "./durability.ts";
 import { hoursCheck } from "./hours.ts";
 import { longerBucketsCheck } from "./longer-buckets.ts";
-import { namesCheck } from "./names.ts";
-import { retentionNote } from "./retention.ts";
 import { sessionsCheck } from "./sessions.ts";
 import { totalsCheck } from "./totals.ts";
 import { contestNote, journalNote, setAsideCheck, upkeepNote } from "./work-left.ts";
@@ -41,13 +39,11 @@ const CHECKS: readonly Check[] = [
   setAsideCheck,
   upkeepNote,
   contestNote,
-  retentionNote,
   alertsCheck,
   totalsCheck,
   agentNumbersCheck,
   marksCheck,
   sessionsCheck,
-  namesCheck,
   longerBucketsCheck,
   hoursCheck,
   agentsCheck,

@@ -216,8 +216,8 @@ const FAULTS: Fault[] = [
     "DELETE FROM rollups WHERE bucket >= (SELECT max(bucket) FROM rollups WHERE grain = 360)",
     "turns in rollups",
   ],
-  ["a lost name", "rollup_names", "DELETE FROM rollup_names WHERE model = 'model-b'", "rollups.harness"],
-  ["a lost harness", "rollup_names", "DELETE FROM rollup_names WHERE model = ''", "boundary_rollups.harness"],
+  ["a lost name", "rollup_names", "DELETE FROM rollup_names WHERE model = 'model-b'", "rollups.turns"],
+  ["a lost harness", "rollup_names", "DELETE FROM rollup_names WHERE model = ''", "boundary_rollups.count"],
   [
     "too many names of a day",
     "rollup_names",
@@ -229,7 +229,7 @@ const FAULTS: Fault[] = [
     "a rollup under a name of another day",
     "rollup_names",
     "UPDATE rollup_names SET day = day + interval '1 day'",
-    "rollups.harness",
+    "rollups.turns",
   ],
   [
     "an uncounted turn",

@@ -10,7 +10,7 @@ import {
   readTurnsBetween,
   type TimeSpan,
 } from "../../db/tables/read-turns.ts";
-import { dayOf } from "../../db/tables/rollup-names.ts";
+import { dayOf, NAMES_PER_DAY } from "../../db/tables/rollup-names.ts";
 import { levelOf, type TurnRow } from "../../db/tables/turns.ts";
 import { HOUR_MS } from "../../times.ts";
 import type { Check } from "./check.ts";
@@ -60,7 +60,10 @@ interface BoundariesRow extends BoundarySums {
 const HORIZON = `
 SELECT COALESCE(extract(epoch FROM o.horizon) * 1000, '-Infinity')::float8 AS at FROM projects o WHERE o.id = $1`;
 
-/** Compares the minutes of an hour with the turns and boundaries of every session that was active then. */
+/**
+ * Compares the minutes of an hour with the turns and boundaries of every session that was active then, counted under the names
+ * of their day.
+ */
 export const hoursCheck: Check = {
   name: "charts match the turns and boundaries",
   units: { plural: "hours", done: "summed again" },
@@ -79,7 +82,10 @@ export const hoursCheck: Check = {
       const stored = await readRollups(sql, projectId, { grain: 1, from, to, width: 1 });
       const atOnce = Math.max(SESSIONS_AT_ONCE.least, size);
       const differences = await readSources(sql, projectId, { from, to }, atOnce).then(
-        (expected) => rollupDifferences(stored, expected),
+        (expected) => [
+          ...rollupDifferences(stored, expected),
+          ...(expected.names > NAMES_PER_DAY ? ["rollup_names.day"] : []),
+        ],
         unreadable,
       );
       const faults =
@@ -134,7 +140,7 @@ async function readSources(
         addBoundaries(boundaries, placeOf(row.bucket, ALL, row.type), row);
       }
     }
-    if (ids.length < atOnce) return { turns, boundaries };
+    if (ids.length < atOnce) return { turns, boundaries, names: names.limited };
     after = ids.at(-1)!;
   }
 }
