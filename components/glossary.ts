@@ -5,9 +5,9 @@ export const GLOSSARY = {
   harness_line:
     "The harness compacts by itself at this level. Computed: from its default settings. Acknowledged: the harness stated it. Observed: compactions of the last 30 days, with the same model and window, that no person began.",
   boundary:
-    "An event that lowers an agent's context tokens: masking, compaction, a restart or an unexplained drop.",
+    "An event that lowers an agent's context tokens: masking, compaction, a restart or an unexplained fall.",
   window: "The context window: the most tokens the model accepts in one call.",
-  peak: "The highest level recorded, which later drops do not lower.",
+  peak: "The highest level recorded, which later falls do not lower.",
   warnings: "How often an agent rose above its warning threshold.",
   masked: "Masked: the harness replaced old tool results with placeholders.",
   compacted: "Compacted: a summary replaced the older messages.",

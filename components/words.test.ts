@@ -93,7 +93,7 @@ test.each([
   ],
   [
     boundary("masked", { detail: { observations: 0 }, tokens_after: 212_000 }),
-    "Masked nothing, the level did not drop",
+    "Masked nothing, the level did not fall",
   ],
   [boundary("compacted", { detail: { trigger: "auto" } }), "Compacted (auto): 211,480 to 168,900"],
   [
@@ -124,9 +124,9 @@ test.each([
   ],
   [
     boundary("unexplained", { hint: "truncation_suspected" }),
-    "Unexplained drop, possible silent truncation: 211,480 to 168,900",
+    "Unexplained fall, possible silent truncation: 211,480 to 168,900",
   ],
-  [boundary("unexplained"), "Unexplained drop, no reason reported: 211,480 to 168,900"],
+  [boundary("unexplained"), "Unexplained fall, no reason reported: 211,480 to 168,900"],
   [
     boundary("withheld", { detail: { response: "restart", reason: "max_restarts" } }),
     "Not restarted: the restart limit is reached",

@@ -1,4 +1,13 @@
-import type { AgentView, BoundaryView, CrossingView, FleetAgent, LastFall, RecentLevels, SessionSummary, ThresholdOrigin } from "@plimsoll/protocol/api";
+import type {
+  AgentView,
+  BoundaryView,
+  CrossingView,
+  FleetAgent,
+  LastFall,
+  RecentLevels,
+  SessionSummary,
+  ThresholdOrigin,
+} from "@plimsoll/protocol/api";
 import type { WindowSource } from "@plimsoll/protocol/events";
 import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
 
@@ -58,7 +67,7 @@ export function forecastReason(forecast: AgentView["forecast"]): string {
     case "steady":
       return "At the current growth, the agent needs more than 400 turns to reach its line.";
     case "no_trend":
-      return "Too few turns since the last drop to forecast.";
+      return "Too few turns since the last fall to forecast.";
     case "no_line":
       return "This agent has no known line, so there is no forecast.";
   }
@@ -215,7 +224,7 @@ function count(value: unknown): number | undefined {
 function tokenChange(boundary: BoundaryView): string {
   const { tokens_before: before, tokens_after: after } = boundary;
   if (before !== null && after !== null) {
-    return after < before ? `: ${exact(before)} to ${exact(after)}` : ", the level did not drop";
+    return after < before ? `: ${exact(before)} to ${exact(after)}` : ", the level did not fall";
   }
   if (before !== null) return `, from ${exact(before)}`;
   return after === null ? "" : `, to ${exact(after)}`;
@@ -271,7 +280,7 @@ export function boundaryText(boundary: BoundaryView): string {
       return `Cleared${clearedManually(detail) ? " manually" : ""}${tokenChange(boundary)}${reasonSentence(detail.reason)}`;
     case "unexplained": {
       const hint = boundary.hint === null ? "no reason reported" : HINTS[boundary.hint];
-      return `Unexplained drop, ${hint}${tokenChange(boundary)}`;
+      return `Unexplained fall, ${hint}${tokenChange(boundary)}`;
     }
     default:
       return otherEventText(type, detail);

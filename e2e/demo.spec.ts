@@ -135,7 +135,7 @@ test("the demo fleet records boundaries, and the session pages show each with it
             (await readTurnLog(log)).filter((row) => new RegExp(`${words}.*−[\\d,]+`).test(row)).length,
         )
         .toBe(labels.length);
-      // The examples report every drop.
+      // The examples report every fall.
       await expect(chart.locator("[data-marker=unexplained]")).toHaveCount(0);
     });
   }

@@ -53,7 +53,7 @@ test("the fleet updates levels, order, totals and agents without a reload", asyn
   await expect(page.getByTestId("tile-masked")).toContainText("no trend");
   await expect(page.getByTestId("tile-restarts")).not.toContainText("no trend");
   await expect(page.getByTestId("reclaimed")).toHaveText("23k tokens reclaimed");
-  // Later drops do not lower the peak.
+  // Later falls do not lower the peak.
   await expect(page.getByTestId("tile-peak")).toContainText("22.0%");
   expect(await page.evaluate(() => "stillHere" in window)).toBe(true);
 });

@@ -39,7 +39,7 @@ const BOUNDARIES = [
     "Restarted, session 3, 4 turns carried over: 33,000 to 8,000. The hard limit was near",
     "−25,000",
   ],
-  ["unexplained", "Unexplained drop, no reason reported: 30,000 to 12,000", "−18,000"],
+  ["unexplained", "Unexplained fall, no reason reported: 30,000 to 12,000", "−18,000"],
 ] as const;
 
 test("every boundary has a marker with its reason and reclaimed tokens", async ({ page, send, harness }) => {

@@ -45,7 +45,7 @@ test("leaves out entries newer than a list that does not begin at the newest tur
   ]);
 });
 
-test("at the same instant, a crossing is above its turn and an inferred drop below", () => {
+test("at the same instant, a crossing is above its turn and an inferred fall below", () => {
   expect(rowNames(turns, [boundary("unexplained", 20, true)], [crossing("warning", 20)], WHOLE)).toEqual([
     "turn 3",
     "warning",

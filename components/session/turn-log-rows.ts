@@ -15,7 +15,7 @@ export type LogRow =
 
 interface Placed {
   at: number;
-  /** Order at the same instant: an effect of a turn sorts after it, a drop shown by a turn before it. */
+  /** Order at the same instant: an effect of a turn sorts after it, a fall shown by a turn before it. */
   order: number;
   /** Order of crossings at the same instant, in tokens: rising levels cross the highest threshold last. */
   passed: number;

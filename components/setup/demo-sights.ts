@@ -52,7 +52,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     kind: "unexplained",
-    lead: "fell without an explanation: the drop is",
+    lead: "fell without an explanation: the fall is",
     term: "unexplained",
     word: "unexplained",
     rest: "Select its mark to see the usual causes.",

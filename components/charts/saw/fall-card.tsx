@@ -57,7 +57,7 @@ export function FallCard({ marker, harness, model, place, onTurn, onClose }: Pro
         <BoundaryGlyph type={boundary.type} className="size-4 shrink-0" />
         <h3 className="min-w-0 flex-1 text-[13px] font-semibold">
           <Term word={boundaryWord(boundary.type)}>
-            {boundary.type === "unexplained" ? "Unexplained drop" : capitalized(boundaryName(boundary.type))}
+            {boundary.type === "unexplained" ? "Unexplained fall" : capitalized(boundaryName(boundary.type))}
           </Term>
         </h3>
         <Button look="ghost" size="icon" aria-label="Close" className="-my-1.5 -mr-2" onClick={onClose}>

@@ -1,10 +1,10 @@
-import type { DropHint } from "@plimsoll/protocol/events";
+import type { FallHint } from "@plimsoll/protocol/events";
 import { familyOf } from "@plimsoll/protocol/pure";
 
 /** The usual causes of a fall that no event explains, the most likely first. One sentence each. */
 
 const MISSED_EVENT = "The harness lowered its context without sending an event.";
-const LOST_EVENT = "The event that explains the drop is still queued at the harness, or was refused.";
+const LOST_EVENT = "The event that explains the fall is still queued at the harness, or was refused.";
 const CUT_PROMPT = "The provider or a proxy cut the prompt to fit the window.";
 
 /** From each harness's own documentation and sources, November 2026. */
@@ -42,7 +42,7 @@ const TWO_AGENTS = "Two agents report under one agent name.";
 interface Fall {
   harness: string;
   model: string | null;
-  hint: DropHint | null;
+  hint: FallHint | null;
 }
 
 export function fallCauses({ harness, model, hint }: Fall): readonly string[] {

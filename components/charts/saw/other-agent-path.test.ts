@@ -39,7 +39,7 @@ const spots = [
   { x: 12, y: 30 },
 ];
 
-test("a drop is a vertical edge between the positions of the turns around it", () => {
+test("a fall is a vertical edge between the positions of the turns around it", () => {
   expect(otherAgentPath(points, [masked(24, 50, 20)], spots, "turns")).toEqual([
     { x: 5, y: 10 },
     { x: 7, y: 50 },
@@ -60,7 +60,7 @@ test("the start of a window without a boundary is a vertical edge", () => {
   ]);
 });
 
-test("without a drop the line goes through the counted turns", () => {
+test("without a fall the line goes through the counted turns", () => {
   const some = [point(1, 10), point(2, null), point(5, 40)];
   expect(otherAgentPath(some, [], [spots[0]!, spots[3]!], "turns")).toEqual([
     { x: 5, y: 10 },
@@ -68,11 +68,11 @@ test("without a drop the line goes through the counted turns", () => {
   ]);
 });
 
-test("a drop after the last turn is not drawn", () => {
+test("a fall after the last turn is not drawn", () => {
   expect(otherAgentPath(points, [masked(99, 30, 10)], spots, "turns")).toEqual(spots);
 });
 
-test("on the time axis a drop is at its own time", () => {
+test("on the time axis a fall is at its own time", () => {
   const at = (seconds: number) => START + seconds * 1000;
   const times = points.map(({ number, context_tokens }) => ({ x: at(number * 10), y: context_tokens! }));
   expect(otherAgentPath(points, [masked(24, 50, 20)], times, "time")).toEqual([

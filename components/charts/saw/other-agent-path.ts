@@ -2,8 +2,8 @@ import type { BoundaryView, ChartPoint } from "@plimsoll/protocol/api";
 import { type Axis, type Point, shapeSaw } from "./shape.ts";
 
 /**
- * The line of another agent, with vertical edges at its drops. `spots` are the positions of its counted turns;
- * a drop is placed between the positions of the turns around it, or on the time axis at its own time.
+ * The line of another agent, with vertical edges at its falls. `spots` are the positions of its counted turns;
+ * a fall is placed between the positions of the turns around it, or on the time axis at its own time.
  */
 export function otherAgentPath(
   points: readonly ChartPoint[],
@@ -14,7 +14,7 @@ export function otherAgentPath(
   const { points: own, path } = shapeSaw(points, boundaries, axis);
   const last = own.at(-1);
   if (last === undefined) return [];
-  // A drop after the last turn has no level after it yet, so the line ends at that turn.
+  // A fall after the last turn has no level after it yet, so the line ends at that turn.
   const drawn = path.filter(({ x }) => x <= last.x);
   if (axis === "time") return drawn;
   let after = 0;

@@ -71,7 +71,7 @@ test("on the time axis a boundary is at its own time", () => {
   expect(saw.markers[0]?.x).toBe(START + 13_000);
 });
 
-test("an inferred drop is before the turn that shows it", () => {
+test("an inferred fall is before the turn that shows it", () => {
   const saw = shapeSaw(
     [point(1, 100), point(2, 50), point(3, 60)],
     [boundary(20, { type: "unexplained", explains_fall: false, inferred: true })],
@@ -108,7 +108,7 @@ test("a new window without a boundary is still a vertical edge", () => {
   expect(saw.windows).toEqual([{ x: 1.5, index: 1 }]);
 });
 
-test("uncounted turns and events that explain no drop draw nothing", () => {
+test("uncounted turns and events that explain no fall draw nothing", () => {
   const saw = shapeSaw(
     [point(1, 100), point(2, null)],
     [boundary(15, { type: "wind_down", explains_fall: false })],

@@ -15,7 +15,7 @@ export interface SawPoint extends Point {
 export interface SawMarker {
   boundary: BoundaryView;
   x: number;
-  /** Level before the drop, in tokens; null if unknown. The marker is drawn above it. */
+  /** Level before the fall, in tokens; null if unknown. The marker is drawn above it. */
   from: number | null;
   to: number | null;
   /** The drawn turns around it. */

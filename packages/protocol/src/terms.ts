@@ -1,6 +1,6 @@
 /** Terms of the wire that are lists of words: each with its type. */
 
-/** What explains a drop. `unexplained` is only ever inferred. */
+/** What explains a fall. `unexplained` is only ever inferred. */
 export const BOUNDARY_TYPES = [
   "masked",
   "compacted",
@@ -11,9 +11,9 @@ export const BOUNDARY_TYPES = [
 ] as const;
 export type BoundaryType = (typeof BOUNDARY_TYPES)[number];
 
-/** What Plimsoll could tell about a drop that nobody explained. */
-export const DROP_HINTS = ["truncation_suspected", "model_changed", "window_moved"] as const;
-export type DropHint = (typeof DROP_HINTS)[number];
+/** What Plimsoll could tell about a fall that nobody explained. */
+export const FALL_HINTS = ["truncation_suspected", "model_changed", "window_moved"] as const;
+export type FallHint = (typeof FALL_HINTS)[number];
 
 /** Who found that a threshold was crossed: the server from a turn, the harness, or both. */
 export const CROSSING_ORIGINS = ["derived", "reported", "both"] as const;

@@ -169,7 +169,7 @@ describe("Claude Code transcripts", () => {
     expect(fold.state.current).toBe(30_000);
   });
 
-  it("a compaction explains the drop, and postTokens is not used as the level", () => {
+  it("a compaction explains the fall, and postTokens is not used as the level", () => {
     const { events } = read(
       said(1, "m1", usage(934_000)),
       compacted(2, "b1", { trigger: "auto", preTokens: 934_469, postTokens: 15_316 }),

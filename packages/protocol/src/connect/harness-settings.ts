@@ -163,7 +163,7 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
     ],
     hooks: ["PostCompact"],
     reports: "Reports each call, sub-agents, and compactions once you trust its hook with /hooks.",
-    lacks: "Does not report the window size. Without the hook, a compaction is an unexplained drop.",
+    lacks: "Does not report the window size. Without the hook, a compaction is an unexplained fall.",
   },
   {
     family: "gemini-cli",
