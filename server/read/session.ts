@@ -7,7 +7,7 @@ import type {
   SessionNoteText,
   WindowView,
 } from "@plimsoll/protocol/api";
-import { DEFAULT_AGENT, type DropHint } from "@plimsoll/protocol/events";
+import { DEFAULT_AGENT, type FallHint } from "@plimsoll/protocol/events";
 import type { Agent, Boundary, Crossing, Session, SessionNote, Window } from "../db/generated/client.ts";
 import { BOUNDARY_ORIGIN, crossingOriginOf } from "../db/tables/codes.ts";
 import { unpackStored } from "../db/tables/packed-state.ts";
@@ -143,7 +143,7 @@ function boundaryView(row: Boundary, names: ReadonlyMap<string, string>): Bounda
     type: row.type,
     explains_fall: explains,
     inferred: row.origin === BOUNDARY_ORIGIN.inferred,
-    hint: (detail.hint as DropHint | undefined) ?? null,
+    hint: (detail.hint as FallHint | undefined) ?? null,
     at: iso(row.at),
     window: row.windowIndex,
     tokens_before: before,

@@ -1,10 +1,10 @@
-import { DROP_HINTS } from "@plimsoll/protocol/events";
+import { FALL_HINTS } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { fallCauses } from "./fall-causes.ts";
 
 const causes = (
   harness: string,
-  hint: (typeof DROP_HINTS)[number] | null = null,
+  hint: (typeof FALL_HINTS)[number] | null = null,
   model: string | null = null,
 ) => fallCauses({ harness, hint, model });
 
@@ -29,7 +29,7 @@ describe("the usual causes of an unexplained fall", () => {
   });
 
   it("are one to four different sentences for every hint and family", () => {
-    for (const hint of [null, ...DROP_HINTS]) {
+    for (const hint of [null, ...FALL_HINTS]) {
       for (const family of ["claude-code", "phantom", "ollama", "x", ""]) {
         const found = causes(family, hint, "ollama/llama3");
         expect(found.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-import type { DropHint } from "@plimsoll/protocol/events";
+import type { FallHint } from "@plimsoll/protocol/events";
 import { familyOf } from "@plimsoll/protocol/pure";
 
 /** The usual causes of a fall that no event explains, the most likely first. One sentence each. */
@@ -42,7 +42,7 @@ const TWO_AGENTS = "Two agents report under one agent name.";
 interface Fall {
   harness: string;
   model: string | null;
-  hint: DropHint | null;
+  hint: FallHint | null;
 }
 
 export function fallCauses({ harness, model, hint }: Fall): readonly string[] {

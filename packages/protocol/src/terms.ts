@@ -12,8 +12,8 @@ export const BOUNDARY_TYPES = [
 export type BoundaryType = (typeof BOUNDARY_TYPES)[number];
 
 /** What Plimsoll could infer about a fall that nobody explained. */
-export const DROP_HINTS = ["truncation_suspected", "model_changed", "window_moved"] as const;
-export type DropHint = (typeof DROP_HINTS)[number];
+export const FALL_HINTS = ["truncation_suspected", "model_changed", "window_moved"] as const;
+export type FallHint = (typeof FALL_HINTS)[number];
 
 /** Who found that a threshold was crossed: the server from a turn, the harness, or both. */
 export const CROSSING_ORIGINS = ["derived", "reported", "both"] as const;

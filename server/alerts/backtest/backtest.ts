@@ -1,7 +1,7 @@
 import { isThreshold, orderTurns, type PlacedTurn } from "@plimsoll/fold";
 import type { AlertRule } from "@plimsoll/protocol/alerts";
 import type { AlertBacktest } from "@plimsoll/protocol/api";
-import type { BoundaryType, DropHint } from "@plimsoll/protocol/events";
+import type { BoundaryType, FallHint } from "@plimsoll/protocol/events";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { REPORTED_CROSSINGS } from "../../db/tables/codes.ts";
@@ -65,7 +65,7 @@ interface StoredBoundary {
   at: number;
   before: number | null;
   after: number | null;
-  detail: { hint?: DropHint; number?: number };
+  detail: { hint?: FallHint; number?: number };
 }
 
 interface StoredCrossing {

@@ -6,7 +6,7 @@ import {
   type SeenBoundary,
   type ThresholdTimeline,
 } from "@plimsoll/fold";
-import type { BoundaryType, DropHint } from "@plimsoll/protocol/events";
+import type { BoundaryType, FallHint } from "@plimsoll/protocol/events";
 import { lineOf } from "@plimsoll/protocol/policy";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
@@ -89,7 +89,7 @@ interface StoredBoundary {
   receivedAt: number;
   before: number | null;
   after: number | null;
-  hint: DropHint | null;
+  hint: FallHint | null;
   number: number | null;
 }
 

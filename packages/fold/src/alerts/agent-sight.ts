@@ -1,4 +1,4 @@
-import type { BoundaryType, DropHint, WindowSource } from "@plimsoll/protocol/events";
+import type { BoundaryType, FallHint, WindowSource } from "@plimsoll/protocol/events";
 import type { Line, ThresholdName } from "@plimsoll/protocol/pure";
 
 /** Milliseconds for which a single event, such as an unexplained fall, counts as present. */
@@ -15,7 +15,7 @@ export interface SeenBoundary {
   receivedAt: number;
   tokensBefore: number | undefined;
   tokensAfter: number | undefined;
-  hint: DropHint | undefined;
+  hint: FallHint | undefined;
   /** Of a restart, as its harness counts. */
   number: number | undefined;
 }

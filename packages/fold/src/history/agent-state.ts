@@ -1,4 +1,4 @@
-import type { DropHint, ThresholdName, WindowSource } from "@plimsoll/protocol/pure";
+import type { FallHint, ThresholdName, WindowSource } from "@plimsoll/protocol/pure";
 import type { ReportTrace } from "../witnesses/match-reports.ts";
 import type { CrossingReport, KnownLevel } from "./crossings.ts";
 import type { ReportedLine } from "./reported-lines.ts";
@@ -110,7 +110,7 @@ export interface PendingBoundary extends BoundaryReading {
 /** A boundary nobody sent: the level fell, or the window index moved, without a word. */
 export interface InferredBoundary extends BoundaryReading {
   type: "unexplained" | "restarted";
-  hint: DropHint | undefined;
+  hint: FallHint | undefined;
 }
 
 /** Tokens a boundary brought the level down by; 0 while either side is unknown. */

@@ -1,4 +1,4 @@
-import type { DropHint, ThresholdName } from "@plimsoll/protocol/pure";
+import type { FallHint, ThresholdName } from "@plimsoll/protocol/pure";
 import type { ThresholdTimeline } from "../lines/in-force.ts";
 import {
   type MatchedReports,
@@ -444,7 +444,7 @@ function hintOf(
   windowTokens: number | undefined,
   model: string,
   previousModel: string | undefined,
-): DropHint | undefined {
+): FallHint | undefined {
   if (previousModel !== undefined && previousModel !== model) return "model_changed";
   // Ollama drops the oldest messages when the prompt outgrows its window and then reports half of it plus two.
   if (windowTokens !== undefined && Math.abs(contextTokens - (windowTokens / 2 + 2)) <= 2) {

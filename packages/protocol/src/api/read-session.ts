@@ -4,7 +4,7 @@ import {
   BOUNDARY_TYPES,
   COMPOSITION_PARTS,
   CROSSING_ORIGINS,
-  DROP_HINTS,
+  FALL_HINTS,
   WINDOW_SOURCES,
   WITNESSES,
 } from "../terms.ts";
@@ -91,7 +91,7 @@ export const BoundaryView = z.object({
   type: z.string(),
   explains_fall: z.boolean(),
   inferred: z.boolean(),
-  hint: z.enum(DROP_HINTS).nullable(),
+  hint: z.enum(FALL_HINTS).nullable(),
   at: time,
   window: z.number().int(),
   tokens_before: tokens.nullable(),
