@@ -1,5 +1,6 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { CONNECTABLE_HARNESSES } from "@plimsoll/protocol/connect";
 import { expect, it } from "vitest";
 import { FORMATS } from "./recordings.ts";
 import { HARNESSES } from "./registry.ts";
@@ -29,4 +30,17 @@ it("has a sample of every format but those with real recordings or longer tests"
     "ouroboros",
     "agentd",
   ]);
+});
+
+it("knows every harness that connects", () => {
+  expect(Object.keys(HARNESSES)).toEqual(
+    expect.arrayContaining(CONNECTABLE_HARNESSES.map(({ family }) => family)),
+  );
+});
+
+it("docs/connect.md lists the harnesses that connect", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/connect.md"), "utf8");
+  const rows = page.split("| harness | `connect` writes |")[1]!.split("\n\n")[0]!.split("\n").slice(2);
+  const names = rows.map((row) => /^\| \[(.+?)\]/.exec(row)?.[1]);
+  expect(names).toEqual(CONNECTABLE_HARNESSES.map(({ name }) => name));
 });
