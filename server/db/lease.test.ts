@@ -162,8 +162,13 @@ describe.each<LeaseTable>(["projectors", "alert_evaluators"])("a lease in %s", (
     const lease = (await seeker().acquire())!;
     const bob = seeker();
     let commit = () => {};
+    let lock = () => {};
+    const locked = new Promise<void>((resolve) => {
+      lock = resolve;
+    });
     const held = lease.transaction(async (sql, prove) => {
       await prove();
+      lock();
       const open = new Promise<void>((resolve) => {
         commit = resolve;
       });
@@ -172,6 +177,7 @@ describe.each<LeaseTable>(["projectors", "alert_evaluators"])("a lease in %s", (
         if (first === "commit") return;
       }
     });
+    await locked;
     await lookFor(bob, 2_000);
     monotonic += 1_000;
     const attempt = bob.acquire();
@@ -220,7 +226,7 @@ describe.each<LeaseTable>(["projectors", "alert_evaluators"])("a lease in %s", (
       await alive.contest({ warn });
       expect(warn).toHaveBeenCalledWith(
         { projectId: 1, patienceMs },
-        expect.stringContaining("took over the projection"),
+        expect.stringContaining(`took over ${table === "projectors" ? "the projection" : "the alert rules"}`),
       );
       alive = next;
     }
