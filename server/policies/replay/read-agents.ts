@@ -112,14 +112,14 @@ export async function countReplayTurns(
 }
 
 /** Waits until other work had its turn, if it is due. */
-export type Pause = () => Promise<void> | undefined;
+export type GiveTurn = () => Promise<void> | undefined;
 
 /** The matching agents with their records, session by session: no agent of another session stands between two of one. */
 export async function* readAgentRecords(
   sql: Pick<Sql, "query">,
   projectId: number,
   filter: ReplayFilter,
-  pause: Pause,
+  pause: GiveTurn,
 ): AsyncGenerator<AgentRecord> {
   let after = { sessionId: NO_UUID, number: 0 };
   for (;;) {
@@ -142,7 +142,7 @@ async function readBatch(
   projectId: number,
   agents: readonly ReplayAgent[],
   span: TimeSpan,
-  pause: Pause,
+  pause: GiveTurn,
 ): Promise<AgentRecord[]> {
   const records = agents.map((agent): AgentRecord => ({ agent, turns: [], marks: [], crossings: [] }));
   const byNumber = new Map(records.map((record) => [record.agent.number, record]));
