@@ -171,9 +171,14 @@ export class Ingest {
 
 const RETRY = { details: { retry_after_seconds: 1 } };
 
-/** Another process' message may come a little after its commit. */
+/** Milliseconds that another process' message may come after its commit. */
+const GRACE_MS = 1_000;
+
 function grace(told: Promise<RequestOutcome>): Promise<RequestOutcome | undefined> {
-  const timeUp = new Promise<undefined>((resolve) => setTimeout(resolve, 250, undefined).unref());
+  const timeUp = new Promise<undefined>((resolve) => {
+    // After a stall, timers run before the messages that came meanwhile; the immediate runs after them.
+    setTimeout(() => setImmediate(resolve, undefined), GRACE_MS).unref();
+  });
   return Promise.race([told, timeUp]);
 }
 
