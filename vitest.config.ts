@@ -51,6 +51,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     // A test, its server and its database already fill two cores.
     maxWorkers: 2,
+    // A few tests still depend on the speed of the machine. The report lists retries.
+    retry: process.env.CI ? 1 : 0,
     projects: [false, true].flatMap((outside) =>
       [false, true].map((isolate) => ({
         extends: true as const,
