@@ -1,6 +1,6 @@
 import type { AlertSeverity } from "@plimsoll/protocol/alerts";
 import type { AlertView } from "@plimsoll/protocol/api";
-import type { AlertSpan } from "../charts/saw/place-alert-spans.ts";
+import type { AlertSpan } from "../charts/session/place-alert-spans.ts";
 import { endText, SEVERITY_TEXT } from "./alert-text.ts";
 
 /** The spans of alerts on the chart of an agent: its own, and those of its session as a whole. */

@@ -10,7 +10,7 @@ import { type ComponentProps, useEffect, useMemo, useRef, useState } from "react
 import { alertSpans } from "../alerts/alert-spans.ts";
 import { AlertDetails, SessionAlertsPanel } from "../alerts/session-alerts.tsx";
 import { useSessionAlerts } from "../alerts/use-session-alerts.ts";
-import { TurnCursor } from "../charts/saw/turn-cursor.ts";
+import { TurnCursor } from "../charts/session/turn-cursor.ts";
 import { compact, exact, plural } from "../format.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";

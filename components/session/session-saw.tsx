@@ -3,10 +3,10 @@
 
 import type { AgentView, SessionChart, SessionDetail } from "@plimsoll/protocol/api";
 import { type ReactNode, useMemo, useState } from "react";
-import { chartAround } from "../charts/saw/chart-around.ts";
-import { type ChartChoice, SawPanel } from "../charts/saw/panel.tsx";
-import type { AlertSpan } from "../charts/saw/place-alert-spans.ts";
-import type { TurnCursor } from "../charts/saw/turn-cursor.ts";
+import { chartAround } from "../charts/session/chart-around.ts";
+import { type ChartChoice, SawPanel } from "../charts/session/panel.tsx";
+import type { AlertSpan } from "../charts/session/place-alert-spans.ts";
+import type { TurnCursor } from "../charts/session/turn-cursor.ts";
 import { exact } from "../format.ts";
 import { Button } from "../ui/button.tsx";
 import type { LinkedTurn } from "./use-session-turns.ts";

@@ -5,7 +5,7 @@ import type { AgentView, BoundaryView, CrossingView } from "@plimsoll/protocol/a
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { Download } from "lucide-react";
 import { type ReactNode, type Ref, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { type TurnCursor, useIsAtCursor } from "../charts/saw/turn-cursor.ts";
+import { type TurnCursor, useIsAtCursor } from "../charts/session/turn-cursor.ts";
 import { useMinute, useZone, Zone } from "../clock.tsx";
 import { day, exact, plural } from "../format.ts";
 import { withProject } from "../projects/address.ts";
