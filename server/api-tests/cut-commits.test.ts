@@ -32,6 +32,10 @@ beforeAll(async () => {
   const url = new URL(embedded.adminUrl);
   url.pathname = new URL(embedded.url).pathname;
   admin = await connectTo(url.href);
+  // Temporary files may be in memory, where a commit takes too little time to be cut.
+  await admin.query("ALTER SYSTEM SET commit_delay = 10000");
+  await admin.query("ALTER SYSTEM SET commit_siblings = 0");
+  await admin.query("SELECT pg_reload_conf()");
   prisma = openDatabase({ url: embedded.url, poolSize: 1, log: pino({ level: "silent" }) });
 });
 afterAll(async () => {

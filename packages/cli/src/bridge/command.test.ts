@@ -138,7 +138,7 @@ describe("plimsoll bridge --once", () => {
     await writeFile(settings(), text);
     server.save(ceiling(120_000));
     await run([...CLAUDE, "--once"]);
-    process.exitCode = 0;
+    process.exitCode = undefined;
     expect(last()).toMatchObject({ status: "rejected", code: "apply_failed" });
     expect(last()!.message).toContain(said);
     expect(await readFile(settings(), "utf8")).toBe(text);
@@ -149,7 +149,7 @@ describe("plimsoll bridge --once", () => {
     await chmod(settings(), 0o444);
     server.save(ceiling(120_000));
     await run([...CLAUDE, "--once"]);
-    process.exitCode = 0;
+    process.exitCode = undefined;
     expect(last()).toMatchObject({ status: "rejected", code: "apply_failed" });
     expect(await readFile(settings(), "utf8")).toBe("{}\n");
   });
@@ -177,7 +177,7 @@ describe("plimsoll bridge --once", () => {
   it("tells Copilot's user that nothing can be set, and what to do", async () => {
     server.save(ceiling(120_000));
     const text = await run(["copilot", "--once"]);
-    process.exitCode = 0;
+    process.exitCode = undefined;
     expect(text).toContain("rejected");
     expect(text).toContain("/compact");
     expect(last()).toMatchObject({ status: "rejected", code: "unsupported" });
