@@ -29,7 +29,7 @@ test("Setup tells the doctor's notes and samples from passed checks @phone", asy
   await expect(doctor).toContainText("1 check failed.");
   await expect(doctor.getByRole("img", { name: "failed" })).toHaveCount(1);
   await expect(doctor.getByRole("img", { name: "passed for a sample" })).toHaveCount(1);
-  await expect(doctor.getByRole("img", { name: "note" })).toHaveCount(4);
+  await expect(doctor.getByRole("img", { name: "note" })).toHaveCount(3);
   // The notes come last.
   await expect(doctor.getByRole("listitem").last()).toHaveAttribute("data-outcome", "note");
   expect(await violations(page), "one failed").toEqual([]);
