@@ -42,6 +42,22 @@ describe("a queue that is full", () => {
     expect(queue.waiting).toBe(0);
   });
 
+  it("keeps the senders that wait for an entry until its row is read, or was not found by two whole reads", () => {
+    const sent = (id: string): JournaledEntry => ({
+      ...entry(id, 1),
+      requests: [{ events: 1, done: () => {} }],
+    });
+    const queue = new EntryQueue(0);
+    for (const id of ["a", "b", "c"]) queue.offer(sent(id));
+    const waiting = (rows: JournaledEntry[]) => {
+      queue.addRead(rows, true);
+      return queue.take(1_000)?.entries.map(({ id, requests }) => [id, requests?.length]);
+    };
+    expect(waiting([entry("a", 1)])).toEqual([["a", 1]]);
+    expect(waiting([entry("b", 1)])).toEqual([["b", 1]]);
+    expect(waiting([entry("c", 1)])).toEqual([["c", undefined]]);
+  });
+
   it("takes entries again after a read that found no more, although another process projected what it left", () => {
     const queue = new EntryQueue(1);
     queue.offer(entry("a", 1));

@@ -46,6 +46,9 @@ export class EntryQueue {
   /** When the newest entry that was ever added was received. Epoch ms. */
   #newest = Number.NEGATIVE_INFINITY;
   #awaited = false;
+  /** Senders in this process of entries that were left to the journal, by entry, and of those left before the last whole read. */
+  #senders = new Map<string, readonly JournaledRequest[]>();
+  #earlierSenders = this.#senders;
   #waiters: { ids: Set<string>; resolve: () => void }[] = [];
 
   constructor(capacity: number) {
@@ -108,6 +111,7 @@ export class EntryQueue {
     }
     this.#reserved.delete(entry.id);
     this.#left += entry.entry.events.length;
+    if (entry.requests?.some(isAwaited)) this.#senders.set(entry.id, entry.requests);
     return "left_to_journal";
   }
 
@@ -119,12 +123,25 @@ export class EntryQueue {
     const missing = entries.filter(({ id }) => !this.#ids.has(id) && !this.#reserved.has(id));
     for (const entry of missing) {
       this.#left = Math.max(0, this.#left - entry.entry.events.length);
-      this.#add(entry);
+      const requests = this.#sendersOf(entry.id);
+      this.#add(requests === undefined ? entry : { ...entry, requests });
       this.#readUpTo = Math.max(this.#readUpTo, entry.receivedAt);
     }
     this.#isBehind = !complete;
-    if (complete) this.#left = 0;
+    if (complete) {
+      this.#left = 0;
+      // A row that a whole read did not find may have come during it; the next whole read finds it, or nobody does.
+      this.#earlierSenders = this.#senders;
+      this.#senders = new Map();
+    }
     return missing.length;
+  }
+
+  #sendersOf(id: string): readonly JournaledRequest[] | undefined {
+    const requests = this.#senders.get(id) ?? this.#earlierSenders.get(id);
+    this.#senders.delete(id);
+    this.#earlierSenders.delete(id);
+    return requests;
   }
 
   /** Unless it is there already. */
@@ -139,7 +156,7 @@ export class EntryQueue {
     this.#events += added.entry.events.length;
     this.#waiting += added.entry.events.length;
     this.#awaited ||= added.entry.reply !== undefined || added.entry.commands !== undefined;
-    this.#awaited ||= added.requests?.some(({ done }) => done !== undefined) ?? false;
+    this.#awaited ||= added.requests?.some(isAwaited) ?? false;
   }
 
   /**
@@ -188,6 +205,8 @@ export class EntryQueue {
     this.#waiting = 0;
     this.#left = 0;
     this.#isBehind = false;
+    this.#senders.clear();
+    this.#earlierSenders.clear();
     return some;
   }
 
@@ -198,6 +217,8 @@ export class EntryQueue {
     return new Promise((resolve) => this.#waiters.push({ ids: waiting, resolve }));
   }
 }
+
+const isAwaited = ({ done }: JournaledRequest): boolean => done !== undefined;
 
 /** The commands of a chunk; undefined if it holds events. */
 export function commandsOf({ entries }: Chunk): readonly Command[] | undefined {

@@ -172,7 +172,7 @@ export class Ingest {
 const RETRY = { details: { retry_after_seconds: 1 } };
 
 /** Milliseconds that another process' message may come after its commit. */
-const GRACE_MS = 1_000;
+const GRACE_MS = 250;
 
 function grace(told: Promise<RequestOutcome>): Promise<RequestOutcome | undefined> {
   const timeUp = new Promise<undefined>((resolve) => {
