@@ -5,7 +5,8 @@ import config from "./vitest.config.ts";
 /** Together, they run every statement of the server. */
 const FILES = [
   "server/tenants/access/browser.test.ts",
-  "server/alerts/{backtest,evaluator,judge-subjects,read-alerts,rejected-events,rule-book}.test.ts",
+  "server/alerts/{backtest/backtest,evaluation/evaluator,read-alerts,rule-book}.test.ts",
+  "server/alerts/conditions/{conditions,rejected-events}.test.ts",
   "server/alerts/delivery/deliverer.test.ts",
   "server/api-tests/{alerts,deletion,matched-sources,project-isolation,rollouts}.test.ts",
   "server/tenants/audit/audit.test.ts",
