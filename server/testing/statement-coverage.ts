@@ -7,7 +7,6 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   "server/db/presence.ts": "the embedded PostgreSQL has no Citus",
   "server/db/migrations/migrate.ts":
     "its own statements touch only the table of migrations, which stays on the coordinator",
-  "server/upkeep/backup/unreleased.ts": "a backup from before 0.1.0 is restored into PostgreSQL",
   "server/upkeep/backup/unreleased.ts": "an old backup is restored into PostgreSQL first",
 };
 
