@@ -64,7 +64,7 @@ const ROWS: readonly Row[] = [
   { name: "read.sessions", goal: "p95 < 50 ms, growth to 10M < 1.2x" },
   { name: "turns.page", goal: "p95 < 50 ms" },
   { name: "turns.csv", goal: ">= 50,000" },
-  { name: "turns.chart", goal: "< 300 ms" },
+  { name: "turns.chart", goal: "< 150 ms" },
   { name: "live.latency", goal: "p95 < 300 ms" },
   { name: "live.large", goal: "p95 < 200 ms" },
   { name: "script.login", goal: "< 60 kB" },

@@ -21,7 +21,7 @@ it("the client in the repository is the one that Prisma generates from schema.pr
   try {
     await cp(join(root, "prisma"), join(folder, "prisma"), { recursive: true });
     const prisma = join(root, "node_modules/prisma/build/index.js");
-    // Prisma downloads an engine that it does not need here, unless it is told that there is one.
+    // Without this path, Prisma downloads an engine that `prisma generate` does not need.
     const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: prisma, CHECKPOINT_DISABLE: "1" };
     await promisify(execFile)(
       process.execPath,

@@ -64,7 +64,7 @@ const LINES: ReadonlyMap<string, OwnLine> = new Map(Object.entries(OWN_LINES));
 
 const ownOf = (harness: string): OwnLine | undefined => LINES.get(familyOf(harness));
 
-/** The setting that moves the own line of a harness. */
+/** The setting that changes a harness's own line. */
 export const lineSetting = (harness: string): string | undefined => ownOf(harness)?.setting;
 
 /** Whether settings of a project or an administrator win over those of the user. */

@@ -54,7 +54,7 @@ async function followed(
 }
 
 describe("a stream of server-sent events", () => {
-  it("is opened again with a backoff, which begins anew after each stream that was open", async () => {
+  it("reconnects with backoff, and resets the backoff after each stream that opened", async () => {
     const { opened, heard } = await followed(
       (attempt, signal) => {
         if (attempt === 3) return short("data: one\n\n");

@@ -122,7 +122,7 @@ function atifReader(options: ReaderOptions): HarnessReader {
   }
 }
 
-/** Files that a trajectory names, which stand beside its own. */
+/** Files that a trajectory refers to, in its own folder. */
 function* namedFiles(path: string, json: JsonObject): Generator<[path: string, kind: Link["kind"]]> {
   const beside = (file: string) => posix.join(posix.dirname(path), file);
   const continued = asText(json.continued_trajectory_ref);
