@@ -101,6 +101,42 @@ function lastCall(recording: string, isSubagent: boolean): RecordedCall | undefi
   return undefined;
 }
 
+/**
+ * Whether a level is that of the last call before a compaction. Claude Code repeats it until the next call. False if the recording
+ * does not prove it.
+ */
+export function isCompactedSince({ usage }: Pick<StatusSample, "usage">, recording: string): boolean {
+  if (usage === undefined || !recording.includes(COMPACTED)) return false;
+  let isCompacted = false;
+  const lines = recording.split("\n");
+  for (let index = lines.length - 1; index >= 0; index -= 1) {
+    const line = lines[index]!;
+    if (!line.includes(COMPACTED) && !line.includes('"usage"')) continue;
+    const entry = parsed(line);
+    if (at(entry, ["isSidechain"]) === true) continue;
+    if (textAt(entry, ["subtype"]) === "compact_boundary") isCompacted = true;
+    const call = usageIn(entry);
+    if (call !== undefined) return isCompacted && isSame(call, usage);
+  }
+  return false;
+}
+
+const COMPACTED = '"compact_boundary"';
+
+/** The counts of a line; undefined if it has none. */
+function usageIn(entry: unknown): CallUsage | undefined {
+  if (numberAt(entry, ["message", "usage", "input_tokens"]) === undefined) return undefined;
+  const count = (name: string) => numberAt(entry, ["message", "usage", name]) ?? 0;
+  const usage = {
+    input: count("input_tokens"),
+    cacheRead: count("cache_read_input_tokens"),
+    cacheWrite: count("cache_creation_input_tokens"),
+    output: count("output_tokens"),
+  };
+  // A notice of the harness has counts of zero.
+  return usage.input + usage.cacheRead + usage.cacheWrite > 0 ? usage : undefined;
+}
+
 /** A stream may not have counted its whole answer yet, so the output says nothing. */
 const isSame = (one: CallUsage, other: CallUsage) =>
   one.input === other.input && one.cacheRead === other.cacheRead && one.cacheWrite === other.cacheWrite;

@@ -5,6 +5,7 @@ import { claudeCode } from "../bridge/adapters/claude-code.ts";
 import { type Env, homeFolder } from "../connection.ts";
 import { allowsColor } from "../terminal.ts";
 import { claudeSettings, parsed, targetIn, textOf } from "./claude-settings.ts";
+import { isCompactedSince, tailOf } from "./report.ts";
 import { parseMemory, remembered, type SessionMemory } from "./session-memory.ts";
 import { projectOf, readStatus, type StatusSample } from "./status-input.ts";
 import { statusText } from "./status-text.ts";
@@ -66,7 +67,8 @@ export async function runStatusline(
 }
 
 function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
-  const sample = readStatus(value);
+  const status = readStatus(value);
+  const sample = status === undefined ? undefined : withoutOldLevel(status);
   if (sample === undefined) {
     const text = "Plimsoll reads the status of Claude Code or Copilot CLI as JSON on standard input.";
     return { text, isConnected: false, changed: [] };
@@ -78,6 +80,12 @@ function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
   // A pipe to a harness that shows colors.
   const text = statusText(sample, recalled.memory, at, allowsColor(env, true));
   return { text, isConnected: targetIn(settings) !== undefined, changed: recalled.isNew ? [recalled] : [] };
+}
+
+function withoutOldLevel(status: StatusSample): StatusSample {
+  const { transcript, usage } = status;
+  if (transcript === undefined || usage === undefined) return status;
+  return isCompactedSince(status, tailOf(transcript)) ? { ...status, tokens: undefined } : status;
 }
 
 /** One line of JSON for each sub-agent, with the text of its row. */

@@ -47,15 +47,24 @@ export function readStatus(value: unknown): StatusSample | undefined {
     session,
     model: textAt(value, ["model", "id"]),
     tokens: tokens === 0 ? undefined : tokens,
-    windowTokens:
+    windowTokens: windowOf(
+      textAt(value, ["model", "id"]),
       (isCopilot ? countAt(value, "displayed_context_limit") : undefined) ||
-      countAt(value, "context_window_size") ||
-      undefined,
+        countAt(value, "context_window_size"),
+    ),
     costUsd: numberAt(value, ["cost", "total_cost_usd"]),
     usage,
     transcript: textAt(value, ["transcript_path"]),
     project: projectOf(value),
   };
+}
+
+const ONE_MILLION = 1_000_000;
+
+/** Some versions of Claude Code say 200,000 for a model whose name says that it has the window of a million. */
+export function windowOf(model: string | undefined, tokens: number | undefined): number | undefined {
+  if (!tokens) return undefined;
+  return model !== undefined && /\[1m\]$/i.test(model) ? Math.max(tokens, ONE_MILLION) : tokens;
 }
 
 /** The folder that the session works in. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { at, numberAt, textAt } from "../bridge/fields.ts";
+import { windowOf } from "./status-input.ts";
 
 /** A sub-agent in the panel of Claude Code. */
 export interface SubagentSample {
@@ -38,7 +39,7 @@ export function readSubagents(value: unknown): SubagentSample[] | undefined {
         session,
         parent: parent !== undefined && PLAIN_ID.test(parent) ? parent : undefined,
         tokens: countAt(task, "tokenCount"),
-        windowTokens: countAt(task, "contextWindowSize"),
+        windowTokens: windowOf(textAt(task, ["model"]), countAt(task, "contextWindowSize")),
         transcript:
           folder === undefined || !PLAIN_ID.test(id)
             ? undefined
