@@ -5,7 +5,7 @@ import { claudeCode } from "../bridge/adapters/claude-code.ts";
 import { type Env, homeFolder } from "../connection.ts";
 import { allowsColor } from "../terminal.ts";
 import { claudeSettings, parsed, targetIn, textOf } from "./claude-settings.ts";
-import { isCompactedSince, tailOf } from "./report.ts";
+import { isCompactedSince, tailOf } from "./recorded-calls.ts";
 import { parseMemory, remembered, type SessionMemory } from "./session-memory.ts";
 import { projectOf, readStatus, type StatusSample } from "./status-input.ts";
 import { statusText } from "./status-text.ts";
