@@ -291,7 +291,12 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         skips.add("before_first_turn");
         continue;
       }
-      events.push({ ...fields, ...event, id: fitName(event.id, 128), ...agentFields(agentId) });
+      events.push({
+        ...fields,
+        ...withWholeLevels(event),
+        id: fitName(event.id, 128),
+        ...agentFields(agentId),
+      });
     }
     return events;
   }
@@ -495,6 +500,13 @@ function agentParts(session: Session, marks: readonly ClaudeMark[], chains: Map<
       (lines.get(agent) ?? []).map(([, parts]) => parts),
       (resets.get(agent) ?? []).map(({ event }) => resetOf(event)),
     );
+}
+
+/** The count before `/compact` leaves out the system prompt and the tools. The turn before it has the level. */
+function withWholeLevels(event: ClaudeMark["event"]): ClaudeMark["event"] {
+  if (event.type !== "compacted" || event.trigger !== "manual") return event;
+  const { tokens_before: _, ...rest } = event;
+  return rest;
 }
 
 function resetOf(event: ClaudeMark["event"]): PartsReset {
