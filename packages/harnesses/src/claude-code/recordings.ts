@@ -421,20 +421,23 @@ function push<Key, Value>(into: Map<Key, Value[]>, key: Key, value: Value): void
  * can begin with a copy of its parent's lines, so the first one to write them counts.
  */
 function parentAgents(session: Session, agentAt: AgentAt): (agentId: string) => string {
-  const started = (agentId: string): string | undefined => {
+  const starters = new Map<string, string | undefined>();
+  const starterOf = (agentId: string): string | undefined => {
+    if (starters.has(agentId)) return starters.get(agentId);
     const call = session.starts.get(agentId);
     const places =
       (call === undefined ? undefined : session.calls.get(call)) ?? session.results.get(agentId) ?? [];
-    const writers = places
+    const [first] = places
       .map(({ at, line }) => ({ at, agent: agentAt(line) }))
       .filter(({ agent }) => agent !== agentId)
       .sort((a, b) => a.at - b.at || Number(a.agent !== undefined) - Number(b.agent !== undefined));
-    return writers[0]?.agent;
+    starters.set(agentId, first?.agent);
+    return first?.agent;
   };
   return (agentId) => {
-    const parent = started(agentId);
+    const parent = starterOf(agentId);
     const seen = new Set([agentId]);
-    for (let next = parent; next !== undefined; next = started(next)) {
+    for (let next = parent; next !== undefined; next = starterOf(next)) {
       if (seen.has(next)) return "main";
       seen.add(next);
     }
