@@ -35,7 +35,6 @@ export const openInference: TelemetryDialect = {
       id: `span/${spanId}`,
       at: endAt,
       durationMs: spanDuration(record),
-      // The SDK may have spans of its own for the same calls.
       witness: "openinference",
     });
     return turn === undefined ? noEvent(withoutUsage(record)) : { events: [turn] };

@@ -33,8 +33,7 @@ export const openLlmetry: TelemetryDialect = {
       family: serviceFamily(record.resource, "openllmetry"),
       agent: textOf(attributes, ["gen_ai.agent.name"]),
       names: CALL,
-      // The SDK may have spans of its own for the same calls.
-      witness: "openllmetry",
+      witness: "instrumentation",
     });
   },
 };
