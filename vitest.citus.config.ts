@@ -8,7 +8,7 @@ const FILES = [
   "server/alerts/{backtest/backtest,evaluation/evaluator,read-alerts,rule-book}.test.ts",
   "server/alerts/conditions/{conditions,rejected-events}.test.ts",
   "server/alerts/delivery/deliverer.test.ts",
-  "server/api-tests/{alerts,deletion,matched-sources,project-isolation,rollouts}.test.ts",
+  "server/api-tests/{alerts,deletion,matched-sources,project-isolation,rollouts,session-list}.test.ts",
   "server/tenants/audit/audit.test.ts",
   "server/upkeep/backup/backup.test.ts",
   "server/db/lease.test.ts",
