@@ -149,7 +149,7 @@ function keepTail(
   { changes, tail }: ContinuedTail,
   options: AgentOptions,
 ): AgentChanges | undefined {
-  const { after } = changes;
+  const { after, rows } = changes;
   const cut = cutTail(tail, after, options);
   if (cut === undefined) {
     if (isOverdue(tail, after, options.segmentTurns)) return undefined;
@@ -160,7 +160,10 @@ function keepTail(
   return {
     ...changes,
     after: cut.known,
-    segmentUpserts: [...changes.segmentUpserts, cut.segment],
-    blockJoins: [...changes.blockJoins, cut.blocks],
+    rows: {
+      ...rows,
+      segments: { ...rows.segments, upserts: [...rows.segments.upserts, cut.segment] },
+      blocks: { ...rows.blocks, joins: [...rows.blocks.joins, cut.blocks] },
+    },
   };
 }

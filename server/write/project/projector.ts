@@ -322,7 +322,7 @@ export class Projector {
       lease.requireHeld();
       return new Promise(setImmediate);
     };
-    const plan = await planChunk(sql, memory, arrivals, settings, "may_be_stored", pause).finally(() => {
+    const plan = await planChunk(sql, memory, arrivals, settings, pause).finally(() => {
       this.#unplanned = 0;
     });
     for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
