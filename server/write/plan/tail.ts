@@ -58,7 +58,7 @@ export interface Tail {
 /** Most turns that a cut leaves after it, whatever the reach. */
 const MOST_KEPT_TURNS = 1_024;
 /** Turns below which a stretch is not divided: each run has blocks of its own. */
-const LEAST_RUN_TURNS = 64;
+export const LEAST_RUN_TURNS = 64;
 /** The next late events reach back little further than the last ones: by this factor they are folded again from a run. */
 export const MARGIN = 1.25;
 /** By this factor they may reach further back without a read. */
