@@ -132,6 +132,14 @@ describe("unknown fields", () => {
 });
 
 describe("what is not an event", () => {
+  test.each<object>([{ toString: 1 }, { valueOf: 1, toString: 1 }, []])(
+    "an object whose length is %j",
+    (length: object) => {
+      const parsed = parseEvent({ id: "a", type: "cleared", at: 1, harness: "h", session: { length } });
+      expect(parsed).toMatchObject({ ok: false, rejection: { code: "invalid_field" } });
+    },
+  );
+
   test.each([null, undefined, 5, "turn", true, [], [turn]])("%j", (value) => {
     expect(rejected(value)).toEqual({
       code: "not_an_object",
