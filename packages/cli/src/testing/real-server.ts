@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { until } from "../../../guard/src/testing/until.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 const entry = join(root, "server/main.ts");
@@ -67,15 +68,13 @@ async function launch(home: string, url: string): Promise<{ end(): Promise<void>
     server.kill("SIGTERM");
     await ended;
   };
-  for (let tries = 0; tries < 900; tries += 1) {
-    if (server.exitCode !== null) break;
-    const ready = await fetch(`${url}/readyz`).then(
+  const isReady = () =>
+    fetch(`${url}/readyz`).then(
       (response) => response.ok,
       () => false,
     );
-    if (ready) return { end };
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  await until(async () => server.exitCode !== null || (await isReady()), 90_000).catch(() => {});
+  if (server.exitCode === null && (await isReady())) return { end };
   await end();
   throw new Error(`The server did not start:\n${said}`);
 }
