@@ -1,18 +1,18 @@
 import type { FleetStatus, SessionPage } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { caughtUp, dayRange, rangeQuery, START, sendAndWait, turn, unique } from "./support.ts";
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let client: pg.Client;
 let servers: TestServer[];
 const held: number[] = [];
 
 beforeEach(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
   servers = [];

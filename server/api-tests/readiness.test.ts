@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { silentProxy } from "../testing/silent-proxy.ts";
 import { canMount, smallDisk } from "../testing/small-disk.ts";
@@ -87,7 +87,7 @@ describe("/readyz", () => {
   });
 
   it("says that the database is read-only", async () => {
-    const { url, close } = await emptyDatabase();
+    const { url, close } = await migratedDatabase();
     cleanUps.push(close);
     const server = await startTestServer({ databaseUrl: url });
     cleanUps.push(() => server.stop());
@@ -114,7 +114,7 @@ describe("/readyz", () => {
   it("says that the network to the database is cut, and the server recovers", {
     timeout: 90_000,
   }, async () => {
-    const { url, close } = await emptyDatabase();
+    const { url, close } = await migratedDatabase();
     cleanUps.push(close);
     const proxy = await silentProxy(url);
     cleanUps.push(() => proxy.stop());
