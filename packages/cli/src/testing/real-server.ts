@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -6,12 +6,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { until } from "../../../guard/src/testing/until.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
-const entry = join(root, "server/main.ts");
 /** False if the package is used outside the repository, where there is no server. */
-export const hasServer = existsSync(entry) && existsSync(join(root, "server/db/generated"));
+export const hasServer = existsSync(join(root, "server/main.ts"));
 
 export interface Plimsoll {
   url: string;
@@ -43,8 +43,21 @@ export async function startPlimsoll(): Promise<Plimsoll> {
   };
 }
 
+let built: Promise<unknown> | undefined;
+
+/** Builds dist/server from the current sources, unless it is up to date. */
+function buildServer(): Promise<unknown> {
+  built ??= promisify(execFile)("npm", ["run", "--silent", "build:server"], {
+    cwd: root,
+    env: { ...process.env, WIREIT_CACHE: "none" },
+    shell: process.platform === "win32",
+  });
+  return built;
+}
+
 async function launch(home: string, url: string): Promise<{ end(): Promise<void> }> {
-  const server = spawn(process.execPath, ["--import", "tsx", entry], {
+  await buildServer();
+  const server = spawn(process.execPath, ["dist/server/main.js"], {
     cwd: root,
     env: {
       ...process.env,
