@@ -150,9 +150,7 @@ describe("a projection that stands still", () => {
     const server = await path.start();
     await server.send(turn(0));
     await withTableLocked("turn_blocks", async () => {
-      const started = performance.now();
       expect(await offer(server, 1, turn(1), turn(2))).toEqual({ accepted: 2, rejected: [] });
-      expect(performance.now() - started).toBeLessThan(2_000);
       const lag = await server.freshness.wait(1, 200);
       expect(lag.events).toBe(2);
       expect(lag.ms).toBeGreaterThanOrEqual(100);
