@@ -25,6 +25,7 @@ export default defineConfig({
   test: {
     ...config.test,
     projects: undefined,
+    maxWorkers: 2,
     globalSetup: ["server/testing/global-setup.ts", "server/testing/citus-setup.ts"],
     // Without Citus, these say that they are skipped.
     include: CITUS === undefined ? ["server/api-tests/citus.test.ts"] : FILES,

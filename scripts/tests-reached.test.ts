@@ -1,5 +1,7 @@
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
-import { testsReached } from "./tests-reached.mjs";
+import { OF_NODE, testsReached } from "./tests-reached.mjs";
 
 const FILES = [
   "e2e/alerts.spec.ts",
@@ -28,4 +30,12 @@ it.each<[change: string, apiTests: string[], stories: string[]]>([
   ["docs/alerts.md", [], []],
 ])("a change of %s reaches the tests of its subject, or all", (change, apiTests, stories) => {
   expect(testsReached([change], FILES)).toEqual({ apiTests, stories });
+});
+
+it.each(OF_NODE)("%s, which depends on Node, has tests", (part) => {
+  const root = join(import.meta.dirname, "..", dirname(part));
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" }).map((path) =>
+    join(dirname(part), path),
+  );
+  expect(files.filter((path) => path.startsWith(part) && path.endsWith(".test.ts"))).not.toEqual([]);
 });

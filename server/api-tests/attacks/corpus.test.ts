@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { inputOf, KeptRecording, KeptRequest, readCorpus } from "../../../fuzz/corpus.ts";
 import { type Credentials, type HttpInput, requestBytes } from "../../../fuzz/http-input.ts";
@@ -8,6 +7,7 @@ import { judgeRecording, recordingOf } from "../../../fuzz/recordings.ts";
 import { countedEvents, doctorFaults } from "../../../fuzz/server-under-test.ts";
 import { STALL_MS, type Watch, watchServer } from "../../../fuzz/watch.ts";
 import { startTestServer, type TestServer } from "../../testing/server.ts";
+import { until } from "../../testing/until.ts";
 import { caughtUp, makeKey } from "../support.ts";
 
 let server: TestServer;
@@ -41,7 +41,8 @@ async function replay(input: HttpInput): Promise<void> {
     pipeline.close();
   }
   // The prober may hear a little later than this connection.
-  if (performance.now() - began > STALL_MS / 4) await sleep(150);
+  const answers = watch.answers();
+  if (performance.now() - began > STALL_MS / 4) await until(() => watch.answers() > answers);
   expect(watch.longest(), "ms without an answer of /healthz").toBeLessThan(STALL_MS);
 }
 

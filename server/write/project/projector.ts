@@ -33,6 +33,8 @@ import { upkeepStep } from "./upkeep.ts";
 import { type ChunkStatement, encodeChunk, remember, sendChunk, writeCounts } from "./write-chunk.ts";
 
 export interface ProjectorOptions extends HeldProjectOptions {
+  /** See `LeaseOptions`. */
+  monotonic?: () => number;
   /** Called after a commit. */
   projected: (change: Projected) => void;
   /** Called while a chunk is planned, each time the backlog got smaller. */
@@ -102,13 +104,14 @@ export class Projector {
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
-    const { writers, projectId, holder, clock } = options;
+    const { writers, projectId, holder, clock, monotonic } = options;
     this.#seeker = new LeaseSeeker({
       table: "projectors",
       projectId,
       writers,
       holder,
       now: () => clock.now(),
+      ...(monotonic && { monotonic }),
       ask: options.leftToOthers,
     });
   }
