@@ -8,7 +8,10 @@ const NAMES: Readonly<Record<Witness, string>> = {
   otlp: "telemetry",
   hook: "a hook",
   status_line: "the status line",
+  openllmetry: "OpenLLMetry",
+  openinference: "OpenInference",
   transcript: "a transcript",
+  acp: "the Agent Client Protocol",
 };
 
 /** Such as "telemetry and the status line"; null if only the harness itself reported the turns. */

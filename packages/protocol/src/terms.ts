@@ -44,7 +44,16 @@ export const LINE_VERDICTS = [
 export type LineVerdict = (typeof LINE_VERDICTS)[number];
 
 /** Who reports a call. An event without a witness comes from the harness itself. Stored by position: append, at most 8. */
-export const WITNESSES = ["harness", "status_line", "hook", "otlp", "transcript"] as const;
+export const WITNESSES = [
+  "harness",
+  "status_line",
+  "hook",
+  "otlp",
+  "transcript",
+  "acp",
+  "openinference",
+  "openllmetry",
+] as const;
 export type Witness = (typeof WITNESSES)[number];
 
 /** Why a threshold is in force. */

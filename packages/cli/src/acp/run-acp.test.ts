@@ -105,6 +105,23 @@ describe("plimsoll acp", () => {
     expect(events).toMatchObject([{ harness: `${family}@${hostname()}` }]);
   });
 
+  it("reports a compaction once it is complete, so that it explains the fall", async () => {
+    const { context, output, events } = stage({ harness: "mine" });
+    output.resume();
+    const compaction = (status: string) =>
+      JSON.stringify({
+        method: "session/update",
+        params: { sessionId: "s", update: { sessionUpdate: "compaction_update", compactionId: "c", status } },
+      });
+    const lines = [update(900), compaction("in_progress"), compaction("completed"), update(200)].join("\n");
+    expect(await runAcp(node(`console.log(${JSON.stringify(lines)})`), context)).toBe(0);
+    expect(events).toMatchObject([
+      { type: "turn", witness: "acp", usage: { input_tokens: 900 } },
+      { type: "compacted", id: "acp/c", session: "s", harness: "mine" },
+      { type: "turn", usage: { input_tokens: 200 } },
+    ]);
+  });
+
   it("makes an agent wait for a client that reads slowly", async () => {
     let passed = 0;
     const output = new Writable({

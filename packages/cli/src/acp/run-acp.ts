@@ -3,11 +3,18 @@ import { constants, hostname } from "node:os";
 import { basename } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { Reporter } from "@plimsoll/guard/report";
+import { fitName } from "@plimsoll/harnesses/recordings";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { CliError } from "../errors.ts";
 import { isSendable } from "../sendable.ts";
 import { lineScanner } from "./line-scanner.ts";
-import { NO_SESSIONS, readMessage, USAGE_MARKS, type UsageSample } from "./session-usage.ts";
+import {
+  type CompactedSession,
+  NO_SESSIONS,
+  readMessage,
+  USAGE_MARKS,
+  type UsageSample,
+} from "./session-usage.ts";
 
 /** The streams of the client, and what reports. */
 export interface AcpContext {
@@ -84,11 +91,12 @@ function usageReader(command: string, context: AcpContext): (line: string) => vo
     }
     const read = readMessage(sessions, message);
     sessions = read.sessions;
+    const harness = context.harness ?? instanceOf(sessions.agent ?? basename(command));
+    const send = (event: PlimsollEventInput) => isSendable(event) && context.reporter.record(event);
+    if (read.compacted !== undefined) send(compactedEvent(read.compacted, harness, context.now()));
     if (read.sample === undefined) return;
     count += 1;
-    const harness = context.harness ?? instanceOf(sessions.agent ?? basename(command));
-    const turn = levelTurn(read.sample, harness, context.now(), count);
-    if (isSendable(turn)) context.reporter.record(turn);
+    send(levelTurn(read.sample, harness, context.now(), count));
   };
 }
 
@@ -107,6 +115,11 @@ function instanceOf(agent: string): string {
   return `${FAMILIES.get(name) ?? name}@${hostname()}`.slice(0, LONGEST_INSTANCE);
 }
 
+/** The protocol names no levels: those are of the calls before and after it. */
+function compactedEvent({ session, id }: CompactedSession, harness: string, at: number): PlimsollEventInput {
+  return { type: "compacted", id: fitName(`acp/${id}`, 128), at, harness, session, trigger: "auto" };
+}
+
 /** @param count of turns, which makes its id unique in this process */
 export function levelTurn(
   { session, model, tokens, windowTokens, costUsd }: UsageSample,
@@ -116,6 +129,7 @@ export function levelTurn(
 ): PlimsollEventInput {
   return {
     type: "turn",
+    witness: "acp",
     id: `acp/${at}/${process.pid}/${count}`,
     at,
     harness,

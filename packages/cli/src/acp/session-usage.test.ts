@@ -90,6 +90,31 @@ describe("the usage that an agent reports", () => {
     expect(samples.map(({ model }) => model)).toEqual(["a", "c", "d"]);
   });
 
+  describe("tells of compactions", () => {
+    const compaction = (status: unknown, more: object = {}) => ({
+      method: "session/update",
+      params: {
+        sessionId: "s",
+        update: { sessionUpdate: "compaction_update", compactionId: "c1", status, ...more },
+      },
+    });
+    it("that are complete", () => {
+      expect(readMessage(NO_SESSIONS, compaction("completed", { summary: [] })).compacted).toEqual({
+        session: "s",
+        id: "c1",
+      });
+    });
+    it.each([
+      [compaction("in_progress")],
+      [compaction("failed")],
+      [compaction("cancelled")],
+      [compaction(undefined)],
+      [compaction("completed", { compactionId: 7 })],
+    ])("and of nothing with %j", (message) => {
+      expect(readMessage(NO_SESSIONS, message)).toEqual({ sessions: NO_SESSIONS });
+    });
+  });
+
   it("without a size has no window", () => {
     expect(read(usage(5, { size: 0 })).samples[0]?.windowTokens).toBeUndefined();
   });

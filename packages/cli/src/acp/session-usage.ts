@@ -11,6 +11,12 @@ export interface UsageSample {
   costUsd: number | undefined;
 }
 
+/** A compaction that an agent completed. */
+export interface CompactedSession {
+  session: string;
+  id: string;
+}
+
 /** What is known of the sessions of one agent. */
 export interface AcpSessions {
   /** Name of the agent, as it said when it was started. */
@@ -41,7 +47,7 @@ const MOST_SESSIONS = 200;
 
 /** Texts of the lines of either side that may say something of the agent, its models or its usage. */
 export const USAGE_MARKS = {
-  agent: ["usage_update", "config_option_update", '"result"'],
+  agent: ["usage_update", "compaction_update", "config_option_update", '"result"'],
   client: ["session/set_config_option", "session/set_model"],
 } as const;
 
@@ -52,7 +58,7 @@ export const USAGE_MARKS = {
 export function readMessage(
   known: AcpSessions,
   message: unknown,
-): { sessions: AcpSessions; sample?: UsageSample } {
+): { sessions: AcpSessions; sample?: UsageSample; compacted?: CompactedSession } {
   const session = textAt(message, ["params", "sessionId"]);
   switch (textAt(message, ["method"])) {
     case "session/update":
@@ -74,6 +80,12 @@ function readUpdate(known: AcpSessions, session: string | undefined, update: unk
   switch (textAt(update, ["sessionUpdate"])) {
     case "usage_update":
       return readUsage(known, session, update);
+    case "compaction_update": {
+      const id = textAt(update, ["compactionId"]);
+      const isDone = textAt(update, ["status"]) === "completed";
+      if (session === undefined || id === undefined || !isDone) return { sessions: known };
+      return { sessions: known, compacted: { session, id } };
+    }
     case "config_option_update":
       return { sessions: withFacts(known, session, modelIn(update)) };
     default:

@@ -91,7 +91,10 @@ export async function planImport(paths: readonly string[], options: PlanOptions 
   }
   for (const group of groups.values()) {
     if (group.format === "ouroboros") await addEarlierLogs(group);
-    if (group.format === "claude-code") await addOtherSessions(group, folders);
+    if (group.format === "claude-code") {
+      await addOtherSessions(group, folders);
+      await addAgentMetas(group);
+    }
     group.files.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
   plan.groups = [...groups.values()];
@@ -194,6 +197,12 @@ const isFolder = (path: string) =>
     () => false,
   );
 
+const isFile = (path: string) =>
+  stat(path).then(
+    (entry) => entry.isFile(),
+    () => false,
+  );
+
 const LOOK_AT_BYTES = 1 << 16;
 
 /** Returns the format of a file, or why it is not read. A known format wins over the mapping. */
@@ -251,6 +260,16 @@ async function addOtherSessions(group: ImportGroup, searched: ReadonlySet<string
       known.add(path);
       group.files.push({ path, location, bytes: 0, contextOnly: true });
     }
+  }
+}
+
+/** Adds what Claude Code notes beside the file of a sub-agent: the tool call that started it. */
+async function addAgentMetas(group: ImportGroup): Promise<void> {
+  for (const { location, path } of [...group.files]) {
+    if (!/^agent-.*\.jsonl$/.test(basename(location))) continue;
+    const [meta, metaPath] = [location, path].map((name) => name.replace(/\.jsonl$/, ".meta.json"));
+    if (await isFile(meta!))
+      group.files.push({ path: metaPath!, location: meta!, bytes: 0, contextOnly: true });
   }
 }
 

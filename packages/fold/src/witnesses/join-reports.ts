@@ -50,6 +50,7 @@ export function joinReports(report: TurnFacts, others: readonly TurnFacts[]): Tu
       reasoning_tokens: from("reasoning").usage.reasoning_tokens,
     },
     sentLimit: limits.sentLimit,
+    compaction: [report, ...others].some(({ compaction }) => compaction),
     composition,
     compositionEstimated,
     durationMs: from("duration").durationMs,

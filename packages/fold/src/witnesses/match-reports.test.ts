@@ -168,6 +168,54 @@ describe("reports of one agent with different ids", () => {
       ["harness", "otlp"],
     ],
     [
+      "a call that another source knows to compact",
+      [
+        ["otlp", 0, 0, output(7)],
+        ["hook", 100, 0, { ...output(7), compaction: true }],
+      ],
+      ["otlp+hook", "*"],
+    ],
+    [
+      "levels that an agent shows its client: the prompt, with the answer, without what it wrote to the cache",
+      [
+        ["otlp", 0, 500],
+        ["acp", 40, 500],
+        ["otlp", 20_000, 0, output(7)],
+        ["acp", 19_900, 507],
+        ["otlp", 40_000, 0, { usage: { ...usage, cache_write_tokens: 100, basis: "inclusive" } }],
+        ["acp", 40_001, 400],
+      ],
+      ["otlp+acp", "*", "otlp+acp", "*", "otlp+acp", "*"],
+    ],
+    [
+      "a level that no other source had, or too late",
+      [
+        ["otlp", 0, 500],
+        ["acp", 40, 700],
+        ["acp", SAME_CALL_MS + 1, 500],
+      ],
+      ["otlp", "acp", "acp"],
+    ],
+    [
+      "the levels of two equal calls, of which the client saw both",
+      [
+        ["otlp", 0, 500],
+        ["otlp", 2_000, 500],
+        ["acp", 10, 500],
+        ["acp", 2_010, 500],
+      ],
+      ["otlp+acp", "otlp+acp", "*", "*"],
+    ],
+    [
+      "two libraries that instrument one SDK",
+      [
+        ["openinference", 5, 500],
+        ["openllmetry", 3, 500],
+        ["otlp", 0, 500],
+      ],
+      ["*", "*", "otlp+openllmetry+openinference"],
+    ],
+    [
       "another window",
       [
         ["otlp", 0, 500, { sentWindow: 1 }],
@@ -206,6 +254,65 @@ describe("reports of one agent with different ids", () => {
     expect(traces.length).toBe(2);
     expect(state).toEqual({ ...state, recent: once.state.recent, levels: once.state.levels });
   });
+});
+
+/** What each source says of a call. Its clock is off by up to a second, and a client of ACP sees a level alone. */
+function reportedBy(witness: Witness, call: Usage, shown: number) {
+  if (witness !== "acp") return { usage: call };
+  const { input_tokens: input = 0, output_tokens: answer = 0, cache_write_tokens: write = 0 } = call;
+  return { usage: { ...usage, input_tokens: [input, input + answer, input - write][shown]! } };
+}
+
+test("a session through any two sources has the turns and the falls of one", () => {
+  const sources = WITNESSES.filter((witness) => witness !== "harness");
+  const pairs = sources.flatMap((one) => sources.filter((other) => other > one).map((other) => [one, other]));
+  const call = fc.record({
+    tokens: fc.integer({ min: 1, max: 6 }),
+    answer: fc.integer({ min: 0, max: 3 }),
+    written: fc.integer({ min: 0, max: 2 }),
+    pause: fc.constantFrom(2_000, 9_000, 60_000),
+  });
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...pairs),
+      fc.array(call, { minLength: 1, maxLength: 12 }),
+      fc.integer({ min: -900, max: 900 }),
+      fc.integer({ min: 0, max: 2 }),
+      (pair, calls, skew, shown) => {
+        let at = 0;
+        const reports = calls.map(({ tokens, answer, written, pause }, index) => {
+          at += pause;
+          const whole: Usage = {
+            ...usage,
+            input_tokens: tokens * 1_000,
+            output_tokens: answer * 300,
+            cache_write_tokens: written * 70,
+            basis: "inclusive",
+          };
+          return pair.map((witness, place) =>
+            turn(`${place}-${index}`, at + place * skew, 0, {
+              ...reportedBy(witness!, whole, shown),
+              provenance: provenanceOf(witness),
+            }),
+          );
+        });
+        const both = foldAgent(reports.flat(), [], OPTIONS);
+        // The level is that of the source that counts more.
+        const place = pair[0] === "acp" ? 1 : 0;
+        const one = foldAgent(
+          reports.map((all) => all[place]!),
+          [],
+          OPTIONS,
+        );
+        expect(both.summary.turns).toBe(calls.length);
+        expect(
+          both.turns.filter(({ isRepeat }) => !isRepeat).map(({ contextTokens }) => contextTokens),
+        ).toEqual(one.turns.map(({ contextTokens }) => contextTokens));
+        expect(both.inferred.size).toBe(one.inferred.size);
+      },
+    ),
+    { numRuns: 2_000 },
+  );
 });
 
 const maybe = (value: number) => fc.constantFrom(undefined, value);

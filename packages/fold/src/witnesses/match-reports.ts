@@ -35,6 +35,9 @@ interface WitnessedReport {
   witnesses: number;
 }
 
+/** A client of the Agent Client Protocol sees a level alone. */
+const LEVEL_ONLY = 1 << WITNESSES.indexOf("acp");
+
 /**
  * Finds the reports of one agent that repeat a call of it. They come from other witnesses, in the same window, within
  * `SAME_CALL_MS`, with the same level and no count that contradicts. Each witness reports a call once, and calls with
@@ -44,17 +47,22 @@ interface WitnessedReport {
 export function matchReports(events: readonly PlacedEvent[]): MatchedReports | undefined {
   const byLevel = witnessedByLevel(events);
   if (byLevel === undefined) return undefined;
+  const levels = byLevel.get(LEVEL_REPORTS) ?? [];
+  byLevel.delete(LEVEL_REPORTS);
+  const calls = [...byLevel.values()].flatMap(callsOf);
+  addLevels(calls, levels);
   const matched = new Map<TurnFacts, TurnFacts | typeof REPEATED_TURN>();
-  for (const reports of byLevel.values()) {
-    for (const { members } of callsOf(reports)) {
-      if (members.length < 2) continue;
-      const [first, ...others] = members.sort((a, b) => trustOf(b) - trustOf(a)).map(({ turn }) => turn);
-      matched.set(first!, joinReports(first!, others));
-      for (const other of others) matched.set(other, REPEATED_TURN);
-    }
+  for (const { members } of calls) {
+    if (members.length < 2) continue;
+    const [first, ...others] = members.sort((a, b) => trustOf(b) - trustOf(a)).map(({ turn }) => turn);
+    matched.set(first!, joinReports(first!, others));
+    for (const other of others) matched.set(other, REPEATED_TURN);
   }
   return matched;
 }
+
+/** The place of reports that have a level alone. No prompt is negative. */
+const LEVEL_REPORTS = -1;
 
 function witnessedByLevel(events: readonly PlacedEvent[]): Map<number, WitnessedReport[]> | undefined {
   let common = -1;
@@ -68,8 +76,9 @@ function witnessedByLevel(events: readonly PlacedEvent[]): Map<number, Witnessed
     const tokens = witnessedLevel(turn);
     if (tokens === undefined) continue;
     const report = { turn, window, tokens, witnesses: witnessMask(turn.provenance) };
-    const same = byLevel.get(tokens);
-    if (same === undefined) byLevel.set(tokens, [report]);
+    const level = report.witnesses === LEVEL_ONLY ? LEVEL_REPORTS : tokens;
+    const same = byLevel.get(level);
+    if (same === undefined) byLevel.set(level, [report]);
     else same.push(report);
   }
   return byLevel;
@@ -89,7 +98,7 @@ interface Call {
 function callsOf(reports: WitnessedReport[]): Call[] {
   const calls: Call[] = [];
   const waiting: Call[] = [];
-  reports.sort((a, b) => a.turn.at - b.turn.at || compareText(a.turn.key, b.turn.key));
+  reports.sort(byTime);
   for (const report of reports) {
     const { at } = report.turn;
     while (waiting.length > 0 && (at - waiting[0]!.at > SAME_CALL_MS || waiting.length > MOST_WAITING))
@@ -110,15 +119,61 @@ function callsOf(reports: WitnessedReport[]): Call[] {
   return calls;
 }
 
+/** Adds reports with a level alone to the calls that had it, in the order of time. */
+function addLevels(calls: readonly Call[], reports: WitnessedReport[]): void {
+  if (reports.length === 0) return;
+  const byLevel = new Map<number, Call[]>();
+  for (const call of [...calls].sort((a, b) => a.at - b.at)) {
+    for (const level of shownLevels(call)) {
+      const same = byLevel.get(level);
+      if (same === undefined) byLevel.set(level, [call]);
+      else same.push(call);
+    }
+  }
+  for (const report of reports.sort(byTime)) {
+    const { at } = report.turn;
+    const waiting = byLevel.get(report.tokens) ?? [];
+    while (waiting.length > 0 && (at - waiting[0]!.at > SAME_CALL_MS || waiting.length > MOST_WAITING))
+      waiting.shift();
+    const known = waiting.find(
+      (call) =>
+        call.at - at <= SAME_CALL_MS &&
+        (call.witnesses & report.witnesses) === 0 &&
+        call.members.every((member) => agree(member, report)),
+    );
+    if (known === undefined) continue;
+    known.members.push(report);
+    known.witnesses |= report.witnesses;
+  }
+}
+
+/** The levels that agents show to their clients after a call: the prompt, without what was written to the cache, or with the answer. */
+function shownLevels({ members }: Call): ReadonlySet<number> {
+  return new Set(
+    members.flatMap(({ tokens, turn }) => [
+      tokens,
+      tokens - (turn.usage.cache_write_tokens ?? 0),
+      tokens + (turn.usage.output_tokens ?? 0),
+    ]),
+  );
+}
+
+const byTime = (a: WitnessedReport, b: WitnessedReport) =>
+  a.turn.at - b.turn.at || compareText(a.turn.key, b.turn.key);
+
 function agree(a: WitnessedReport, b: WitnessedReport): boolean {
   return (
     a.window === b.window &&
-    a.turn.compaction === b.turn.compaction &&
+    (a.turn.compaction === b.turn.compaction || isSameOutput(a, b)) &&
     COUNTS.every((count) => isSame(a.turn.usage[count], b.turn.usage[count]))
   );
 }
 
 const COUNTS = ["output_tokens", "reasoning_tokens", "cache_read_tokens", "cache_write_tokens"] as const;
+
+/** A report that does not say that a call compacts takes it from one with all the same counts. */
+const isSameOutput = ({ turn: { usage: a } }: WitnessedReport, { turn: { usage: b } }: WitnessedReport) =>
+  a.output_tokens !== undefined && a.output_tokens === b.output_tokens;
 
 const isSame = (one: number | undefined, other: number | undefined) =>
   one === undefined || other === undefined || one === other;
@@ -163,7 +218,10 @@ export function mayRepeat(traces: readonly ReportTrace[], turn: TurnFacts): bool
     (trace) =>
       turn.at < trace.at ||
       (turn.at - trace.at <= SAME_CALL_MS &&
-        (trace.tokens === undefined || trace.tokens === tokens) &&
+        (trace.tokens === undefined ||
+          trace.tokens === tokens ||
+          trace.witnesses === LEVEL_ONLY ||
+          witnesses === LEVEL_ONLY) &&
         (trace.witnesses & witnesses) === 0),
   );
 }

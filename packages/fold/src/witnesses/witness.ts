@@ -1,14 +1,26 @@
 import { WITNESSES, type Witness } from "@plimsoll/protocol/pure";
 /** Whose counts, model, cost and duration to take, best first. A transcript may be written before the answer is complete. */
-export const TRUST = ["harness", "otlp", "hook", "status_line", "transcript"] as const satisfies Witness[];
+export const TRUST = [
+  "harness",
+  "otlp",
+  "hook",
+  "status_line",
+  "openllmetry",
+  "openinference",
+  "transcript",
+  "acp",
+] as const satisfies Witness[];
 
 /** Whose window size to take, best first. A status line shows the window that the harness works with. */
 export const WINDOW_TRUST = [
   "harness",
   "status_line",
+  "acp",
   "hook",
   "transcript",
   "otlp",
+  "openllmetry",
+  "openinference",
 ] as const satisfies Witness[];
 
 /** What of a turn one witness gives as a whole. Stored by position: append, at most 7. */

@@ -1,5 +1,15 @@
+import { contextTokens } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/events";
-import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "../recordings/json.ts";
+import {
+  asArray,
+  asCount,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import type { SkipReason } from "../recordings/reader.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 
@@ -11,6 +21,17 @@ export interface ClaudeTurn {
   at: number;
   model: string;
   usage: Usage;
+  /** Whether the line states why the answer ended. */
+  isComplete: boolean;
+  /** What the provider had left out of the prompt by then, since the last compaction. */
+  cleared: ClearedContent;
+  /** The provider summarized the history within the request. */
+  compaction: { tokensBefore: number | undefined } | undefined;
+}
+
+export interface ClearedContent {
+  toolUses: number;
+  thinkingTurns: number;
 }
 
 interface MarkBase {
@@ -22,6 +43,8 @@ export interface ClaudeMark {
   id: string;
   /** Set if the line is part of a sidechain. */
   uuid?: string | undefined;
+  /** Set for the summary of a compaction: the line before it, which is the boundary if there is one. */
+  summaryOf?: { line: string | undefined };
   event:
     | (MarkBase & { type: "compacted"; trigger: "auto" | "manual"; tokens_before?: number })
     | (MarkBase & { type: "masked"; observations: number; tokens_before?: number; tokens_after?: number })
@@ -36,7 +59,12 @@ export interface ClaudeLine {
   parent: string | undefined;
   agentId: string | undefined;
   sidechain: boolean;
-  forked: boolean;
+  /** The session that a fork copied the line from. */
+  forkedFrom: string | undefined;
+  /** Ids of the tool calls in the line. */
+  calls: string[];
+  /** A sub-agent whose result the line has. */
+  child: string | undefined;
   turn?: ClaudeTurn;
   mark?: ClaudeMark;
   /** What the line adds to the context, unless it adds nothing. */
@@ -60,8 +88,9 @@ export function readClaudeLine(text: string): ClaudeLine | SkipReason {
     parent: asText(json.parentUuid),
     agentId: json.isSidechain === true ? asText(json.agentId) : undefined,
     sidechain: json.isSidechain === true,
-    // A fork marks the lines that it copied from its parent.
-    forked: asObject(json.forkedFrom) !== undefined,
+    forkedFrom: forkOrigin(json),
+    calls: [],
+    child: asText(asObject(json.toolUseResult)?.agentId),
   };
   switch (json.type) {
     case "assistant":
@@ -90,6 +119,12 @@ export function readClaudeLine(text: string): ClaudeLine | SkipReason {
   }
 }
 
+/** A fork marks the lines that it copied. Without the name of the parent, nothing is known of it. */
+function forkOrigin(json: JsonObject): string | undefined {
+  const origin = asObject(json.forkedFrom);
+  return origin === undefined ? undefined : (asText(origin.sessionId) ?? "");
+}
+
 /** Notices and progress are shown to the user, and are not sent to the model. */
 function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
   const at = asTime(json.timestamp);
@@ -113,6 +148,10 @@ function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
 
 function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
   const message = asObject(json.message);
+  for (const block of asArray(message?.content).map(asObject)) {
+    const call = block?.type === "tool_use" ? asText(block.id) : undefined;
+    if (call !== undefined) line.calls.push(call);
+  }
   const model = asText(message?.model);
   if (model === "<synthetic>") return { ...line, skip: "synthetic" };
   const counts = asObject(message?.usage);
@@ -124,7 +163,36 @@ function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
   // Gateways omit the request id, and some omit the message id; fall back to the line's id.
   const key = asText(message?.id) ?? asText(json.requestId) ?? line.uuid;
   if (key === undefined) return { ...line, skip: "no_usage" };
-  return { ...line, turn: { key, request: asText(json.requestId), at: line.at, model, usage } };
+  return {
+    ...line,
+    turn: {
+      key,
+      request: asText(json.requestId),
+      at: line.at,
+      model,
+      usage,
+      isComplete: asText(message?.stop_reason) !== undefined,
+      cleared: clearedIn(message),
+      compaction: compactionIn(counts),
+    },
+  };
+}
+
+/** Context editing of Anthropic. Each request names all that is left out of its prompt, not only what is new. */
+function clearedIn(message: JsonObject | undefined): ClearedContent {
+  const edits = asArray(asObject(message?.context_management)?.applied_edits).map(asObject);
+  const sum = (name: string) => edits.reduce((all, edit) => all + (asCount(edit?.[name]) ?? 0), 0);
+  return { toolUses: sum("cleared_tool_uses"), thinkingTurns: sum("cleared_thinking_turns") };
+}
+
+/** A call of the model before the summary counted the whole prompt. */
+function compactionIn(counts: JsonObject): ClaudeTurn["compaction"] {
+  const iterations = asArray(counts.iterations).map(asObject);
+  const at = iterations.findLastIndex((entry) => entry?.type === "compaction");
+  if (at === -1) return undefined;
+  const before = iterations.slice(0, at).findLast((entry) => entry?.type === "message");
+  const usage = before && promptOf(before);
+  return { tokensBefore: usage && contextTokens(usage) };
 }
 
 /**
@@ -132,19 +200,22 @@ function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
  * their sum, so the last call of type `message` gives the level.
  */
 function usageOf(counts: JsonObject): Usage | undefined {
-  const iterations = Array.isArray(counts.iterations) ? counts.iterations : [];
-  const last = iterations
+  const last = asArray(counts.iterations)
     .map(asObject)
     .filter((entry) => entry?.type === "message")
     .at(-1);
-  const prompt = last ?? counts;
-  const input = asTokens(prompt.input_tokens);
+  const prompt = promptOf(last ?? counts);
+  return prompt && { ...prompt, output_tokens: asTokens(counts.output_tokens) };
+}
+
+function promptOf(counts: JsonObject): Usage | undefined {
+  const input = asTokens(counts.input_tokens);
   if (input === undefined) return undefined;
   return {
     input_tokens: input,
-    cache_read_tokens: asTokens(prompt.cache_read_input_tokens),
-    cache_write_tokens: asTokens(prompt.cache_creation_input_tokens),
-    output_tokens: asTokens(counts.output_tokens),
+    cache_read_tokens: asTokens(counts.cache_read_input_tokens),
+    cache_write_tokens: asTokens(counts.cache_creation_input_tokens),
+    output_tokens: undefined,
     reasoning_tokens: undefined,
     basis: "exclusive",
   };
@@ -161,7 +232,8 @@ const CLEAR = /<command-name>\/?clear<\/command-name>/;
 const NOT_A_PROMPT = /^\s*(<|Caveat:|\[Request interrupted)/;
 
 function readUser(line: ClaudeLine, json: JsonObject): ClaudeLine {
-  if (json.isMeta === true || json.isCompactSummary === true) return line;
+  if (json.isCompactSummary === true) return readSummary(line);
+  if (json.isMeta === true) return line;
   const text = messageText(asObject(json.message)?.content);
   if (text === undefined) return line;
   if (CLEAR.test(text) && line.uuid !== undefined && line.at !== undefined) {
@@ -169,6 +241,14 @@ function readUser(line: ClaudeLine, json: JsonObject): ClaudeLine {
     return { ...line, mark: { id: line.uuid, event: mark } };
   }
   return NOT_A_PROMPT.test(text) ? line : { ...line, prompt: text };
+}
+
+/** Versions of 2025 wrote no other line of a compaction. */
+function readSummary(line: ClaudeLine): ClaudeLine {
+  const { at, uuid, parent } = line;
+  if (at === undefined || uuid === undefined) return line;
+  const event = { id: uuid, at, type: "compacted", trigger: "auto" } as const;
+  return { ...line, mark: { id: uuid, summaryOf: { line: parent }, event } };
 }
 
 function messageText(content: unknown): string | undefined {
@@ -227,6 +307,19 @@ function readSystem(line: ClaudeLine, json: JsonObject): ClaudeLine {
 /** The agent id in `…/subagents/agent-<id>.jsonl`. Older versions put the file next to the session's file. */
 export function fileAgent(path: string): string | undefined {
   return /(?:^|\/)agent-([^/]+)\.jsonl$/.exec(path)?.[1];
+}
+
+/** The sub-agent that `agent-<id>.meta.json` describes, and the tool call that started it. */
+export function readAgentMeta(
+  text: string,
+  path: string,
+): { session: string; agent: string; call: string } | undefined {
+  const agent = /(?:^|\/)agent-([^/]+)\.meta\.json$/.exec(path)?.[1];
+  const parts = path.split("/");
+  const session = parts.at(-2) === "subagents" ? parts.at(-3) : undefined;
+  const call = asText(parseObject(text)?.toolUseId);
+  if (agent === undefined || session === undefined || call === undefined) return undefined;
+  return { session, agent, call };
 }
 
 /** The session id in a file name, for lines without one. */

@@ -92,6 +92,313 @@ describe("Claude Code transcripts", () => {
     expect(skipped.repeated).toBe(2);
   });
 
+  describe("of which two models wrote one message", () => {
+    const line = (second: number, model: string, counts: object, stop: string | null = null) => {
+      const one = said(second, "m1", counts);
+      return { ...one, message: { ...one.message, model, stop_reason: stop } };
+    };
+    it.each<[string, object[], level: number, output: number]>([
+      [
+        "counts the prompt of the answer, although the first model had a longer one",
+        [line(1, "fable", usage(3, 180_000, 2_000, 700)), line(9, "opus", usage(5, 0, 150_000, 260))],
+        150_005,
+        260,
+      ],
+      [
+        "prefers the line that says why the answer ended to a later one",
+        [
+          line(1, "fable", usage(3, 150_000, 2_000, 300), "end_turn"),
+          line(9, "opus", usage(5, 0, 152_500, 40)),
+        ],
+        152_003,
+        300,
+      ],
+      [
+        "leaves out a placeholder at the end",
+        [line(1, "fable", usage(3, 150_000, 2_000, 300)), line(9, "opus", usage(5, 0, 152_500, 1))],
+        152_003,
+        300,
+      ],
+      [
+        "takes the counts of a gateway that come with the last line",
+        [line(1, "opus", usage(0, 0, 0, 1)), line(2, "opus", usage(90_000, 0, 0, 50))],
+        90_000,
+        50,
+      ],
+      [
+        "takes the larger output of lines at one time",
+        [
+          line(1, "opus", usage(3, 10, 0, 1)),
+          line(1, "opus", usage(3, 10, 0, 90)),
+          line(1, "opus", usage(3, 10, 0, 1)),
+        ],
+        13,
+        90,
+      ],
+    ])("%s", (_, lines, level, output) => {
+      for (const order of [lines, lines.toReversed()]) {
+        const { events } = read(...order);
+        expect(main(events)).toEqual([level]);
+        expect(turns(events)).toMatchObject([{ at: Date.parse(at(1)), usage: { output_tokens: output } }]);
+      }
+    });
+  });
+
+  describe("with what the provider did to a prompt", () => {
+    const cleared = (second: number, id: string, level: number, edits: object[]) => {
+      const line = said(second, id, usage(level));
+      return { ...line, message: { ...line.message, context_management: { applied_edits: edits } } };
+    };
+    const tools = (count: number) => ({ type: "clear_tool_uses_20250919", cleared_tool_uses: count });
+    const thinking = (count: number) => ({ type: "clear_thinking_20251015", cleared_thinking_turns: count });
+    const falls = (...lines: object[]) => {
+      const fold = foldEvents(read(...lines).events).get(`${S} main`)!;
+      return [...fold.marks.values(), ...fold.inferred.values()].map(
+        ({ type, tokensBefore, tokensAfter }) => [type, tokensBefore, tokensAfter],
+      );
+    };
+    const observations = (...lines: object[]) =>
+      read(...lines).events.flatMap((event) => (event.type === "masked" ? [event.observations] : []));
+
+    it("has one boundary for each time that tool uses were cleared, although each answer repeats them", () => {
+      const lines = [
+        said(1, "m1", usage(160_000)),
+        cleared(2, "m2", 95_000, [tools(8)]),
+        cleared(3, "m3", 97_000, [tools(8)]),
+        cleared(4, "m4", 80_000, [tools(11), thinking(2)]),
+        said(5, "m5", usage(170_000)),
+        cleared(6, "m6", 90_000, [tools(3)]),
+      ];
+      expect(falls(...lines)).toEqual([
+        ["masked", 160_000, 95_000],
+        ["masked", 97_000, 80_000],
+        ["masked", 170_000, 90_000],
+      ]);
+      expect(observations(...lines)).toEqual([8, 3, 3]);
+    });
+
+    it("reads cleared thinking as a boundary only where the level fell", () => {
+      const lines = [
+        said(1, "m1", usage(100_000)),
+        cleared(2, "m2", 110_000, [thinking(1)]),
+        cleared(3, "m3", 70_000, [thinking(4)]),
+      ];
+      expect(falls(...lines)).toEqual([["masked", 110_000, 70_000]]);
+      expect(observations(...lines)).toEqual([3]);
+    });
+
+    it("takes a summary within a request for a compaction, from the call before it or the turn before", () => {
+      const compaction = { type: "compaction", ...usage(191_000) };
+      const after = { type: "message", ...usage(30_000) };
+      expect(
+        falls(
+          said(1, "m1", usage(180_000)),
+          said(2, "m2", { ...usage(220_000), iterations: [compaction, after] }),
+          said(3, "m3", {
+            ...usage(1),
+            iterations: [{ type: "message", ...usage(185_000) }, compaction, after],
+          }),
+        ),
+      ).toEqual([
+        ["compacted", 180_000, 30_000],
+        ["compacted", 185_000, 30_000],
+      ]);
+    });
+
+    it("ignores edits that are none", () => {
+      const lines = [
+        said(1, "m1", usage(90_000)),
+        cleared(2, "m2", 90_000, [tools(-3), { cleared_tool_uses: "many" }, null as never]),
+      ];
+      expect(falls(...lines)).toEqual([]);
+    });
+  });
+
+  describe("with the summary of a compaction", () => {
+    const summary = (second: number, more: object = {}) =>
+      asked(second, "This session is being continued", { isCompactSummary: true, ...more });
+    const compactions = (...files: [string, unknown[]][]) =>
+      readFiles(...files).events.filter(({ type }) => type === "compacted");
+
+    it("alone is a compaction", () => {
+      const lines = [said(1, "m1", usage(150_000)), summary(20), said(30, "m2", usage(25_000))];
+      expect(compactions([`${project}/${S}.jsonl`, lines])).toMatchObject([{ id: "q-20", trigger: "auto" }]);
+    });
+
+    it.each([
+      ["its boundary before it, however late it is", compacted(5, "b1"), summary(50, { parentUuid: "b1" })],
+      ["its boundary after it", compacted(6, "b1"), summary(5)],
+    ])("is no second one with %s", (_, boundary, line) => {
+      const lines = [said(1, "m1", usage(150_000)), boundary, line, said(59, "m2", usage(25_000))];
+      expect(compactions([`${project}/${S}.jsonl`, lines]).map(({ id }) => id)).toEqual(["b1"]);
+    });
+
+    it("at the start of a file is none", () => {
+      expect(compactions([`${project}/${S}.jsonl`, [summary(1), said(2, "m1", usage(25_000))]])).toEqual([]);
+    });
+
+    it("of a sub-agent is the sub-agent's, beside a boundary of its parent", () => {
+      const side = { isSidechain: true, agentId: "abc" };
+      const found = compactions(
+        [
+          `${project}/${S}.jsonl`,
+          [said(1, "m1", usage(150_000)), compacted(5, "b1"), said(9, "m2", usage(30_000))],
+        ],
+        [
+          `${project}/${S}/subagents/agent-abc.jsonl`,
+          [
+            said(2, "s1", usage(90_000), { ...side, uuid: "s1" }),
+            summary(6, { ...side, uuid: "s2", parentUuid: "s1" }),
+            said(8, "s3", usage(20_000), { ...side, uuid: "s3", parentUuid: "s2" }),
+          ],
+        ],
+      );
+      expect(found.map(({ id, agent }) => [id, agent])).toEqual([
+        ["b1", undefined],
+        ["s2", "agent-abc"],
+      ]);
+    });
+  });
+
+  describe("with nested sub-agents", () => {
+    const call = (id: string) => ({ content: [{ type: "tool_use", id, name: "Agent", input: {} }] });
+    const spoken = (agent: string | undefined, second: number, more: object = {}, line: object = {}) => {
+      const uuid = `${agent ?? "main"}-${second}`;
+      const side = agent === undefined ? {} : { isSidechain: true, agentId: agent };
+      const one = said(second, uuid, usage(5_000), { ...side, uuid, ...line });
+      return { ...one, message: { ...one.message, ...more } };
+    };
+    const file = (agent: string, lines: unknown[]): [string, unknown[]] => [
+      `${project}/${S}/subagents/agent-${agent}.jsonl`,
+      lines,
+    ];
+    function parents(files: [string, unknown[]][], calls: Record<string, string>) {
+      const reader = claudeCodeRecordings.reader(options);
+      for (const [agent, toolUseId] of Object.entries(calls)) {
+        const path = `${project}/${S}/subagents/agent-${agent}.meta.json`;
+        reader.read(JSON.stringify({ toolUseId }), { path, contextOnly: true });
+      }
+      for (const [path, lines] of files) for (const line of json(...lines)) reader.read(line, { path });
+      const { events } = reader.take(true);
+      return Object.fromEntries(
+        events.flatMap(({ agent, parent_agent }) => (agent ? [[agent, parent_agent]] : [])),
+      );
+    }
+    const mainFile: [string, unknown[]] = [`${project}/${S}.jsonl`, [spoken(undefined, 0, call("t1"))]];
+
+    it("follows five levels, whichever file is read first", () => {
+      const files = [1, 2, 3, 4, 5].map((depth) =>
+        file(`d${depth}`, [spoken(`d${depth}`, depth, call(`t${depth + 1}`))]),
+      );
+      const calls = Object.fromEntries([1, 2, 3, 4, 5].map((depth) => [`d${depth}`, `t${depth}`]));
+      for (const order of [
+        [mainFile, ...files],
+        [...files.toReversed(), mainFile],
+      ])
+        expect(parents(order, calls)).toEqual({
+          "agent-d1": "main",
+          "agent-d2": "agent-d1",
+          "agent-d3": "agent-d2",
+          "agent-d4": "agent-d3",
+          "agent-d5": "agent-d4",
+        });
+    });
+
+    it("takes the agent that got the result if nothing names the call", () => {
+      const files = [
+        mainFile,
+        file("a", [
+          spoken("a", 1),
+          {
+            ...asked(9, "done"),
+            isSidechain: true,
+            agentId: "a",
+            uuid: "r",
+            toolUseResult: { agentId: "b" },
+          },
+        ]),
+        file("b", [spoken("b", 2)]),
+      ];
+      expect(parents(files, {})).toEqual({ "agent-a": "main", "agent-b": "agent-a" });
+    });
+
+    it("knows a copy of the parent's lines in the sub-agent's own file", () => {
+      const copy = { timestamp: at(1) };
+      const files = [
+        mainFile,
+        file("a", [spoken("a", 1, call("t2"))]),
+        file("b", [spoken("b", 1, call("t2"), copy), spoken("b", 3)]),
+        file("c", [spoken("c", 4, call("t2"), { timestamp: at(4) }), spoken("c", 5)]),
+      ];
+      expect(parents(files, { a: "t1", b: "t2", c: "t2" })).toMatchObject({ "agent-c": "agent-a" });
+    });
+
+    it("falls back to main for a call that nobody wrote, its own, or a circle", () => {
+      const files = [
+        file("own", [spoken("own", 1, call("self"))]),
+        file("x", [spoken("x", 1, call("to-y"))]),
+        file("y", [spoken("y", 1, call("to-x"))]),
+        file("gone", [spoken("gone", 1)]),
+      ];
+      const calls = { own: "self", x: "to-x", y: "to-y", gone: "lost" };
+      expect(new Set(Object.values(parents(files, calls)))).toEqual(new Set(["main"]));
+    });
+  });
+
+  describe("of a fork whose parent is gone", () => {
+    const U = "33333333-3333-4333-8333-333333333333";
+    const copied = (second: number, id: string, session: string, from = S) =>
+      said(second, id, usage(second * 1_000), {
+        sessionId: session,
+        uuid: `${session}-${id}`,
+        forkedFrom: { sessionId: from, messageUuid: `u-${id}` },
+      });
+    const own = (second: number, id: string, session: string) =>
+      said(second, id, usage(second * 1_000), { sessionId: session });
+
+    it("keep the calls, with the boundaries between them", () => {
+      const boundary = {
+        ...compacted(2, "b1"),
+        sessionId: T,
+        forkedFrom: { sessionId: S, messageUuid: "b" },
+      };
+      const { events, skipped } = readFiles([
+        `${project}/${T}.jsonl`,
+        [copied(1, "m1", T), boundary, copied(3, "m2", T), own(9, "m3", T)],
+      ]);
+      expect(main(events, T)).toEqual([1_000, 3_000, 9_000]);
+      expect(events.filter(({ type }) => type === "compacted")).toHaveLength(1);
+      expect(skipped.copied).toBeUndefined();
+    });
+
+    it("count a call once in two forks", () => {
+      const { events } = readFiles(
+        [`${project}/${T}.jsonl`, [copied(1, "m1", T), own(9, "m3", T)]],
+        [`${project}/${U}.jsonl`, [copied(1, "m1", U), own(5, "m4", U)]],
+      );
+      expect(main(events, T)).toEqual([9_000]);
+      expect(main(events, U)).toEqual([1_000, 5_000]);
+    });
+
+    it("are the parent's calls as far as its file has them, also if it went on for longer", () => {
+      const { events } = readFiles(
+        [`${project}/${T}.jsonl`, [copied(1, "m1", T), copied(2, "m2", T), own(9, "m3", T)]],
+        [`${project}/${S}.jsonl`, [own(2, "m2", S), own(30, "m9", S)]],
+      );
+      expect(main(events, T)).toEqual([1_000, 9_000]);
+      expect(main(events)).toEqual([2_000, 30_000]);
+    });
+
+    it("are the parent's calls if its file is only context", () => {
+      const reader = claudeCodeRecordings.reader(options);
+      for (const line of json(copied(1, "m1", T), own(9, "m3", T)))
+        reader.read(line, { path: `${project}/${T}.jsonl` });
+      for (const line of json(own(1, "m1", S)))
+        reader.read(line, { path: `${project}/${S}.jsonl`, contextOnly: true });
+      expect(main(reader.take(true).events, T)).toEqual([9_000]);
+    });
+  });
+
   it("skips synthetic messages and all-zero usage", () => {
     const synthetic = said(2, "m2", usage(0));
     synthetic.message.model = "<synthetic>";

@@ -1,4 +1,4 @@
-import { contextTokens, mergeUsage } from "@plimsoll/fold";
+import { contextTokens } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
@@ -21,8 +21,10 @@ import {
   type ClaudeTurn,
   fileAgent,
   fileSession,
+  readAgentMeta,
   readClaudeLine,
 } from "./recording-line.ts";
+import { addSnapshot, type ClaudeMessage, messageTurns } from "./snapshots.ts";
 
 /** Two boundaries with equal counts within this time are one compaction. */
 const SAME_COMPACTION_MS = 10_000;
@@ -32,15 +34,27 @@ interface SideLink {
   parent: string | undefined;
 }
 
+/** Where a tool call or the result of a sub-agent was written. Undefined for the main agent, else the line's uuid. */
+interface CallPlace {
+  at: number;
+  line: string | undefined;
+}
+
 interface Session {
   id: string;
   firstAt: number;
   lastAt: number;
-  /** Turns of the main agent by message id. */
-  main: Map<string, ClaudeTurn>;
+  /** Messages of the main agent by their id. */
+  main: Map<string, ClaudeMessage>;
   /** Usage lines of sub-agents by uuid. The agent is known only once the chain of lines is complete. */
   side: Map<string, ClaudeTurn>;
   links: Map<string, SideLink>;
+  /** Tool calls by their id. */
+  calls: Map<string, CallPlace[]>;
+  /** The tool calls that started sub-agents, by sub-agent. */
+  starts: Map<string, string>;
+  /** Where results of sub-agents were written, by sub-agent. */
+  results: Map<string, CallPlace[]>;
   marks: Map<string, ClaudeMark>;
   /** By the uuid of the line. */
   parts: Map<string, LineParts & { isSide: boolean }>;
@@ -61,14 +75,16 @@ export const claudeCodeRecordings: Recordings = {
 /**
  * Reads Claude Code transcripts of one project folder: session files and their `subagents/agent-*.jsonl`.
  *
- * All lines with one message id are one turn with the maximum of each count. A sidechain is a separate agent. The
- * server counts windows from `cleared`. Other sessions of the folder show which history was copied from them.
+ * All lines with one message id are one turn: each is a snapshot of it, of which the last complete one counts. A sidechain is a
+ * separate agent. The server counts windows from `cleared`. Other sessions of the folder show which history was copied from them.
  */
 function claudeCodeReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, Session>();
   /** Sessions that contain a message id; several if a resume or fork copied it. */
   const holders = new Map<string, Set<string>>();
+  /** Lines that forks copied. Whether their parent still has them is known once all files are read. */
+  const copies: { line: ClaudeLine; from: string; path: string }[] = [];
   const sessionOfUuid = new Map<string, string>();
   const summaries = new Map<string, string>();
 
@@ -82,10 +98,16 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     return skips.count(readLine(text, file));
   }
 
-  /** Notes which messages a session has that is not imported. */
+  /** Notes which messages a session has that is not imported, and what started a sub-agent. */
   function readContext(text: string, file: FileHint): void {
+    const meta = readAgentMeta(text, file.path);
+    if (meta !== undefined) {
+      sessionOf(meta.session, undefined).starts.set(meta.agent, meta.call);
+      return;
+    }
     const line = readClaudeLine(text);
-    if (typeof line === "string" || line.forked || line.sidechain || line.at === undefined) return;
+    if (typeof line === "string" || line.forkedFrom !== undefined || line.sidechain || line.at === undefined)
+      return;
     const id = line.session ?? fileSession(file.path);
     if (id === undefined) return;
     const session = sessionOf(id, line.at);
@@ -106,8 +128,13 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       summaries.set(line.summary.leaf, line.summary.text);
       return "not_needed";
     }
-    if (line.forked) return "copied";
-    const id = line.session ?? fileSession(file.path);
+    if (line.forkedFrom === undefined) return addLine(line, file.path);
+    copies.push({ line, from: line.forkedFrom, path: file.path });
+    return undefined;
+  }
+
+  function addLine(line: ClaudeLine, path: string): SkipReason | undefined {
+    const id = line.session ?? fileSession(path);
     if (id === undefined) return "no_session";
     const session = sessionOf(id, line.at);
     session.isOwn = true;
@@ -118,8 +145,13 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     session.lastAt = Math.max(session.lastAt, line.at);
     if (line.uuid !== undefined) sessionOfUuid.set(line.uuid, id);
 
-    const agentId = line.agentId ?? fileAgent(file.path);
-    const side = line.sidechain || fileAgent(file.path) !== undefined;
+    const agentId = line.agentId ?? fileAgent(path);
+    const side = line.sidechain || fileAgent(path) !== undefined;
+    const place = { at: line.at, line: side ? line.uuid : undefined };
+    if (!side || line.uuid !== undefined) {
+      for (const call of line.calls) push(session.calls, call, place);
+      if (line.child !== undefined) push(session.results, line.child, place);
+    }
     if (side && line.uuid !== undefined)
       session.links.set(line.uuid, { agentId: side ? agentId : undefined, parent: line.parent });
     if (!side && line.prompt !== undefined && (session.prompt === undefined || line.at < session.prompt.at)) {
@@ -140,13 +172,22 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     if (side) {
       const uuid = line.uuid ?? turn.key;
       if (session.side.has(uuid)) skips.add("repeated");
-      session.side.set(uuid, merged(session.side.get(uuid), turn));
+      else session.side.set(uuid, turn);
       return;
     }
-    const seen = session.main.get(turn.key);
-    if (seen !== undefined) skips.add("repeated");
-    session.main.set(turn.key, merged(seen, turn));
+    if (session.main.has(turn.key)) skips.add("repeated");
+    addSnapshot(session.main, turn);
     hold(session, turn.key);
+  }
+
+  /** What a fork copied stays its own if its parent is gone. */
+  function addCopies(): void {
+    for (const { line, from, path } of copies.splice(0)) {
+      const parent = sessions.get(from);
+      const isKept =
+        line.turn === undefined ? parent !== undefined : holders.get(line.turn.key)?.has(from) === true;
+      skips.count(isKept && from !== line.session ? "copied" : addLine(line, path));
+    }
   }
 
   function sessionOf(id: string, at: number | undefined): Session {
@@ -159,6 +200,9 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       main: new Map(),
       side: new Map(),
       links: new Map(),
+      calls: new Map(),
+      starts: new Map(),
+      results: new Map(),
       marks: new Map(),
       parts: new Map(),
       prompt: undefined,
@@ -178,6 +222,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   }
 
   function take(): Reading {
+    addCopies();
     // A summary can be in any file of the project. It names its conversation by the last message.
     const summary = new Map<string | undefined, string>();
     for (const [leaf, text] of summaries) summary.set(sessionOfUuid.get(leaf), text);
@@ -211,44 +256,53 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   function eventsOf(session: Session): PlimsollEventInput[] {
     const fields = sessionFields(options, session.id);
     const chains = new Map<string, string>();
+    const agentAt = (uuid: string | undefined) =>
+      uuid === undefined ? undefined : chainAgent(session, uuid, chains);
+    const parents = parentAgents(session, agentAt);
+    const agentFields = (agentId: string | undefined) =>
+      agentId === undefined ? {} : { agent: agentName(agentId), parent_agent: parents(agentId) };
     const events: PlimsollEventInput[] = [];
-    const marks = distinct([...session.marks.values()]);
+    const marks = distinct([...session.marks.values()], agentAt);
     const partsOf = agentParts(session, marks, chains);
-    const mainParts = partsOf(undefined, session.main);
-    let firstTurnAt = Number.POSITIVE_INFINITY;
-    for (const turn of session.main.values()) {
-      if (ownerOf(turn.key) !== session.id) {
-        skips.add("copied");
+    const main = messageTurns(session.main);
+    const agents = new Map<string | undefined, Map<string, ClaudeTurn>>([
+      [undefined, ownTurns(session, main)],
+      ...sideAgents(session, chains),
+    ]);
+    const firstTurnAt = new Map<string | undefined, number>();
+    for (const [agentId, turns] of agents) {
+      if (agentId?.startsWith("acompact")) {
+        for (const turn of turns.values())
+          events.push({ ...fields, ...turnEvent(turn), purpose: "compaction" });
         continue;
       }
-      firstTurnAt = Math.min(firstTurnAt, turn.at);
-      events.push({ ...fields, ...turnEvent(turn, mainParts) });
-    }
-    for (const [agentId, turns] of sideAgents(session, chains)) {
-      const parts = partsOf(agentId, turns);
+      const own = { ...fields, ...agentFields(agentId) };
+      const parts = partsOf(agentId, agentId === undefined ? main : turns);
       for (const turn of turns.values()) {
-        const compaction = agentId.startsWith("acompact");
-        events.push(
-          compaction
-            ? { ...fields, ...turnEvent(turn), purpose: "compaction" }
-            : { ...fields, ...turnEvent(turn, parts), agent: agentName(agentId), parent_agent: "main" },
-        );
+        events.push({ ...own, ...turnEvent(turn, parts) });
+        firstTurnAt.set(agentId, Math.min(turn.at, firstTurnAt.get(agentId) ?? turn.at));
       }
+      for (const mark of providerMarks([...turns.values()])) events.push({ ...own, ...mark });
     }
-    for (const mark of marks) {
-      if (mark.event.type === "cleared" && mark.event.at <= firstTurnAt) {
+    for (const { event, uuid, summaryOf } of marks) {
+      const agentId = agentAt(uuid);
+      const isFirst = event.at <= (firstTurnAt.get(agentId) ?? Number.POSITIVE_INFINITY);
+      if (isFirst && (event.type === "cleared" || summaryOf !== undefined)) {
         skips.add("before_first_turn");
         continue;
       }
-      const agentId = mark.uuid === undefined ? undefined : chainAgent(session, mark.uuid, chains);
-      events.push({
-        ...fields,
-        ...mark.event,
-        id: fitName(mark.event.id, 128),
-        ...(agentId !== undefined && { agent: agentName(agentId), parent_agent: "main" }),
-      });
+      events.push({ ...fields, ...event, id: fitName(event.id, 128), ...agentFields(agentId) });
     }
     return events;
+  }
+
+  function ownTurns(session: Session, turns: ReadonlyMap<string, ClaudeTurn>): Map<string, ClaudeTurn> {
+    const own = new Map<string, ClaudeTurn>();
+    for (const [key, turn] of turns) {
+      if (ownerOf(key) === session.id) own.set(key, turn);
+      else skips.add("copied");
+    }
+    return own;
   }
 
   /** Returns the session that a message belongs to: the one that ended first, because the copy continued. */
@@ -268,28 +322,33 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   }
 
   function sideAgents(session: Session, chains: Map<string, string>): Map<string, Map<string, ClaudeTurn>> {
-    const agents = new Map<string, Map<string, ClaudeTurn>>();
+    const agents = new Map<string, Map<string, ClaudeMessage>>();
     for (const [uuid, turn] of session.side) {
       if (session.main.has(turn.key)) {
         skips.add("replayed");
         continue;
       }
       const agentId = chainAgent(session, uuid, chains);
-      const turns = agents.get(agentId) ?? new Map<string, ClaudeTurn>();
-      agents.set(agentId, turns);
-      const seen = turns.get(turn.key);
-      if (seen !== undefined) skips.add("repeated");
-      turns.set(turn.key, merged(seen, turn));
+      const messages = agents.get(agentId) ?? new Map<string, ClaudeMessage>();
+      agents.set(agentId, messages);
+      if (messages.has(turn.key)) skips.add("repeated");
+      addSnapshot(messages, turn);
     }
-    return agents;
+    return new Map([...agents].map(([agentId, messages]) => [agentId, messageTurns(messages)]));
   }
 
-  function distinct(marks: ClaudeMark[]): ClaudeMark[] {
+  function distinct(marks: ClaudeMark[], agentAt: AgentAt): ClaudeMark[] {
     /** When the last compaction from a level was. */
     const compactedAt = new Map<number, number>();
+    const isTold = toldCompactions(marks, agentAt);
     return marks
       .sort((a, b) => a.event.at - b.event.at || (a.id < b.id ? -1 : 1))
-      .filter(({ event }) => {
+      .filter((mark) => {
+        const { event } = mark;
+        if (isTold(mark)) {
+          skips.add("not_needed");
+          return false;
+        }
         if (event.type !== "compacted" || event.tokens_before === undefined) return true;
         const before = compactedAt.get(event.tokens_before);
         if (before !== undefined && event.at - before <= SAME_COMPACTION_MS) {
@@ -302,13 +361,107 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   }
 }
 
-function merged(a: ClaudeTurn | undefined, b: ClaudeTurn): ClaudeTurn {
-  if (a === undefined) return b;
-  // A retry of a message has another request id.
-  const request =
-    a.request === undefined || (b.request !== undefined && b.request < a.request) ? b.request : a.request;
-  return { ...a, request, at: Math.min(a.at, b.at), usage: mergeUsage(a.usage, b.usage) };
+/** The agent of a line; undefined for the main one. */
+type AgentAt = (uuid: string | undefined) => string | undefined;
+
+/**
+ * Whether a summary belongs to a compaction that another line reports: a boundary, of which it is the next line or which is written at
+ * the same time, or an earlier summary.
+ */
+function toldCompactions(marks: readonly ClaudeMark[], agentAt: AgentAt): (mark: ClaudeMark) => boolean {
+  const lines = new Set<string>();
+  const times = new Map<string | undefined, number[]>();
+  for (const { id, event, summaryOf, uuid } of marks) {
+    if (event.type !== "compacted" || summaryOf !== undefined) continue;
+    lines.add(id);
+    push(times, agentAt(uuid), event.at);
+  }
+  for (const all of times.values()) all.sort((a, b) => a - b);
+  const summarized = new Map<string | undefined, number>();
+  return ({ event: { at }, summaryOf, uuid }) => {
+    if (summaryOf === undefined) return false;
+    const agent = agentAt(uuid);
+    const before = summarized.get(agent);
+    const isNear = (other: number | undefined) =>
+      other !== undefined && Math.abs(at - other) <= SAME_COMPACTION_MS;
+    if (lines.has(summaryOf.line ?? "") || isNear(before) || isNear(nearest(times.get(agent) ?? [], at)))
+      return true;
+    summarized.set(agent, at);
+    return false;
+  };
 }
+
+/** @param times in order */
+function nearest(times: readonly number[], at: number): number | undefined {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle]! < at) low = middle + 1;
+    else high = middle;
+  }
+  const [before, after] = [times[low - 1], times[low]];
+  if (before === undefined || after === undefined) return before ?? after;
+  return at - before <= after - at ? before : after;
+}
+
+function push<Key, Value>(into: Map<Key, Value[]>, key: Key, value: Value): void {
+  const known = into.get(key);
+  if (known === undefined) into.set(key, [value]);
+  else known.push(value);
+}
+
+/**
+ * The parent of each sub-agent: the agent that wrote the tool call which started it, else the one that got its result. A sub-agent
+ * can begin with a copy of its parent's lines, so the first one to write them counts.
+ */
+function parentAgents(session: Session, agentAt: AgentAt): (agentId: string) => string {
+  const started = (agentId: string): string | undefined => {
+    const call = session.starts.get(agentId);
+    const places =
+      (call === undefined ? undefined : session.calls.get(call)) ?? session.results.get(agentId) ?? [];
+    const writers = places
+      .map(({ at, line }) => ({ at, agent: agentAt(line) }))
+      .filter(({ agent }) => agent !== agentId)
+      .sort((a, b) => a.at - b.at || Number(a.agent !== undefined) - Number(b.agent !== undefined));
+    return writers[0]?.agent;
+  };
+  return (agentId) => {
+    const parent = started(agentId);
+    const seen = new Set([agentId]);
+    for (let next = parent; next !== undefined; next = started(next)) {
+      if (seen.has(next)) return "main";
+      seen.add(next);
+    }
+    return parent === undefined ? "main" : agentName(parent);
+  };
+}
+
+/** What the provider did to a prompt before it counted it: context editing, and a summary within the request. */
+function* providerMarks(turns: ClaudeTurn[]) {
+  let cleared = { toolUses: 0, thinkingTurns: 0 };
+  let level: number | undefined;
+  for (const turn of turns.sort((a, b) => a.at - b.at)) {
+    const before = level;
+    level = contextTokens(turn.usage);
+    // The turn itself has the level after it.
+    const fields = (kind: string) => ({ id: fitName(`${kind}/${turn.key}`, 128), at: turn.at - 1 });
+    if (turn.compaction !== undefined) {
+      const { tokensBefore: tokens_before } = turn.compaction;
+      yield { ...fields("compaction"), type: "compacted", trigger: "auto", tokens_before } as const;
+    }
+    const toolUses = more(cleared.toolUses, turn.cleared.toolUses);
+    const thinkingTurns = more(cleared.thinkingTurns, turn.cleared.thinkingTurns);
+    cleared = turn.cleared;
+    // Thinking of earlier turns is cleared all the time, mostly without a fall.
+    const isFall = before !== undefined && level !== undefined && level < before;
+    const observations = toolUses || (isFall ? thinkingTurns : 0);
+    if (observations > 0) yield { ...fields("edit"), type: "masked", observations } as const;
+  }
+}
+
+/** What was cleared since the turn before. Less than before means that the history began anew. */
+const more = (before: number, now: number) => (now > before ? now - before : now < before ? now : 0);
 
 /**
  * What fills the window of one agent at each of its turns.

@@ -47,11 +47,7 @@ function clineReader(options: ReaderOptions): HarnessReader {
     if (Array.isArray(json)) return readTask(taskOf({ session: folder }), (history) => readUi(history, json));
     const session = asObject(json);
     if (session === undefined) return skips.count("unreadable");
-    const agent = asText(session.agent);
-    const owner = {
-      session: asText(session.sessionId) ?? folder,
-      agent: agent === undefined || agent === "lead" || agent === "main" ? undefined : agentName(agent),
-    };
+    const owner = ownerOf(asText(session.sessionId) ?? folder, asText(session.agent));
     return readTask(taskOf(owner), (history) => readMessages(history, asArray(session.messages)));
   }
 
@@ -76,6 +72,18 @@ function clineReader(options: ReaderOptions): HarnessReader {
     const entries = [...tasks.values()].map(({ history, owner }) => [history, owner] as const);
     return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
+}
+
+/**
+ * A sub-agent has the session `<session>__<id>`, a teammate one for each task, `<session>__teamtask__<id>__<task>`. The conversation of
+ * a teammate goes on from task to task.
+ */
+function ownerOf(session: string, agent: string | undefined): HistoryOwner {
+  if (agent === undefined || agent === "lead" || agent === "main") return { session };
+  const [, lead, task, id] = /^(.+?)__(?:(teamtask)__)?(.+)$/.exec(session) ?? [];
+  if (lead === undefined || id === undefined) return { session, agent: agentName(agent) };
+  if (task === undefined) return { session: lead, agent: agentName(id), ownSession: session };
+  return { session: lead, agent: agentName(id.replace(/__[^_]*$/, "")) };
 }
 
 function* readUi(history: AgentHistory, messages: readonly unknown[]): Generator<SkipReason | undefined> {
@@ -139,8 +147,8 @@ function* readMessages(
     history.see(at);
     const metadata = asObject(message.metadata);
     if (metadata?.kind === "compaction_summary") {
-      const before = asTokens(metadata.tokensBefore);
-      const event = { type: "compacted", trigger: "auto", tokens_before: before } as const;
+      // `tokensBefore` is an estimate of the messages, without system prompt and tools.
+      const event = { type: "compacted", trigger: "auto" } as const;
       yield history.addMark({ id: `compacted/${at}`, at, event });
     } else if (message.role === "user") {
       const prompt = firstText(message.content);

@@ -1,5 +1,6 @@
 import type { Usage } from "@plimsoll/protocol/events";
 import {
+  asArray,
   asCount,
   asObject,
   asText,
@@ -9,6 +10,7 @@ import {
   parseObject,
 } from "../recordings/json.ts";
 import type { SkipReason } from "../recordings/reader.ts";
+import { digest } from "../recordings/text.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 
 export interface CodexCount {
@@ -23,8 +25,17 @@ export interface CodexCount {
 export interface CodexMeta {
   id: string;
   createdAt: number;
+  /** The thread whose sub-agent it is. */
   spawnedBy: string | undefined;
   forkedFrom: string | undefined;
+}
+
+/** A run of the agent, from a prompt to its last answer. */
+export interface CodexTask {
+  at: number;
+  id: string | undefined;
+  /** When it really began. A copy has the time of the copying in `at`. */
+  startedAt: number | undefined;
 }
 
 /** The data read from the lines of one rollout file so far. */
@@ -36,6 +47,15 @@ export interface CodexRollout {
   models: { at: number; value: string }[];
   windows: { at: number; value: number }[];
   compactions: Map<string, number>;
+  /** Ids of the responses that are summaries of compactions. */
+  summaryIds: Set<string>;
+  /** When texts of the model were written that may be summaries, by what tells them apart. */
+  answers: Map<string, number>;
+  /** Summaries of compactions without the id of their response. */
+  summaries: { at: number; text: string }[];
+  tasks: Map<string, CodexTask>;
+  /** Prompts that a person took back, with the answers to them. */
+  rollbacks: Map<string, { at: number; turns: number }>;
   /** What the items of the conversation add to the context. The model wrote some of them. */
   parts: (LineParts & { isWritten: boolean })[];
   prompt: { at: number; text: string } | undefined;
@@ -65,6 +85,7 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
     case "token_usage_record":
       return readRecord(rollout, payload, at);
     case "response_item": {
+      readAnswer(rollout, payload, at);
       const parts = partsOf(payload, at);
       if (parts !== undefined) rollout.parts.push(parts);
       return parts === undefined ? "not_needed" : undefined;
@@ -73,6 +94,9 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
       const summary = textTokens(payload.message);
       if (summary > 0)
         rollout.parts.push({ at, history: summary, tool_output: 0, system: 0, isWritten: false });
+      const response = asText(payload.compaction_response_id);
+      if (response !== undefined) rollout.summaryIds.add(response);
+      else if (summary > 0) rollout.summaries.push({ at, text: markOfText(asText(payload.message) ?? "") });
       const id = `compacted/${asText(payload.window_id) ?? at}`;
       const seen = rollout.compactions.get(id);
       rollout.compactions.set(id, Math.min(seen ?? at, at));
@@ -103,10 +127,24 @@ function partsOf(payload: JsonObject, at: number): CodexRollout["parts"][number]
   return parts.history + parts.tool_output + parts.system === 0 ? undefined : parts;
 }
 
+/** The summary of a compaction is an answer of the model, which Codex puts behind a sentence of its own. */
+function readAnswer(rollout: CodexRollout, payload: JsonObject, at: number): void {
+  if (payload.type !== "message" || payload.role !== "assistant") return;
+  const [block] = asArray(payload.content).map(asObject);
+  const mark = markOfText(asText(block?.text) ?? "");
+  rollout.answers.set(mark, Math.max(at, rollout.answers.get(mark) ?? at));
+}
+
+/** Tells texts apart by their ends, which are not kept. */
+function markOfText(text: string): string {
+  const end = text.trim().slice(-LONGEST_MARK);
+  return end === "" ? "" : digest(end);
+}
+const LONGEST_MARK = 40;
+
 function readMeta(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
-  const subagent = asObject(asObject(payload.source)?.subagent);
-  const spawnedBy = asText(asObject(subagent?.thread_spawn)?.parent_thread_id);
   const session = asText(payload.session_id);
+  const spawnedBy = parentThread(payload, session);
   // The session id of a spawned thread is that of the thread that spawned it.
   const id = asText(payload.id) ?? (session === spawnedBy ? undefined : session) ?? fileThread(rollout.path);
   rollout.metas.set(id, {
@@ -116,6 +154,16 @@ function readMeta(rollout: CodexRollout, payload: JsonObject, at: number): SkipR
     forkedFrom: asText(payload.forked_from_id),
   });
   return undefined;
+}
+
+/** Reviewers such as `guardian` are sub-agents that no tool call spawned: only the header has their parent. */
+function parentThread(payload: JsonObject, session: string | undefined): string | undefined {
+  const subagent = asObject(payload.source)?.subagent;
+  if (subagent === undefined && payload.thread_source !== "subagent") return undefined;
+  const spawn = asObject(asObject(subagent)?.thread_spawn);
+  const id = asText(payload.id);
+  const named = [spawn?.parent_thread_id, payload.parent_thread_id, payload.forked_from_id, id && session];
+  return named.map(asText).find((thread) => thread !== undefined && thread !== id);
 }
 
 /** The thread that a file's name gives: its UUID, else the whole name without extensions. */
@@ -130,9 +178,16 @@ function readMessage(rollout: CodexRollout, payload: JsonObject, at: number): Sk
     case "token_count":
       return readCount(rollout, payload, at);
     case "task_started": {
+      const id = asText(payload.turn_id);
+      rollout.tasks.set(id ?? `at/${at}`, { at, id, startedAt: secondsTime(payload.started_at) });
       const window = asTokens(payload.model_context_window);
       if (window !== undefined) rollout.windows.push({ at, value: window });
       return window === undefined ? "not_needed" : undefined;
+    }
+    case "thread_rolled_back": {
+      const turns = asCount(payload.num_turns) ?? 1;
+      rollout.rollbacks.set(`rolled_back/${at}`, { at, turns });
+      return turns === 0 ? "not_needed" : undefined;
     }
     case "user_message": {
       const text = asText(payload.message);
@@ -143,6 +198,11 @@ function readMessage(rollout: CodexRollout, payload: JsonObject, at: number): Sk
     default:
       return "not_needed";
   }
+}
+
+/** Codex writes whole seconds. */
+function secondsTime(value: unknown): number | undefined {
+  return typeof value === "number" && value < 1e11 ? asTime(value * 1_000) : asTime(value);
 }
 
 function readCount(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {

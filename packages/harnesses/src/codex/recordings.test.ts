@@ -146,6 +146,209 @@ describe("Codex rollouts", () => {
     expect(skipped.replayed).toBe(1);
   });
 
+  describe("begin with the history of another thread", () => {
+    const started = (ms: number, id: string, startedMs?: number) =>
+      line(ms, "event_msg", {
+        type: "task_started",
+        turn_id: id,
+        ...(startedMs !== undefined && { started_at: Math.floor(Date.parse(at(startedMs)) / 1_000) }),
+      });
+    const parent = [
+      meta(0, A),
+      started(1_000, "p1"),
+      count(5_000, tokens(50_000, 50_000)),
+      line(6_000, "compacted", { window_id: "w1" }),
+      started(7_000, "p2"),
+      count(9_000, tokens(20_000, 70_000)),
+    ];
+    /** The history of the parent, from a time on and with a pause between lines. */
+    const copy = (from: number, pause: number) =>
+      parent.map((one, index) => ({ ...one, timestamp: at(from + index * pause) }));
+    const spawn = (lines: object[], more: object = spawned(A), file_ = parent) => {
+      const { events } = read([file(A), file_], [file(B), [meta(20_000, B, more), ...lines]]);
+      const key = "forked_from_id" in more ? `${B} main` : `${A} agent-${B}`;
+      const fold = foldEvents(events).get(key);
+      const falls = fold ? [...fold.marks.values(), ...fold.inferred.values()].map(({ type }) => type) : [];
+      return { levels: levels(fold), falls, events };
+    };
+
+    it.each([
+      ["with its original times", parent],
+      ["stamped within a moment", copy(20_001, 1)],
+      ["stamped across the end of a second", copy(20_900, 40)],
+      ["stamped over many seconds", copy(20_100, 1_700)],
+    ])(
+      "%s: the files of the parent tell what is copied, also beside a call in the first second",
+      (_, copied) => {
+        const last = Date.parse((copied.at(-1) as { timestamp: string }).timestamp) - Date.parse(at(0));
+        const from = Math.max(20_050, last) + 20;
+        for (const more of [spawned(A), { forked_from_id: A }]) {
+          const own = [count(from, tokens(31_000, 101_000)), count(from + 400, tokens(36_000, 137_000))];
+          expect(spawn([...copied, ...own], more)).toMatchObject({ levels: [31_000, 36_000], falls: [] });
+        }
+      },
+    );
+
+    it("tells what is copied by when its runs began, without the parent's file", () => {
+      const lines = [
+        meta(20_001, A),
+        started(20_100, "p1", 1_000),
+        count(20_200, tokens(50_000, 50_000)),
+        started(21_300, "p2", 7_000),
+        line(21_400, "compacted", { window_id: "w1" }),
+        count(22_900, tokens(20_000, 70_000)),
+        started(22_950, "own", 22_950),
+        count(22_990, tokens(31_000, 101_000)),
+        line(22_995, "compacted", { window_id: "w2" }),
+        started(30_000, "own2", 30_000),
+        count(31_000, tokens(12_000, 113_000)),
+      ];
+      const { events } = read([file(B), [meta(20_000, B, { forked_from_id: A }), ...lines]]);
+      const fold = foldEvents(events).get(`${B} main`)!;
+      expect(levels(fold)).toEqual([31_000, 12_000]);
+      expect([...fold.marks.keys()]).toEqual(["compacted/w2"]);
+    });
+
+    it("has nothing of its own while all runs are copied", () => {
+      const lines = [started(20_100, "p1", 1_000), count(21_500, tokens(50_000, 50_000))];
+      expect(spawn(lines, { forked_from_id: A }, [meta(0, A)]).levels).toEqual([]);
+    });
+
+    it("knows original times without the parent's file, and begins when the thread began", () => {
+      const { events } = read([
+        file(B),
+        [meta(20_000, B, { forked_from_id: A }), ...parent, count(20_300, tokens(31_000, 101_000))],
+      ]);
+      expect(levels(foldEvents(events).get(`${B} main`))).toEqual([31_000]);
+      expect(events.find(({ type }) => type === "session")).toMatchObject({ at: Date.parse(at(20_000)) });
+    });
+
+    it("is a sub-agent without a history: calls in the first second count, also with sums like the parent's", () => {
+      const own = [count(20_100, tokens(50_000, 50_000)), count(20_500, tokens(60_000, 110_000))];
+      expect(spawn(own, spawned(A), [meta(0, A)]).levels).toEqual([50_000, 60_000]);
+      const dated = [started(20_050, "own", 20_050), ...own];
+      expect(spawn(dated).levels).toEqual([50_000, 60_000]);
+    });
+
+    it("is a fork of a fork", () => {
+      const fork = [
+        meta(20_000, B, { forked_from_id: A }),
+        ...copy(20_001, 1),
+        count(29_000, tokens(40_000, 110_000)),
+      ];
+      const again = [
+        meta(40_000, C, { forked_from_id: B }),
+        ...copy(40_001, 300),
+        count(42_000, tokens(40_000, 110_000)),
+        count(42_100, tokens(44_000, 154_000)),
+      ];
+      const { events } = read([file(A), parent], [file(B), fork], [file(C), again]);
+      const folds = foldEvents(events);
+      expect(levels(folds.get(`${B} main`))).toEqual([40_000]);
+      expect(levels(folds.get(`${C} main`))).toEqual([44_000]);
+    });
+  });
+
+  describe("with a compaction", () => {
+    const answer = (ms: number, text: string) =>
+      line(ms, "response_item", {
+        type: "message",
+        role: "assistant",
+        content: [{ type: "output_text", text }],
+      });
+    const shown = (lines: object[]) => {
+      const fold = foldEvents(read([file(A), [meta(0, A), ...lines]]).events).get(`${A} main`)!;
+      return [
+        fold.turns
+          .map(({ contextTokens, turn }) => (turn.compaction ? `(${contextTokens})` : `${contextTokens}`))
+          .join(" "),
+        [...fold.marks.values()]
+          .map(({ tokensBefore, tokensAfter }) => `${tokensBefore} -> ${tokensAfter}`)
+          .join(),
+        fold.inferred.size,
+      ];
+    };
+
+    it("take its levels from the calls around its own request, which it names", () => {
+      expect(
+        shown([
+          record(5_000, A, "r1", 225_000),
+          record(8_000, A, "rc", 226_500),
+          line(8_100, "compacted", { window_id: "w", message: "s", compaction_response_id: "rc" }),
+          record(12_000, A, "r2", 31_000),
+        ]),
+      ).toEqual(["225000 (226500) 31000", "225000 -> 31000", 0]);
+    });
+
+    it("know its request by the summary in older versions", () => {
+      expect(
+        shown([
+          answer(4_900, "Let me read the file."),
+          count(5_000, tokens(225_000, 225_000)),
+          answer(7_900, "The user wants a parser.\nDone: the lexer."),
+          count(8_000, tokens(226_500, 451_500)),
+          line(8_100, "compacted", {
+            message: "Another model began.\nThe user wants a parser.\nDone: the lexer.",
+          }),
+          count(12_000, tokens(31_000, 482_500)),
+        ]),
+      ).toEqual(["225000 (226500) 31000", "225000 -> 31000", 0]);
+    });
+
+    it("leave the last call a level if the provider wrote the summary", () => {
+      expect(
+        shown([
+          answer(4_900, "Let me read the file."),
+          count(5_000, tokens(225_000, 225_000)),
+          line(8_100, "compacted", { message: "" }),
+          count(12_000, tokens(31_000, 256_000)),
+        ]),
+      ).toEqual(["225000 31000", "225000 -> 31000", 0]);
+    });
+  });
+
+  it("explain a fall after a person took prompts back", () => {
+    const back = (ms: number, turns: number) =>
+      line(ms, "event_msg", { type: "thread_rolled_back", num_turns: turns });
+    const { events } = read([
+      file(A),
+      [
+        meta(0, A),
+        count(5_000, tokens(100_000, 100_000)),
+        back(6_000, 2),
+        count(9_000, tokens(40_000, 140_000)),
+        back(9_500, 0),
+      ],
+    ]);
+    const fold = foldEvents(events).get(`${A} main`)!;
+    expect([...fold.marks.values()]).toMatchObject([
+      { type: "masked", tokensBefore: 100_000, tokensAfter: 40_000 },
+    ]);
+    expect(events.at(-1)).toMatchObject({ observations: 2 });
+    expect(fold.inferred.size).toBe(0);
+  });
+
+  it.each([
+    ["in the header", { source: { subagent: { other: "guardian" } }, parent_thread_id: A }],
+    ["as the session", { source: { subagent: { other: "guardian" } }, session_id: A }],
+    ["as the origin of a review", { source: { subagent: "review" }, forked_from_id: A }],
+    ["with no source", { thread_source: "subagent", parent_thread_id: A }],
+  ])("a thread that no tool call spawned is a sub-agent of the thread %s", (_, more) => {
+    const { events } = read(
+      [file(A), [meta(0, A), count(5_000, tokens(100, 100))]],
+      [file(B), [meta(6_000, B, more), count(9_000, tokens(200, 200))]],
+    );
+    expect(levels(foldEvents(events).get(`${A} agent-${B}`))).toEqual([200]);
+  });
+
+  it.each([
+    ["that names itself", { source: { subagent: "review" }, parent_thread_id: B, session_id: B }],
+    ["of the command line", { source: "cli", session_id: B }],
+  ])("a thread %s is nobody's sub-agent", (_, more) => {
+    const { events } = read([file(B), [meta(6_000, B, more), count(9_000, tokens(200, 200))]]);
+    expect(levels(foldEvents(events).get(`${B} main`))).toEqual([200]);
+  });
+
   it("a nested spawned thread has its parent thread as parent and belongs to the root session", () => {
     const { events } = read(
       [file(A), [meta(0, A), count(5_000, tokens(100, 100))]],

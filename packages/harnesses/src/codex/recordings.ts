@@ -16,9 +16,10 @@ import {
 } from "../recordings/reader.ts";
 import { fitName } from "../recordings/text.ts";
 import { type LineParts, partsAtTurns } from "../recordings/transcript-parts.ts";
+import { type CopiedTest, copiedTest } from "./copied-history.ts";
 import { type CodexCount, type CodexRollout, fileThread, readCodexLine } from "./recording-line.ts";
 
-/** Lines this close together were written at once, such as the parent's history at the start of a fork's file. */
+/** A count belongs to a record this shortly before it. */
 const SAME_MOMENT_MS = 1_000;
 
 export const codexRecordings: Recordings = {
@@ -49,15 +50,17 @@ function codexReader(options: ReaderOptions): HarnessReader {
   function take(final: boolean): Reading {
     const events: PlimsollEventInput[] = [];
     const parents = new Map<string, string>();
+    const threads = new Map<string, CodexRollout[]>();
     for (const rollout of rollouts.values()) {
       const thread = threadOf(rollout);
       const parent = parentOf(rollout);
       if (parent !== undefined) parents.set(thread, parent);
+      threads.set(thread, [...(threads.get(thread) ?? []), rollout]);
     }
     for (const rollout of rollouts.values()) {
       if (!rollout.touched) continue;
       rollout.touched = false;
-      append(events, eventsOf(rollout, parents, final));
+      append(events, eventsOf(rollout, parents, threads, final));
     }
     return { events, skipped: skips.drain() };
   }
@@ -65,6 +68,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
   function eventsOf(
     rollout: CodexRollout,
     parents: ReadonlyMap<string, string>,
+    threads: ReadonlyMap<string, readonly CodexRollout[]>,
     final: boolean,
   ): PlimsollEventInput[] {
     const thread = threadOf(rollout);
@@ -79,11 +83,18 @@ function codexReader(options: ReaderOptions): HarnessReader {
         own_session: sessionFields(options, thread).session,
       }),
     };
-    const replayed = replayTest(rollout);
+    const meta = ownMeta(rollout);
+    const origins = new Set([...rollout.metas.keys(), meta?.spawnedBy, meta?.forkedFrom]);
+    origins.delete(thread);
+    const originals = [...origins].flatMap((origin) =>
+      origin === undefined ? [] : (threads.get(origin) ?? []),
+    );
+    const isCopied = copiedTest(rollout, meta, originals);
     const models = new ValuesByTime(rollout.models);
     const windows = new ValuesByTime(rollout.windows);
     const events: PlimsollEventInput[] = [];
-    const counts = chosenCounts(rollout, thread, replayed, final);
+    const counts = chosenCounts(rollout, thread, isCopied, final);
+    const summaries = summaryCounts(rollout, counts);
     const modelAt = (at: number) => models.at(at) ?? models.first ?? "unknown";
     const partsAt = rolloutParts(rollout, counts, modelAt);
     for (const count of counts) {
@@ -100,18 +111,24 @@ function codexReader(options: ReaderOptions): HarnessReader {
         usage: count.usage,
         // Codex reports the effective window, 95 % of the model's window, and stops there.
         ...(limit !== undefined && limit > 0 && { context_window: limit }),
-        ...(composition && { composition, composition_estimated: true }),
+        ...(summaries.has(count.id)
+          ? { purpose: "compaction" as const }
+          : composition && { composition, composition_estimated: true }),
       });
     }
     for (const [id, at] of rollout.compactions) {
-      if (replayed(at)) skips.add("replayed");
+      if (isCopied({ id, at })) skips.add("replayed");
       else events.push({ ...fields, id: fitName(id, 128), type: "compacted", at, trigger: "auto" });
+    }
+    for (const [id, { at, turns }] of rollout.rollbacks) {
+      if (isCopied({ id, at })) skips.add("replayed");
+      else if (turns > 0) events.push({ ...fields, id, type: "masked", at, observations: turns });
     }
     if (events.length === 0) return [];
     if (nested) return events;
     const prompt = options.titles ? rollout.prompt?.text : undefined;
     const start = sessionStarted(sessionFields(options, root), {
-      at: rollout.firstAt,
+      at: Math.max(rollout.firstAt, originals.length > 0 || origins.size > 0 ? (meta?.createdAt ?? 0) : 0),
       kind: "conversation",
       title: prompt,
     });
@@ -122,13 +139,13 @@ function codexReader(options: ReaderOptions): HarnessReader {
   function chosenCounts(
     rollout: CodexRollout,
     thread: string,
-    replayed: (at: number) => boolean,
+    isCopied: CopiedTest,
     final: boolean,
   ): CodexCount[] {
     const own: CodexCount[] = [];
     for (const record of rollout.records.values()) {
       // The thread is more reliable than the time: a quick sub-agent answers within the moment in which its file began.
-      const isOwn = record.thread === undefined ? !replayed(record.at) : record.thread === thread;
+      const isOwn = record.thread === undefined ? !isCopied(record) : record.thread === thread;
       if (isOwn) own.push(record);
       else skips.add("replayed");
     }
@@ -139,7 +156,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
     for (const count of rollout.counts.values()) {
       // The next line may be a record of the same response.
       const settled = final || count.at < rollout.lastAt;
-      if (replayed(count.at)) skips.add("replayed");
+      if (isCopied(count)) skips.add("replayed");
       else if (settled) own.push(count);
     }
     return own;
@@ -155,6 +172,11 @@ function emptyRollout(path: string): CodexRollout {
     models: [],
     windows: [],
     compactions: new Map(),
+    summaryIds: new Set(),
+    answers: new Map(),
+    summaries: [],
+    tasks: new Map(),
+    rollbacks: new Map(),
     parts: [],
     prompt: undefined,
     firstAt: Number.POSITIVE_INFINITY,
@@ -226,15 +248,19 @@ function agentName(thread: string): string {
   return fitName(`agent-${thread}`, 128);
 }
 
-function replayTest(rollout: CodexRollout): (at: number) => boolean {
-  const meta = ownMeta(rollout);
-  if (meta?.spawnedBy === undefined && meta?.forkedFrom === undefined) return () => false;
-  const times = [...rollout.counts.values(), ...rollout.records.values()].map(({ at }) => at);
-  const first = times.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
-  const second = Math.floor(first / 1_000);
-  const burst = times.filter((at) => Math.floor(at / 1_000) === second).length > 1;
-  return (at) =>
-    at - rollout.firstAt < SAME_MOMENT_MS || (burst && at >= first && Math.floor(at / 1_000) === second);
+/**
+ * The counts of requests that wrote the summary of a compaction. The compaction names its response, or the answer before the count
+ * is its summary.
+ */
+function summaryCounts(rollout: CodexRollout, counts: readonly CodexCount[]): ReadonlySet<string> {
+  const found = new Set(rollout.summaryIds);
+  const byTime = new ValuesByTime(counts.map((value) => ({ at: value.at, value })));
+  for (const { at, text } of rollout.summaries) {
+    const count = byTime.at(at);
+    const writtenAt = text === "" ? undefined : rollout.answers.get(text);
+    if (count !== undefined && writtenAt !== undefined && count.at >= writtenAt) found.add(count.id);
+  }
+  return found;
 }
 
 const CODEX_TYPES = new Set([

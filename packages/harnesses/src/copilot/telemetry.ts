@@ -56,10 +56,6 @@ function markOf(
 ): PlimsollEventInput[] {
   const { attributes } = event;
   const owner = { ...sender, harness: harnessName(span.resource, FAMILY) };
-  const tokens = {
-    tokens_before: tokensOf(attributes, names("pre_tokens")),
-    tokens_after: tokensOf(attributes, names("post_tokens")),
-  };
   if (event.name === "github.copilot.session.truncation") {
     const observations = tokensOf(attributes, names("messages_removed")) ?? 0;
     return [
@@ -67,7 +63,9 @@ function markOf(
         ...eventEnvelope(owner, `truncation/${span.spanId}/${event.at}`, event.at),
         type: "masked",
         observations,
-        ...tokens,
+        // Its counts are those of the messages alone, without system prompt and tools.
+        tokens_before: undefined,
+        tokens_after: undefined,
       },
     ];
   }
@@ -78,7 +76,8 @@ function markOf(
       ...eventEnvelope(owner, `compaction/${span.spanId}/${event.at}`, event.at),
       type: "compacted",
       trigger: "auto",
-      ...tokens,
+      tokens_before: tokensOf(attributes, names("pre_tokens")),
+      tokens_after: tokensOf(attributes, names("post_tokens")),
     },
   ];
 }

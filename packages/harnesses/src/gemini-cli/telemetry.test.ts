@@ -70,10 +70,10 @@ describe("Gemini CLI", () => {
     (attributes) => expectNone("gemini-cli", log(attributes), "auxiliary"),
   );
 
-  it("reports compressions, but not those that it rejected", () => {
+  it("reports compressions without their counts, which leave out system prompt and tools, but not rejected ones", () => {
     const counts = { tokens_before: 500_000, tokens_after: 90_000 };
     expectEvents("gemini-cli", log(counts, "gemini_cli.chat_compression"), [
-      { type: "compacted", ...counts },
+      { type: "compacted", tokens_before: undefined, tokens_after: undefined },
     ]);
     const larger = { ...counts, tokens_after: 600_000 };
     expectNone("gemini-cli", log(larger, "gemini_cli.chat_compression"), "not_needed");

@@ -87,6 +87,7 @@ function wholeCounts(attributes: Attributes): Attributes {
   return whole;
 }
 
+/** `tokens_after` leaves out the system prompt and the tools. The calls before and after it have the levels. */
 function readCompression({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
   const before = tokensOf(attributes, ["tokens_before"]);
   const after = tokensOf(attributes, ["tokens_after"]);
@@ -96,8 +97,8 @@ function readCompression({ attributes, at }: LogRecord, main: EventOwner): Recor
     ...eventEnvelope(main, `compression/${at}`, at),
     type: "compacted",
     trigger: "auto",
-    tokens_before: before,
-    tokens_after: after,
+    tokens_before: undefined,
+    tokens_after: undefined,
   };
   return { events: [event] };
 }

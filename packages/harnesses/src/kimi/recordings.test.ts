@@ -61,6 +61,12 @@ describe("the recording of Kimi Code", () => {
     }
   });
 
+  it("has the levels of the turns around a compaction, not the counts of its messages", () => {
+    const { events } = read(usage(1, 212_000), ...compaction(2, "auto"), usage(10, 36_023));
+    const fold = foldEvents(events).get("session_287f main")!;
+    expect([...fold.marks.values()]).toMatchObject([{ tokensBefore: 212_000, tokensAfter: 36_023 }]);
+  });
+
   it("has messages without usage, which are no faulty calls", () => {
     const { events, skipped } = read(context, appended, usage(3, 30_000));
     expect(levels(foldEvents(events).get("session_287f main"))).toEqual([30_000]);

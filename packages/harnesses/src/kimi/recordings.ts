@@ -125,15 +125,8 @@ function kimiReader(options: ReaderOptions): HarnessReader {
         history.triggers.push({ at, value: json.source === "manual" ? "manual" : "auto" });
         return "not_needed";
       case "context.apply_compaction":
-        return history.addMark({
-          id: `compacted/${at}`,
-          at,
-          event: {
-            type: "compacted",
-            tokens_before: asTokens(json.tokensBefore),
-            tokens_after: asTokens(json.tokensAfter),
-          },
-        });
+        // Its counts are those of the messages, without system prompt and tools.
+        return history.addMark({ id: `compacted/${at}`, at, event: { type: "compacted" } });
       case "turn.prompt": {
         const prompt = firstText(json.input);
         if (prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);

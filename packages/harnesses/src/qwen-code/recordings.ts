@@ -119,9 +119,8 @@ function readSystem(history: AgentHistory, json: JsonObject, at: number): SkipRe
     at,
     event: {
       type: "compacted",
+      // Its counts are estimates from the messages. The calls before and after it have the levels.
       trigger: info?.trigger === "manual" ? "manual" : "auto",
-      tokens_before: asTokens(info?.originalTokenCount) || undefined,
-      tokens_after: asTokens(info?.newTokenCount) || undefined,
     },
   });
 }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { SampleAttributes } from "../testing/otlp.ts";
+import { readRecord } from "../telemetry.ts";
+import { foldEvents } from "../testing/fold.ts";
+import { logSample, SAMPLE_AT, type SampleAttributes } from "../testing/otlp.ts";
 import { eventOf, expectEvents, expectNone } from "../testing/otlp-dialect.ts";
 
 // Sample: the example of QwenLM/qwen-code docs/design/otel-context-usage-attribute.md, with its span.
@@ -67,10 +69,57 @@ describe("Qwen Code", () => {
     expectNone("qwen-code", span({}, "qwen-code.interaction"), "not_needed");
   });
 
-  it("reports compressions, and takes the call from the span alone", () => {
+  describe("with a compression", () => {
     const counts = { tokens_before: 150_000, tokens_after: 20_000 };
-    const log = (name: string) => ({ log: { name, attributes: { "session.id": "q-1", ...counts } } });
-    expectEvents("qwen-code", log("qwen-code.chat_compression"), [{ type: "compacted", ...counts }]);
-    expectNone("qwen-code", log("qwen-code.api_response"), "reported_elsewhere");
+    const log = (name: string, more: SampleAttributes = {}) => ({
+      log: { name, attributes: { "session.id": "q-1", ...counts, ...more } },
+    });
+    const summary = { compression_input_token_count: 149_000, compression_output_token_count: 900 };
+    const call = {
+      type: "turn",
+      purpose: "compaction",
+      witness: "hook",
+      usage: { input_tokens: 149_000, output_tokens: 900 },
+    };
+
+    it("reports it without its counts, which are estimates, and takes calls from spans alone", () => {
+      expectEvents("qwen-code", log("qwen-code.chat_compression"), [
+        { type: "compacted", tokens_before: undefined, tokens_after: undefined },
+      ]);
+      expectNone("qwen-code", log("qwen-code.api_response"), "reported_elsewhere");
+    });
+
+    it("reports its request, also of one that was rejected", () => {
+      expectEvents("qwen-code", log("qwen-code.chat_compression", summary), [call, { type: "compacted" }]);
+      const rejected = { ...summary, tokens_after: 151_000 };
+      expectEvents("qwen-code", log("qwen-code.chat_compression", rejected), [call]);
+    });
+
+    it("has the level of the turns around the request, whose span has the same counts", () => {
+      const turn = (id: string, second: number, input_tokens: number, output_tokens: number) =>
+        ({
+          type: "turn",
+          id,
+          at: SAMPLE_AT - 5_000 + second * 1_000,
+          harness: "qwen-code",
+          session: "q-1",
+          model: "qwen3",
+          witness: "otlp",
+          usage: { input_tokens, output_tokens },
+        }) as const;
+      const { reading } = readRecord(logSample(log("qwen-code.chat_compression", summary).log));
+      const fold = foldEvents([
+        turn("a", 0, 148_000, 40),
+        turn("span", 4, 149_000, 900),
+        ...reading.events!,
+        turn("b", 9, 30_000, 40),
+      ]).get("q-1 main")!;
+      expect(fold.turns.filter(({ isRepeat, turn: { compaction } }) => !isRepeat && !compaction).length).toBe(
+        2,
+      );
+      expect([...fold.marks.values()]).toMatchObject([{ tokensBefore: 148_000, tokensAfter: 30_000 }]);
+      expect(fold.summary).toMatchObject({ turns: 3, peak: { tokens: 148_000 } });
+      expect(fold.inferred.size).toBe(0);
+    });
   });
 });

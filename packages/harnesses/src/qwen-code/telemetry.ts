@@ -1,7 +1,8 @@
-import { type Composition, LARGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
+import { type Composition, LARGEST } from "@plimsoll/protocol/events";
 import { textOf, tokensOf } from "../telemetry/attributes.ts";
 import { eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
 import { comesFrom, readGenAiSpan } from "../telemetry/libraries/gen-ai.ts";
+import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
 import type { Attributes, LogRecord } from "../telemetry/telemetry-record.ts";
 
@@ -45,7 +46,7 @@ function agentOf(attributes: Attributes): string | undefined {
 
 /**
  * A prompt of a person has the id `<session>########<turn>`. Requests of a conversation have context usage. So has one that
- * writes a summary: nothing tells it apart, and its prompt is the history, so it is a turn of the same level.
+ * writes a summary: only the log of the compression tells it apart.
  */
 function isInternal(attributes: Attributes): boolean {
   if (attributes.has(USAGE) || attributes.get("llm_request.context") === "subagent") return false;
@@ -58,18 +59,42 @@ function readLog({ name, attributes, resource, at }: LogRecord): RecordReading {
   if (name !== "qwen-code.chat_compression") return noEvent("not_needed");
   const session = textOf(attributes, ["session.id"]);
   if (session === undefined) return noEvent("no_session");
+  const owner = { harness: harnessName(resource, FAMILY), session };
+  const summary = modelCall(attributes, SUMMARY, {
+    owner,
+    id: `compression/${at}/summary`,
+    at,
+    purpose: "compaction",
+    witness: "hook",
+  });
+  const events = summary === undefined ? [] : [summary];
   const before = tokensOf(attributes, ["tokens_before"]);
   const after = tokensOf(attributes, ["tokens_after"]);
-  if (before !== undefined && after !== undefined && after >= before) return noEvent("not_needed");
-  const event: PlimsollEventInput = {
-    ...eventEnvelope({ harness: harnessName(resource, FAMILY), session }, `compression/${at}`, at),
-    type: "compacted",
-    trigger: "auto",
-    tokens_before: before,
-    tokens_after: after,
-  };
-  return { events: [event] };
+  const isRejected = before !== undefined && after !== undefined && after >= before;
+  // The counts are estimates from the messages. The calls before and after it have the levels.
+  if (!isRejected)
+    events.push({
+      ...eventEnvelope(owner, `compression/${at}`, at),
+      type: "compacted",
+      trigger: "auto",
+      tokens_before: undefined,
+      tokens_after: undefined,
+    });
+  return events.length === 0 ? noEvent("not_needed") : { events };
 }
+
+/** The request that wrote the summary. Its span has the same counts, so both are one call. */
+const SUMMARY: ModelCallNames = {
+  model: ["model"],
+  input: ["compression_input_token_count"],
+  cacheRead: [],
+  cacheWrite: [],
+  output: ["compression_output_token_count"],
+  reasoning: [],
+  window: [],
+  costUsd: [],
+  basis: "inclusive",
+};
 
 interface ContextUsage {
   context_window?: number;

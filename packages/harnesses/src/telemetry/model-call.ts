@@ -1,4 +1,5 @@
 import { type Basis, LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
+import type { Witness } from "@plimsoll/protocol/pure";
 import { fitName } from "../recordings/text.ts";
 import { type AttributeNames, numberOf, textOf, tokensOf } from "./attributes.ts";
 import { type EventOwner, eventEnvelope } from "./event-envelope.ts";
@@ -26,13 +27,15 @@ export interface ModelCallFacts {
   at: number;
   durationMs?: number | undefined;
   purpose?: "compaction" | undefined;
+  /** Undefined for the telemetry of a harness or an SDK. */
+  witness?: Witness | undefined;
 }
 
 /** A turn; undefined if no prompt was counted, such as in a call that failed. */
 export function modelCall(
   attributes: Attributes,
   names: ModelCallNames,
-  { owner, id, at, durationMs, purpose }: ModelCallFacts,
+  { owner, id, at, durationMs, purpose, witness = "otlp" }: ModelCallFacts,
 ): PlimsollEventInput | undefined {
   const input = tokensOf(attributes, names.input);
   const cacheRead = tokensOf(attributes, names.cacheRead);
@@ -52,7 +55,7 @@ export function modelCall(
     parent_agent: envelope.parent_agent,
     own_session: envelope.own_session,
     type: "turn",
-    witness: "otlp",
+    witness,
     model: fitName(textOf(attributes, names.model) ?? "unknown", LONGEST.model),
     usage: {
       input_tokens: input,

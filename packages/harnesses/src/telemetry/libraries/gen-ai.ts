@@ -1,3 +1,4 @@
+import type { Witness } from "@plimsoll/protocol/pure";
 import { textOf } from "../attributes.ts";
 import { type EventOwner, harnessName, serviceFamily } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
@@ -41,7 +42,12 @@ const INFERENCE = new Set(["chat", "generate_content", "text_completion", "fetch
 /** Operations that call no model, and those whose usage is a sum over the calls below them. */
 const WITHOUT_CALL = new Set(["execute_tool", "embeddings", "retrieval", "create_agent", "plan"]);
 
-const SESSION = ["gen_ai.conversation.id", "session.id"];
+/** What the SDK of OpenLLMetry adds to all spans of a program, also to those of other libraries. */
+const TRACELOOP = ["session_id", "conversation_id", "thread_id", "chat_id"].map(
+  (name) => `traceloop.association.properties.${name}`,
+);
+/** The conversation of a call, in any library. */
+export const SESSION = ["gen_ai.conversation.id", "session.id", ...TRACELOOP];
 const AGENT = ["gen_ai.agent.name", "gen_ai.agent.id"];
 
 /** Anything that follows the GenAI conventions and is no dialect of its own. Asked last. */
@@ -72,6 +78,7 @@ export function speaksGenAi(attributes: Attributes): boolean {
 /** What a dialect that follows the GenAI conventions decides by itself. */
 export interface GenAiSpanOptions extends Pick<EventOwner, "agent" | "parent" | "ownSession"> {
   family: string;
+  witness?: Witness;
   session?: string | undefined;
   names?: ModelCallNames;
 }
@@ -79,7 +86,7 @@ export interface GenAiSpanOptions extends Pick<EventOwner, "agent" | "parent" | 
 /** Reads a span of the GenAI conventions: a model call, or the reason why it is none. */
 export function readGenAiSpan(
   span: SpanRecord,
-  { family, session, agent, parent, ownSession, names = GEN_AI_CALL }: GenAiSpanOptions,
+  { family, session, agent, parent, ownSession, witness, names = GEN_AI_CALL }: GenAiSpanOptions,
 ): RecordReading {
   const reason = otherThanCall(span.attributes);
   if (reason !== undefined) return noEvent(reason);
@@ -90,6 +97,7 @@ export function readGenAiSpan(
     id: callId(span),
     at: span.endAt,
     durationMs: spanDuration(span),
+    witness,
   });
   return turn === undefined ? noEvent(withoutUsage(span)) : { events: [turn] };
 }

@@ -23,6 +23,7 @@ describe("OpenInference", () => {
     expectEvents("openinference", span({}), [
       {
         type: "turn",
+        witness: "openinference",
         id: "span/b7ad6b7169203331",
         harness: "bot",
         session: "s-1",

@@ -2,7 +2,7 @@ import { textOf } from "../attributes.ts";
 import { harnessName, serviceFamily } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
-import { spanDuration, withoutUsage } from "./gen-ai.ts";
+import { SESSION, spanDuration, withoutUsage } from "./gen-ai.ts";
 
 const CALL: ModelCallNames = {
   model: ["llm.model_name", "gen_ai.response.model", "gen_ai.request.model"],
@@ -24,7 +24,7 @@ export const openInference: TelemetryDialect = {
     const { attributes, resource, spanId, traceId, endAt } = record;
     if (textOf(attributes, ["openinference.span.kind"])?.toUpperCase() !== "LLM")
       return noEvent(attributes.has("llm.token_count.prompt") ? "aggregate" : "not_needed");
-    const session = textOf(attributes, ["session.id"]) ?? traceId;
+    const session = textOf(attributes, SESSION) ?? traceId;
     if (session === "") return noEvent("no_session");
     const turn = modelCall(attributes, CALL, {
       owner: {
@@ -35,6 +35,8 @@ export const openInference: TelemetryDialect = {
       id: `span/${spanId}`,
       at: endAt,
       durationMs: spanDuration(record),
+      // The SDK may have spans of its own for the same calls.
+      witness: "openinference",
     });
     return turn === undefined ? noEvent(withoutUsage(record)) : { events: [turn] };
   },

@@ -27,8 +27,26 @@ describe("OpenLLMetry", () => {
     ]);
   });
 
+  // As its JavaScript SDK 0.27 writes it, in spans of its own and of others.
+  it.each([
+    ["openllmetry", "@traceloop/instrumentation-anthropic"],
+    ["gen-ai", "some-framework"],
+  ])("keeps the calls of a session together without names of its own, as %s", (dialect, scope) => {
+    const attributes = {
+      "traceloop.association.properties.session_id": "s-1",
+      "gen_ai.operation.name": "chat",
+      "gen_ai.request.model": "claude-opus-5",
+      "gen_ai.usage.input_tokens": 700,
+    };
+    expectEvents(dialect, { span: { scope, attributes } }, [{ session: "s-1", type: "turn" }]);
+  });
+
   it("needs no workflows, tasks and embeddings", () => {
     expectNone("openllmetry", span({ "traceloop.span.kind": "workflow" }), "not_needed");
+    const sdk = {
+      span: { scope: "@traceloop/node-server-sdk", attributes: { "traceloop.workflow.name": "w" } },
+    };
+    expectNone("openllmetry", sdk, "not_needed");
     expectNone("openllmetry", span({ "llm.request.type": "embedding" }), "not_needed");
   });
 });

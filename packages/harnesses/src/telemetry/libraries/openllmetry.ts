@@ -10,30 +10,31 @@ const CALL = {
   output: [...GEN_AI_CALL.output, "llm.usage.completion_tokens"],
 };
 
-const PROPERTIES = "traceloop.association.properties.";
-const SESSION = [
-  "gen_ai.conversation.id",
-  ...["session_id", "conversation_id", "thread_id", "chat_id"].map((name) => PROPERTIES + name),
-];
 /** What the SDK puts around calls: `workflow`, `task`, `agent` or `tool`. */
 const KIND = "traceloop.span.kind";
 const CALLS = new Set(["chat", "completion", "responses"]);
 
+/** Its JavaScript packages; 0.27 follows the GenAI conventions without names of its own. */
+const SCOPE = "@traceloop/";
+
 /** OpenLLMetry (Traceloop): spans with `llm.request.type`. Names: traceloop/openllmetry semconv_ai, June 2026. */
 export const openLlmetry: TelemetryDialect = {
   name: "openllmetry",
-  speaks: ({ attributes, signal }) =>
-    signal === "traces" && (attributes.has("llm.request.type") || attributes.has(KIND)),
+  speaks: ({ attributes, signal, scope }) =>
+    signal === "traces" &&
+    (attributes.has("llm.request.type") || attributes.has(KIND) || scope.startsWith(SCOPE)),
   read(record) {
     if (record.signal !== "traces") return noEvent("not_needed");
     const { attributes } = record;
     const type = textOf(attributes, ["llm.request.type"]);
-    if (type === undefined || !CALLS.has(type)) return noEvent("not_needed");
+    const isCall = type === undefined ? attributes.has("gen_ai.operation.name") : CALLS.has(type);
+    if (!isCall) return noEvent("not_needed");
     return readGenAiSpan(record, {
       family: serviceFamily(record.resource, "openllmetry"),
-      session: textOf(attributes, SESSION),
       agent: textOf(attributes, ["gen_ai.agent.name"]),
       names: CALL,
+      // The SDK may have spans of its own for the same calls.
+      witness: "openllmetry",
     });
   },
 };
