@@ -1,4 +1,4 @@
-import { CONNECTABLE_HARNESSES, type ConnectableHarness, settingsText } from "@plimsoll/protocol/connect";
+import { CONNECTABLE_HARNESSES, type ConnectableHarness, settingsText } from "@plimsoll/harnesses/connect";
 import { curlSnippet } from "./snippets.ts";
 
 /** A command, a piece of code, or the content of a file. */

@@ -1,4 +1,4 @@
-import type { OwnLineFamily } from "@plimsoll/fold";
+import type { OwnLineFamily } from "./lines.ts";
 import type { Recordings } from "./recordings/reader.ts";
 import type { TelemetryDialect } from "./telemetry/reading.ts";
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CONNECTABLE_HARNESSES } from "@plimsoll/protocol/connect";
+import { CONNECTABLE_HARNESSES } from "@plimsoll/harnesses/connect";
 import { expect, it } from "vitest";
 import { FORMATS } from "./recordings.ts";
 import { HARNESSES } from "./registry.ts";

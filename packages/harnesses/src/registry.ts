@@ -1,4 +1,3 @@
-import type { OwnLineFamily } from "@plimsoll/fold";
 import { agentd } from "./agentd/index.ts";
 import { amp } from "./amp/index.ts";
 import { atif } from "./atif/index.ts";
@@ -15,6 +14,7 @@ import { type Harness, isNone, type None } from "./harness.ts";
 import { kilo } from "./kilo/index.ts";
 import { kimi } from "./kimi/index.ts";
 import { kimiCode } from "./kimi-code/index.ts";
+import type { OwnLineFamily } from "./lines.ts";
 import { opencode } from "./opencode/index.ts";
 import { openhands } from "./openhands/index.ts";
 import { ouroboros } from "./ouroboros/index.ts";

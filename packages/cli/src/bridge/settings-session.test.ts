@@ -15,9 +15,9 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SettingsChange } from "@plimsoll/harnesses/bridge";
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SettingsChange } from "./adapter.ts";
-import { ADAPTERS } from "./adapters.ts";
 import { parseSettings } from "./edit/edit.ts";
 import { readSettingsFile, replaceSettingsFile } from "./settings-file.ts";
 import { editFor, readSettings, undo, writeEdit } from "./settings-session.ts";

@@ -1,11 +1,11 @@
 import { homedir, hostname } from "node:os";
+import type { Places } from "@plimsoll/harnesses/bridge";
 import {
   CONNECTABLE_HARNESSES,
   type ConnectableHarness,
   type ConnectionScope,
-} from "@plimsoll/protocol/connect";
+} from "@plimsoll/harnesses/connect";
 import { type Command, Option } from "commander";
-import type { Places } from "../bridge/adapter.ts";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withServer } from "../command-context.ts";
 import { type ConnectionFlags, connect, homeFolder } from "../connection.ts";

@@ -1,8 +1,8 @@
-import { CONNECTABLE_HARNESSES, type HarnessFileId } from "@plimsoll/protocol/connect";
+import { CONNECTABLE_HARNESSES, type HarnessFileId } from "@plimsoll/harnesses/connect";
+import { at, withChanges } from "@plimsoll/harnesses/fields";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { editSettings, parseSettings } from "../bridge/edit/edit.ts";
-import { at, withChanges } from "../bridge/fields.ts";
 import { changesOf, ownFunctions, winningVariables } from "./conflicts.ts";
 
 const VALUES = { url: "http://127.0.0.1:4180", key: "plim_abc", host: "laptop" };
@@ -142,7 +142,7 @@ describe("what to paste", () => {
       files(VALUES).map((file) => [family, file.id, file] as const),
     ),
   )("for %s %s says what connect writes", async (_family, _id, file) => {
-    const { settingsText } = await import("@plimsoll/protocol/connect");
+    const { settingsText } = await import("@plimsoll/harnesses/connect");
     const pasted = file.format === "shell" ? undefined : parseSettings(file.format, settingsText(file));
     const written = editSettings(file.format, "", file.settings);
     if (pasted === undefined) expect(written).toContain(settingsText(file));

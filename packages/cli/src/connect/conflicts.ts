@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import type { HarnessFile, HarnessSetting } from "@plimsoll/protocol/connect";
-import type { Fields } from "../bridge/adapter.ts";
+import type { Fields } from "@plimsoll/harnesses/bridge";
+import type { HarnessFile, HarnessSetting } from "@plimsoll/harnesses/connect";
+import { at, isTrue, pathText, textAt } from "@plimsoll/harnesses/fields";
 import type { KeyEdit } from "../bridge/edit/key-edit.ts";
-import { at, isTrue, pathText, textAt } from "../bridge/fields.ts";
 
 export const CONFLICT_REASONS = ["other_exporter", "other_server", "own_function"] as const;
 /** `other_exporter`: it sends elsewhere or is switched off. `other_server`: it sends to another Plimsoll. */

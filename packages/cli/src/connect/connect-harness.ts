@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import { GuardError } from "@plimsoll/guard";
 import { type Lock, lockFile } from "@plimsoll/guard/node";
-import { settingsText } from "@plimsoll/protocol/connect";
+import { settingsText } from "@plimsoll/harnesses/connect";
+import { pathText } from "@plimsoll/harnesses/fields";
 import { UnreadableSettings } from "../bridge/edit/edit.ts";
-import { pathText } from "../bridge/fields.ts";
 import { readJournal } from "../bridge/journal.ts";
 import { diffLines } from "../bridge/overview.ts";
 import { requireSafeFolder, SettingsFileError } from "../bridge/settings-file.ts";

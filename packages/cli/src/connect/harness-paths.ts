@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { ConnectableHarness, ConnectionScope, HarnessFileId } from "@plimsoll/protocol/connect";
-import type { HarnessAdapter, Places } from "../bridge/adapter.ts";
-import { ADAPTERS } from "../bridge/adapters.ts";
+import type { HarnessAdapter, Places } from "@plimsoll/harnesses/bridge";
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
+import type { ConnectableHarness, ConnectionScope, HarnessFileId } from "@plimsoll/harnesses/connect";
 import { CliError } from "../errors.ts";
 
 /** Whether there is a file; passed in for tests. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { HarnessFile } from "@plimsoll/protocol/connect";
+import type { HarnessFile } from "@plimsoll/harnesses/connect";
+import { at, pathText } from "@plimsoll/harnesses/fields";
 import { parseSettings, UnreadableSettings } from "../bridge/edit/edit.ts";
-import { at, pathText } from "../bridge/fields.ts";
 import { PROGRAM } from "../bridge/hook-file.ts";
 import { modeFor, readSettingsFile } from "../bridge/settings-file.ts";
 import {

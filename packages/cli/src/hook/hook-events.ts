@@ -1,5 +1,5 @@
+import { textAt } from "@plimsoll/harnesses/fields";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { textAt } from "../bridge/fields.ts";
 
 /** An event of a hook, before the harness instance is known. */
 export type HookEvent = WithoutHarness<PlimsollEventInput>;

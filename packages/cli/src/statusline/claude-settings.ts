@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
+import type { Fields, Known } from "@plimsoll/harnesses/bridge";
+import { claudeCode } from "@plimsoll/harnesses/claude-code/bridge";
+import type { StatusSample } from "@plimsoll/harnesses/claude-code/status-line";
+import { isFields, textAt } from "@plimsoll/harnesses/fields";
 import type { ReportTarget } from "../background-report.ts";
-import type { Fields, Known } from "../bridge/adapter.ts";
-import { claudeCode } from "../bridge/adapters/claude-code.ts";
-import { isFields, textAt } from "../bridge/fields.ts";
 import type { Env } from "../connection.ts";
-import type { StatusSample } from "./status-input.ts";
 
 /** Claude Code's settings with the layers that win over them. */
 export function claudeSettings(

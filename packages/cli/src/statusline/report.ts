@@ -1,11 +1,16 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { hostname } from "node:os";
+import {
+  type CallUsage,
+  projectOf,
+  readStatus,
+  type StatusSample,
+} from "@plimsoll/harnesses/claude-code/status-line";
+import { readSubagents, type SubagentSample } from "@plimsoll/harnesses/claude-code/subagent-status";
+import { at, numberAt, textAt } from "@plimsoll/harnesses/fields";
 import { sendReport } from "../background-report.ts";
-import { at, numberAt, textAt } from "../bridge/fields.ts";
 import type { Env } from "../connection.ts";
 import { claudeSettings, parsed, targetIn } from "./claude-settings.ts";
-import { type CallUsage, projectOf, readStatus, type StatusSample } from "./status-input.ts";
-import { readSubagents, type SubagentSample } from "./subagent-status.ts";
 
 /** How much of a recording is read for its last call, in bytes. Claude Code 2.1.331 writes its prompt of 65 kB after a call. */
 const TAIL = 1024 * 1024;

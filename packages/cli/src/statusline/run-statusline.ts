@@ -1,14 +1,14 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rootPath } from "@plimsoll/guard/node";
-import { claudeCode } from "../bridge/adapters/claude-code.ts";
+import { claudeCode } from "@plimsoll/harnesses/claude-code/bridge";
+import { projectOf, readStatus, type StatusSample } from "@plimsoll/harnesses/claude-code/status-line";
+import { readSubagents, type SubagentSample } from "@plimsoll/harnesses/claude-code/subagent-status";
 import { type Env, homeFolder } from "../connection.ts";
 import { allowsColor } from "../terminal.ts";
 import { claudeSettings, parsed, targetIn, textOf } from "./claude-settings.ts";
 import { parseMemory, remembered, type SessionMemory } from "./session-memory.ts";
-import { projectOf, readStatus, type StatusSample } from "./status-input.ts";
 import { statusText } from "./status-text.ts";
-import { readSubagents, type SubagentSample } from "./subagent-status.ts";
 
 /** What the command of a status line needs from outside. */
 export interface StatuslineContext {

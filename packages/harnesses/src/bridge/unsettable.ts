@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { HarnessAdapter } from "../adapter.ts";
+import type { HarnessAdapter } from "./adapter.ts";
 
 /** Harnesses without any setting for their line. They are listed, so that nobody searches for one. */
 function unsettable(

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { DecidedLine, Fields, HarnessAdapter, Known, SettingsLayer } from "../adapter.ts";
+import type { DecidedLine, Fields, HarnessAdapter, Known, SettingsLayer } from "../bridge/adapter.ts";
+import type { HarnessLine } from "../bridge/line.ts";
 import { at, isTrue, numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
-import type { HarnessLine } from "../line.ts";
 
 /** Claude Code keeps room for a summary and a margin below the window that it is given, in tokens. */
 const ROOM_FOR_OUTPUT = 20_000;

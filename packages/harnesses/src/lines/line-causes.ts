@@ -1,3 +1,4 @@
+import type { ObservedLine } from "@plimsoll/fold";
 import {
   exact,
   familyOf,
@@ -6,7 +7,6 @@ import {
   type LineVerdict,
   type WindowSource,
 } from "@plimsoll/protocol/pure";
-import type { ObservedLine } from "../history/observed-line.ts";
 import type { OwnHarnessLine } from "./harness-line.ts";
 import { hasLayers, lineSetting } from "./own-lines.ts";
 

@@ -1,6 +1,6 @@
-import type { DecidedLine, Expression, Fields, Known } from "../adapter.ts";
 import { numberAt, UNKNOWN_WINDOW } from "../fields.ts";
-import { shareLine, type WantedLine, wantedShare } from "../line.ts";
+import type { DecidedLine, Expression, Fields, Known } from "./adapter.ts";
+import { shareLine, type WantedLine, wantedShare } from "./line.ts";
 
 /** For harnesses that compact at a fraction of the window. */
 export function expressFraction(

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { DecidedLine, Expression, Fields, HarnessAdapter, Known, Places } from "../adapter.ts";
+import type { DecidedLine, Expression, Fields, HarnessAdapter, Known, Places } from "../bridge/adapter.ts";
+import { type WantedLine, wantedShare } from "../bridge/line.ts";
 import { at, isFields, isTrue, numberAt, pathText, textAt, UNKNOWN_WINDOW } from "../fields.ts";
-import { type WantedLine, wantedShare } from "../line.ts";
 
 const RESERVED = ["compaction", "reserved"] as const;
 const AUTO = ["compaction", "auto"] as const;

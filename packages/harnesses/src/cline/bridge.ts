@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { DecidedLine, Fields, HarnessAdapter, Known, Places } from "../adapter.ts";
+import type { DecidedLine, Fields, HarnessAdapter, Known, Places } from "../bridge/adapter.ts";
 import { at } from "../fields.ts";
 
 const clineFolder = (places: Places) => places.env.CLINE_DATA_DIR || join(places.home, ".cline", "data");

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { HarnessAdapter } from "../adapter.ts";
+import type { HarnessAdapter } from "../bridge/adapter.ts";
+import { expressFraction, fractionLine } from "../bridge/fractions.ts";
 import { at, textAt } from "../fields.ts";
-import { expressFraction, fractionLine } from "./fractions.ts";
 
 const KEY = "GOOSE_AUTO_COMPACT_THRESHOLD";
 const DEFAULT = 0.8;

@@ -1,4 +1,4 @@
-import { at, numberAt, textAt } from "../bridge/fields.ts";
+import { at, numberAt, textAt } from "../fields.ts";
 
 /** The JSON that a harness passes to the command of its status line. */
 export interface StatusSample {

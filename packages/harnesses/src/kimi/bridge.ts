@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { Fields, HarnessAdapter, Places, SettingsChange } from "../adapter.ts";
+import type { Fields, HarnessAdapter, Places, SettingsChange } from "../bridge/adapter.ts";
+import { type HarnessLine, wantedShare } from "../bridge/line.ts";
 import { numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
-import { type HarnessLine, wantedShare } from "../line.ts";
 
 const RATIO = ["loop_control", "compaction_trigger_ratio"] as const;
 const RESERVED = ["loop_control", "reserved_context_size"] as const;

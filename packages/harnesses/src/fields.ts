@@ -1,4 +1,4 @@
-import type { Fields, SettingsChange } from "./adapter.ts";
+import type { Fields, SettingsChange } from "./bridge/adapter.ts";
 
 export const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Fields, HarnessAdapter, Known } from "../adapter.ts";
+import type { Fields, HarnessAdapter, Known } from "../bridge/adapter.ts";
 import { numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
 
 const KEY = "model_auto_compact_token_limit";

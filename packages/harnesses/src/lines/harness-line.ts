@@ -1,5 +1,5 @@
+import type { InForce } from "@plimsoll/fold";
 import { type HarnessLineBasis, lineOf } from "@plimsoll/protocol/pure";
-import type { InForce } from "./in-force.ts";
 import { hasOwnLine, ownLine } from "./own-lines.ts";
 
 /** Where a harness compacts by itself. */

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { HarnessAdapter } from "../adapter.ts";
+import type { HarnessAdapter } from "../bridge/adapter.ts";
+import { decidedFraction, expressFraction, fractionLine } from "../bridge/fractions.ts";
 import { textAt } from "../fields.ts";
-import { decidedFraction, expressFraction, fractionLine } from "./fractions.ts";
 
 const PATH = ["context", "autoCompactThreshold"] as const;
 const DEFAULT = 0.85;

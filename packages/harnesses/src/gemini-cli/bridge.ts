@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { HarnessAdapter, Places } from "../adapter.ts";
+import type { HarnessAdapter, Places } from "../bridge/adapter.ts";
+import { decidedFraction, expressFraction, fractionLine } from "../bridge/fractions.ts";
 import { textAt } from "../fields.ts";
-import { decidedFraction, expressFraction, fractionLine } from "./fractions.ts";
 
 const PATH = ["model", "compressionThreshold"] as const;
 const DEFAULT = 0.5;

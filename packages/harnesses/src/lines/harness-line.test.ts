@@ -1,8 +1,9 @@
+import { type Acknowledgement, thresholdTimeline } from "@plimsoll/fold";
 import type { PolicyAckEvent } from "@plimsoll/protocol/events";
 import type { PolicySettings, PolicyVersion } from "@plimsoll/protocol/pure";
 import { expect, test } from "vitest";
+import { familyDefaults } from "./family-defaults.ts";
 import { harnessLine } from "./harness-line.ts";
-import { type Acknowledgement, thresholdTimeline } from "./in-force.ts";
 
 const asks = (settings: PolicySettings): PolicyVersion => ({
   generation: 1,
@@ -21,7 +22,12 @@ const lineOf = (
   windowTokens: number | undefined,
   versions: PolicyVersion[] = [],
   acknowledgements: Acknowledgement[] = [],
-) => harnessLine(harness, thresholdTimeline(harness, versions, acknowledgements).at(1, "m"), windowTokens);
+) =>
+  harnessLine(
+    harness,
+    thresholdTimeline(harness, versions, acknowledgements, familyDefaults(harness)).at(1, "m"),
+    windowTokens,
+  );
 
 const policy = [asks({ thresholds: { ceiling: 120_000 } })];
 

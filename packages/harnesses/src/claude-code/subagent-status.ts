@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { at, numberAt, textAt } from "../bridge/fields.ts";
+import { at, numberAt, textAt } from "../fields.ts";
 
 /** A sub-agent in the panel of Claude Code. */
 export interface SubagentSample {

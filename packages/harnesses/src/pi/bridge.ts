@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { HarnessAdapter, Places } from "../adapter.ts";
+import type { HarnessAdapter, Places } from "../bridge/adapter.ts";
 import { at, numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
-import { freeOf } from "./kimi.ts";
+import { freeOf } from "../kimi/bridge.ts";
 
 const PATH = ["compaction", "reserveTokens"] as const;
 const DEFAULT = 16_384;
