@@ -19,6 +19,12 @@ export function numberAt(settings: unknown, path: readonly string[]): number | u
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
+/** The same for a count, as a whole number. */
+export function countAt(settings: unknown, path: readonly string[]): number | undefined {
+  const value = numberAt(settings, path);
+  return value !== undefined && value >= 0 ? Math.floor(value) : undefined;
+}
+
 export function textAt(settings: unknown, path: readonly string[]): string | undefined {
   const value = at(settings, path);
   return typeof value === "string" && value !== "" ? value : undefined;

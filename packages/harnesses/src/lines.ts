@@ -2,6 +2,7 @@
 
 export * from "./lines/fall-causes.ts";
 export * from "./lines/family-defaults.ts";
+export { OWN_LINE_FAMILIES } from "./lines/family-lines.ts";
 export * from "./lines/harness-line.ts";
 export * from "./lines/line-causes.ts";
-export * from "./lines/own-lines.ts";
+export { hasOwnLine, ownLine } from "./lines/own-lines.ts";

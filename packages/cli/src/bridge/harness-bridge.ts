@@ -181,8 +181,7 @@ export async function knownOf(
     adapter.window?.(settings, model) ??
     (model === undefined ? undefined : catalogWindow(model));
   return {
-    // Settings per model are only for a model that the person named.
-    model: adapter.family === "claude-code" ? target.model : model,
+    model: adapter.hasModelSettings ? target.model : model,
     windowTokens,
     env: places.env,
     layers: await readLayers(target),

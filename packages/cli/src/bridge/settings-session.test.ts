@@ -177,7 +177,7 @@ describe("the settings of a harness", () => {
   it("are whole after a kill -9 at any time", async () => {
     await writeFile(path, MINE);
     const program = `
-      const { ADAPTERS } = await import(${JSON.stringify(join(import.meta.dirname, "adapters.ts"))});
+      const { ADAPTERS } = await import(${JSON.stringify(join(import.meta.dirname, "../../../harnesses/src/bridge.ts"))});
       const { editFor, readSettings, writeEdit } = await import(${JSON.stringify(join(import.meta.dirname, "settings-session.ts"))});
       const [claude] = ADAPTERS;
       for (let value = 100000; ; value += 1) {

@@ -83,9 +83,11 @@ async function wantsStatusLine(
   plan: ConnectionPlan,
   { ask }: CommandContext,
 ): Promise<boolean> {
-  if (harness.family !== "claude-code" || statusLine || plan.hasStatusLine || ask === undefined) return false;
+  if (!harness.statusLine || statusLine || plan.hasStatusLine || ask === undefined) return false;
   if (isComplete(plan)) return false;
-  const answer = await ask("Show the level in Claude Code's status line too? What is there stays. [y/N] ");
+  const answer = await ask(
+    `Show the level in ${harness.name}'s status line too? What is there stays. [y/N] `,
+  );
   return isYes(answer);
 }
 

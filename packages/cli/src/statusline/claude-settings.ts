@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import type { Fields, Known } from "@plimsoll/harnesses/bridge";
-import { claudeCode } from "@plimsoll/harnesses/claude-code/bridge";
-import type { StatusSample } from "@plimsoll/harnesses/claude-code/status-line";
+import { claudeCodeBridge } from "@plimsoll/harnesses/claude-code/bridge";
 import { isFields, textAt } from "@plimsoll/harnesses/fields";
+import type { StatusSample } from "@plimsoll/harnesses/status-line";
 import type { ReportTarget } from "../background-report.ts";
 import type { Env } from "../connection.ts";
 
@@ -14,12 +14,12 @@ export function claudeSettings(
 ): { settings: Fields; known: Known } {
   const home = env.HOME || homedir();
   const places = { home, project: project ?? process.cwd(), env, platform: process.platform };
-  const layers = claudeCode.layers(places).flatMap((name) => {
+  const layers = claudeCodeBridge.layers(places).flatMap((name) => {
     const settings = fieldsIn(name);
     return settings === undefined ? [] : [{ name, settings }];
   });
   const known = { windowTokens, env, layers, commandLines: [] };
-  return { settings: fieldsIn(claudeCode.settingsFile(places)) ?? {}, known };
+  return { settings: fieldsIn(claudeCodeBridge.settingsFile(places)) ?? {}, known };
 }
 
 function fieldsIn(path: string): Fields | undefined {

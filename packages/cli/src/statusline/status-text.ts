@@ -1,5 +1,5 @@
 import { forecast } from "@plimsoll/fold";
-import type { StatusSample } from "@plimsoll/harnesses/claude-code/status-line";
+import type { StatusSample } from "@plimsoll/harnesses/status-line";
 import { percent, tokens } from "../number-format.ts";
 import { type Paint, painter } from "../terminal.ts";
 import type { SessionMemory } from "./session-memory.ts";

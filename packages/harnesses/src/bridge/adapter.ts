@@ -60,9 +60,7 @@ export interface Places {
 }
 
 /** What the bridge knows of one kind of harness. Its functions are pure. */
-export interface HarnessAdapter {
-  /** The part of an instance name before `@`. */
-  family: string;
+export interface BridgePart {
   /** As its makers write it. */
   name: string;
   control: Control;
@@ -70,6 +68,14 @@ export interface HarnessAdapter {
   /** Programs that show that it is installed. */
   programs: readonly string[];
   settingsFile(places: Places): string;
+  /** The one that wins if both are there. */
+  otherSettingsFile?(places: Places): string;
+  /** The one of a project that can hold a key. Without it, `connect` writes only those of the person. */
+  projectSettings?(places: Places): string;
+  /** The `.env` file to write variables to. `exists` tells whether there is a file. */
+  envFile?(places: Places, ofProject: boolean, exists: (path: string) => boolean): string;
+  /** A `.env` file of the project that is loaded in place of the person's. */
+  hidingEnvFile?(places: Places, exists: (path: string) => boolean): string | undefined;
   /** Folders of which one shows that it is installed. */
   folders(places: Places): readonly string[];
   /** Settings files that win over `settingsFile`, strongest first. */
@@ -80,6 +86,8 @@ export interface HarnessAdapter {
   sessions?(places: Places): string;
   /** The model that the settings name. */
   model?(settings: Fields): string | undefined;
+  /** It has settings by model, which are only for a model that the person named. */
+  hasModelSettings?: true;
   /** Size of the window if the harness itself has one, in tokens. */
   window?(settings: Fields, model: string | undefined): number | undefined;
   /** The keys that put the line where the policy wants it, or as near as the harness allows. */
@@ -90,6 +98,11 @@ export interface HarnessAdapter {
   line(settings: Fields, known: Known): DecidedLine;
   /** For `none` and `on_off`: what to do instead. */
   instead?: string;
+}
+
+export interface HarnessAdapter extends BridgePart {
+  /** The part of an instance name before `@`. */
+  family: string;
 }
 
 /** What a policy means for a harness. */

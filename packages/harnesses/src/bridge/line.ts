@@ -96,3 +96,18 @@ export function compareLine(line: HarnessLine, wanted: WantedLine): -1 | 0 | 1 |
   }
   return undefined;
 }
+
+/** Tokens that stay free above a line. */
+export function freeOf(tokens: number | undefined, windowTokens: number | undefined): number | undefined {
+  return tokens === undefined || windowTokens === undefined ? undefined : Math.max(0, windowTokens - tokens);
+}
+
+/** A line that only the size of the window decides. */
+export function fixedLine(
+  { windowTokens }: { windowTokens?: number | undefined },
+  of: (windowTokens: number) => number,
+): { line: HarnessLine } {
+  return windowTokens === undefined
+    ? { line: { kind: "unknown" } }
+    : { line: { kind: "tokens", tokens: of(windowTokens) } };
+}

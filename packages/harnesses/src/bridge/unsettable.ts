@@ -1,16 +1,14 @@
 import { join } from "node:path";
-import type { HarnessAdapter } from "./adapter.ts";
+import type { BridgePart } from "./adapter.ts";
 
-/** Harnesses without any setting for their line. They are listed, so that nobody searches for one. */
-function unsettable(
-  family: string,
+/** A harness without any setting for its line. It is listed, so that nobody searches for one. */
+export function unsettable(
   name: string,
   programs: readonly string[],
   folder: string,
   instead: string,
-): HarnessAdapter {
+): BridgePart {
   return {
-    family,
     name,
     control: "none",
     format: "json",
@@ -23,25 +21,3 @@ function unsettable(
     instead,
   };
 }
-
-export const copilot = unsettable(
-  "copilot",
-  "Copilot CLI",
-  ["copilot"],
-  ".copilot",
-  "It compacts at about 80 % of its limit. Plimsoll shows its turns through OTLP; compact by hand with /compact.",
-);
-export const cursor = unsettable(
-  "cursor",
-  "Cursor",
-  ["cursor-agent", "cursor"],
-  ".cursor",
-  "Its preCompact hook only observes. Compact by hand with /summarize.",
-);
-export const amp = unsettable(
-  "amp",
-  "Amp",
-  ["amp"],
-  ".local/share/amp",
-  "Import its threads to see its line. Start a new thread with its handoff.",
-);

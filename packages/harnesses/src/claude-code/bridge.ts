@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { DecidedLine, Fields, HarnessAdapter, Known, SettingsLayer } from "../bridge/adapter.ts";
+import type { BridgePart, DecidedLine, Fields, Known, SettingsLayer } from "../bridge/adapter.ts";
 import type { HarnessLine } from "../bridge/line.ts";
 import { at, isTrue, numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
 
@@ -12,14 +12,15 @@ const LARGEST = 1_000_000;
 const KEY = "autoCompactWindow";
 
 /** Claude Code. It watches its settings files, but a session keeps the line that it began with. */
-export const claudeCode: HarnessAdapter = {
-  family: "claude-code",
+export const claudeCodeBridge: BridgePart = {
   name: "Claude Code",
   control: "next_session",
   hook: true,
   format: "json",
   programs: ["claude"],
   settingsFile: (places) => join(configFolder(places), "settings.json"),
+  // Not settings.json, which is shared through the repository: the file holds a key.
+  projectSettings: ({ project }) => join(project, ".claude", "settings.local.json"),
   folders: (places) => [configFolder(places)],
   layers: (places) => [
     ...managedFiles(places.platform),
@@ -28,6 +29,7 @@ export const claudeCode: HarnessAdapter = {
   ],
   sessions: (places) => join(configFolder(places), "projects"),
   model: (settings) => textAt(settings, ["env", "ANTHROPIC_MODEL"]) ?? textAt(settings, ["model"]),
+  hasModelSettings: true,
   switch: { path: ["autoCompactEnabled"], on: true },
   express(wanted, _settings, known) {
     if (wanted.tokens === undefined) return UNKNOWN_WINDOW;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { at, numberAt, textAt } from "../fields.ts";
+import { at, countAt, textAt } from "../fields.ts";
 
 /** A sub-agent in the panel of Claude Code. */
 export interface SubagentSample {
@@ -37,8 +37,8 @@ export function readSubagents(value: unknown): SubagentSample[] | undefined {
         id,
         session,
         parent: parent !== undefined && PLAIN_ID.test(parent) ? parent : undefined,
-        tokens: countAt(task, "tokenCount"),
-        windowTokens: countAt(task, "contextWindowSize"),
+        tokens: countAt(task, ["tokenCount"]) || undefined,
+        windowTokens: countAt(task, ["contextWindowSize"]) || undefined,
         transcript:
           folder === undefined || !PLAIN_ID.test(id)
             ? undefined
@@ -46,9 +46,4 @@ export function readSubagents(value: unknown): SubagentSample[] | undefined {
       },
     ];
   });
-}
-
-function countAt(task: unknown, name: string): number | undefined {
-  const count = numberAt(task, [name]);
-  return count !== undefined && count > 0 ? Math.floor(count) : undefined;
 }

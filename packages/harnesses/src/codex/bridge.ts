@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Fields, HarnessAdapter, Known } from "../bridge/adapter.ts";
+import type { BridgePart, Fields, Known } from "../bridge/adapter.ts";
 import { numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
 
 const KEY = "model_auto_compact_token_limit";
@@ -7,8 +7,7 @@ const KEY = "model_auto_compact_token_limit";
 const LATEST = 0.9;
 
 /** Codex CLI. Its limit only lowers the line. */
-export const codex: HarnessAdapter = {
-  family: "codex",
+export const codexBridge: BridgePart = {
   name: "Codex CLI",
   control: "next_session",
   format: "toml",

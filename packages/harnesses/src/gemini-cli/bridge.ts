@@ -1,5 +1,5 @@
-import { join } from "node:path";
-import type { HarnessAdapter, Places } from "../bridge/adapter.ts";
+import { dirname, join, resolve } from "node:path";
+import type { BridgePart, Places } from "../bridge/adapter.ts";
 import { decidedFraction, expressFraction, fractionLine } from "../bridge/fractions.ts";
 import { textAt } from "../fields.ts";
 
@@ -12,13 +12,15 @@ const GEMMA_WINDOW = 256_000;
 const folder = (places: Places) => join(places.env.GEMINI_CLI_HOME || places.home, ".gemini");
 
 /** Gemini CLI. */
-export const geminiCli: HarnessAdapter = {
-  family: "gemini-cli",
+export const geminiCliBridge: BridgePart = {
   name: "Gemini CLI",
   control: "next_session",
   format: "json",
   programs: ["gemini"],
   settingsFile: (places) => join(folder(places), "settings.json"),
+  projectSettings: ({ project }) => join(project, ".gemini", "settings.json"),
+  envFile,
+  hidingEnvFile,
   folders: (places) => [folder(places)],
   layers: (places) => [systemFile(places), join(places.project, ".gemini", "settings.json")],
   sessions: (places) => join(folder(places), "tmp"),
@@ -31,6 +33,31 @@ export const geminiCli: HarnessAdapter = {
     return fractionLine(value || DEFAULT, known, by);
   },
 };
+
+/** Gemini CLI loads only the first `.env` file that it finds, so a new file must not hide the one that it loads now. */
+function envFile(
+  { home, project, env }: Places,
+  ofProject: boolean,
+  exists: (path: string) => boolean,
+): string {
+  const users = envFilesIn(env.GEMINI_CLI_HOME || home);
+  const projects = ofProject ? parents(project).flatMap(envFilesIn) : [];
+  return [...projects, ...users].find(exists) ?? projects[0] ?? users[0]!;
+}
+
+function hidingEnvFile({ home, project }: Places, exists: (path: string) => boolean): string | undefined {
+  const folders = parents(project);
+  const end = folders.indexOf(resolve(home));
+  return (end < 0 ? folders : folders.slice(0, end)).flatMap(envFilesIn).find(exists);
+}
+
+const envFilesIn = (folder: string) => [join(folder, ".gemini", ".env"), join(folder, ".env")];
+
+function parents(folder: string): string[] {
+  const start = resolve(folder);
+  const above = dirname(start);
+  return above === start ? [start] : [start, ...parents(above)];
+}
 
 function systemFile({ env, platform }: Places): string {
   if (env.GEMINI_CLI_SYSTEM_SETTINGS_PATH) return env.GEMINI_CLI_SYSTEM_SETTINGS_PATH;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { HarnessAdapter } from "../bridge/adapter.ts";
+import type { BridgePart } from "../bridge/adapter.ts";
 import { expressFraction, fractionLine } from "../bridge/fractions.ts";
 import { at, textAt } from "../fields.ts";
 
@@ -8,8 +8,7 @@ const DEFAULT = 0.8;
 const WINDOW = 128_000;
 
 /** Goose. */
-export const goose: HarnessAdapter = {
-  family: "goose",
+export const gooseBridge: BridgePart = {
   name: "Goose",
   control: "next_session",
   format: "yaml",

@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import type { Fields, HarnessAdapter, Places, SettingsChange } from "../bridge/adapter.ts";
-import { type HarnessLine, wantedShare } from "../bridge/line.ts";
+import type { BridgePart, Fields, SettingsChange } from "../bridge/adapter.ts";
+import { wantedShare } from "../bridge/line.ts";
 import { numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
 
 const RATIO = ["loop_control", "compaction_trigger_ratio"] as const;
-const RESERVED = ["loop_control", "reserved_context_size"] as const;
+export const RESERVED = ["loop_control", "reserved_context_size"] as const;
 const DEFAULT_RATIO = 0.85;
 const DEFAULT_RESERVED = 50_000;
 /** The ranges that Kimi CLI accepts. */
@@ -13,12 +13,13 @@ const MOST_RATIO = 0.99;
 const LEAST_RESERVED = 1_000;
 
 const modelOf = (settings: Fields) => textAt(settings, ["default_model"]);
-const limitOf = (settings: Fields, model: string | undefined, key: string) =>
+export const limitOf = (settings: Fields, model: string | undefined, key: string) =>
   model === undefined
     ? undefined
     : (numberAt(settings, ["models", model, "overrides", key]) ?? numberAt(settings, ["models", model, key]));
 
-const common = {
+/** What Kimi Code kept. */
+export const kimiCommon = {
   control: "next_session",
   format: "toml",
   programs: ["kimi"],
@@ -27,9 +28,8 @@ const common = {
 } as const;
 
 /** Kimi CLI. It compacts at a share of the window, or when its reserve is reached, whichever comes first. */
-export const kimiCli: HarnessAdapter = {
-  ...common,
-  family: "kimi",
+export const kimiBridge: BridgePart = {
+  ...kimiCommon,
   name: "Kimi CLI",
   settingsFile: (places) => join(places.env.KIMI_SHARE_DIR || join(places.home, ".kimi"), "config.toml"),
   folders: (places) => [places.env.KIMI_SHARE_DIR || join(places.home, ".kimi")],
@@ -62,34 +62,3 @@ export const kimiCli: HarnessAdapter = {
     return { line: { kind: "tokens", tokens: Math.max(0, tokens) } };
   },
 };
-
-const codeFolder = (places: Places) => places.env.KIMI_CODE_HOME || join(places.home, ".kimi-code");
-
-/** Kimi Code, the successor of Kimi CLI. It has a reserve only. */
-export const kimiCode: HarnessAdapter = {
-  ...common,
-  family: "kimi-code",
-  name: "Kimi Code",
-  settingsFile: (places) => join(codeFolder(places), "config.toml"),
-  folders: (places) => [codeFolder(places)],
-  sessions: (places) => join(codeFolder(places), "sessions"),
-  window: (settings, model) =>
-    limitOf(settings, model, "max_input_size") ?? limitOf(settings, model, "max_context_size"),
-  express(wanted, _settings, { windowTokens }) {
-    const free = wanted.free ?? freeOf(wanted.tokens, windowTokens);
-    return free === undefined ? UNKNOWN_WINDOW : [{ path: RESERVED, value: Math.max(1, free) }];
-  },
-  line(settings, { windowTokens }) {
-    const reserved = numberAt(settings, RESERVED);
-    const line: HarnessLine =
-      windowTokens === undefined || reserved === undefined
-        ? { kind: "unknown" }
-        : { kind: "tokens", tokens: Math.max(0, windowTokens - reserved) };
-    return { line };
-  },
-};
-
-/** Tokens that stay free above a line. */
-export function freeOf(tokens: number | undefined, windowTokens: number | undefined): number | undefined {
-  return tokens === undefined || windowTokens === undefined ? undefined : Math.max(0, windowTokens - tokens);
-}

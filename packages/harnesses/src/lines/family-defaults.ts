@@ -1,11 +1,11 @@
 import {
-  familyOf,
   type Line,
   type LineKind,
   POLICY_PRESETS,
   type PolicySettings,
   type ThresholdSource,
 } from "@plimsoll/protocol/pure";
+import { familyLine } from "./family-lines.ts";
 import { hasOwnLine, ownThresholds } from "./own-lines.ts";
 
 type Thresholds = NonNullable<PolicySettings["thresholds"]>;
@@ -17,8 +17,8 @@ const WINDOW_END: Thresholds = { ...OFF, hard: "100%", warning: "80%" };
 
 /** The settings of a harness without a policy: those of its design, its own compaction line, or the end of the window. */
 export function familyDefaults(harness: string): PolicySettings {
-  const family = familyOf(harness);
-  if (family === "phantom" || family === "ouroboros") return POLICY_PRESETS[family];
+  const preset = familyLine(harness)?.preset;
+  if (preset !== undefined) return POLICY_PRESETS[preset];
   const own = ownThresholds(harness);
   return { thresholds: own === undefined ? WINDOW_END : { ...OFF, ...own } };
 }

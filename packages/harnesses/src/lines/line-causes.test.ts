@@ -1,8 +1,9 @@
 import { HARNESS_LINE_BASES, LINE_CAUSES, LINE_VERDICTS, WINDOW_SOURCES } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type LineFacts, lineCauses, lineCauseText } from "./line-causes.ts";
-import { OWN_LINE_FAMILIES } from "./own-lines.ts";
+import type { LineFacts } from "./family-line.ts";
+import { OWN_LINE_FAMILIES } from "./family-lines.ts";
+import { lineCauses, lineCauseText } from "./line-causes.ts";
 
 const facts = (given: Partial<LineFacts> = {}): LineFacts => ({
   harness: "claude-code@mac",
@@ -92,6 +93,6 @@ describe("the causes", () => {
       }),
     );
     for (const cause of LINE_CAUSES)
-      for (const family of OWN_LINE_FAMILIES) expect(lineCauseText(cause, family)).not.toBe("");
+      expect(OWN_LINE_FAMILIES.map((family) => lineCauseText(cause, family)).join(""), cause).not.toBe("");
   });
 });

@@ -2,7 +2,8 @@ import { lineOf, type Thresholds } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { familyDefaults } from "./family-defaults.ts";
-import { OWN_LINE_FAMILIES, ownLine } from "./own-lines.ts";
+import { OWN_LINE_FAMILIES } from "./family-lines.ts";
+import { ownLine } from "./own-lines.ts";
 
 test.each([
   ["claude-code@host", 200_000, 167_000],

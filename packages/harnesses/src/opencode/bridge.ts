@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { DecidedLine, Expression, Fields, HarnessAdapter, Known, Places } from "../bridge/adapter.ts";
-import { type WantedLine, wantedShare } from "../bridge/line.ts";
+import type { BridgePart, DecidedLine, Expression, Fields, Known, Places } from "../bridge/adapter.ts";
+import type { WantedLine } from "../bridge/line.ts";
 import { at, isFields, isTrue, numberAt, pathText, textAt, UNKNOWN_WINDOW } from "../fields.ts";
 
 const RESERVED = ["compaction", "reserved"] as const;
@@ -10,17 +10,17 @@ const DEFAULT_RESERVED = 20_000;
 /** The most output that is requested of any model, in tokens. */
 const MOST_OUTPUT = 32_000;
 
-const configFolder = ({ home, env }: Places, name: string) =>
+export const configFolder = ({ home, env }: Places, name: string) =>
   join(env.XDG_CONFIG_HOME || join(home, ".config"), name);
 
 /** opencode. Without a limit for input its line follows from the model, so the model's limits must be in the settings. */
-export const opencode: HarnessAdapter = {
-  family: "opencode",
+export const opencodeBridge: BridgePart = {
   name: "opencode",
   control: "next_session",
   format: "json",
   programs: ["opencode"],
   settingsFile: (places) => join(configFolder(places, "opencode"), "opencode.json"),
+  otherSettingsFile: (places) => join(configFolder(places, "opencode"), "opencode.jsonc"),
   folders: (places) => [configFolder(places, "opencode")],
   layers: (places) => [
     ...(places.env.OPENCODE_CONFIG ? [places.env.OPENCODE_CONFIG] : []),
@@ -35,40 +35,6 @@ export const opencode: HarnessAdapter = {
   line: limitLine,
 };
 
-/** Kilo: opencode with a percentage. Whichever of the two lines comes first counts. */
-export const kilo: HarnessAdapter = {
-  ...opencode,
-  family: "kilo",
-  name: "Kilo",
-  programs: ["kilo", "kilocode"],
-  settingsFile: (places) => join(configFolder(places, "kilo"), "kilo.json"),
-  folders: (places) => [configFolder(places, "kilo")],
-  layers: (places) => [
-    join(places.project, "kilo.jsonc"),
-    join(places.project, "kilo.json"),
-    join(configFolder(places, "kilo"), "kilo.jsonc"),
-  ],
-  express(wanted, _settings, { windowTokens }) {
-    const share = wantedShare(wanted, windowTokens);
-    if (share === undefined) return UNKNOWN_WINDOW;
-    return [{ path: PERCENT, value: Math.max(1, Math.floor(share * 1e6 + 1e-6) / 1e4) }];
-  },
-  line(settings, known) {
-    const buffer = limitLine(settings, known);
-    if (buffer.line.kind === "off") return buffer;
-    const { value, by } = layered(PERCENT, settings, known);
-    if (value === undefined) return buffer;
-    const { windowTokens } = known;
-    if (windowTokens === undefined)
-      return { line: { kind: "share", share: value / 100 }, ...(by !== undefined && { by }) };
-    const tokens = Math.floor((windowTokens * value) / 100 + 1e-6);
-    if (buffer.line.kind === "tokens" && buffer.line.tokens < tokens) return buffer;
-    return { line: { kind: "tokens", tokens }, ...(by !== undefined && { by }) };
-  },
-};
-
-const PERCENT = ["compaction", "threshold_percent"] as const;
-
 function expressLimit(wanted: WantedLine, settings: Fields, known: Known): Expression {
   const { model, windowTokens } = known;
   const path = limitPath(model);
@@ -81,7 +47,7 @@ function expressLimit(wanted: WantedLine, settings: Fields, known: Known): Expre
   return [{ path: [...path, "input"], value }];
 }
 
-function limitLine(settings: Fields, known: Known): DecidedLine {
+export function limitLine(settings: Fields, known: Known): DecidedLine {
   const { model, windowTokens } = known;
   for (const layer of [...known.layers, { name: "", settings }]) {
     const auto = at(layer.settings, AUTO);
@@ -111,7 +77,7 @@ const outputOf = (settings: Fields, model: string | undefined) =>
 const defaultReserve = (settings: Fields, { model }: Known) =>
   Math.min(DEFAULT_RESERVED, outputOf(settings, model));
 
-function layered(
+export function layered(
   path: readonly string[],
   settings: Fields,
   { layers }: Known,

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { HarnessAdapter, Places } from "../bridge/adapter.ts";
+import type { BridgePart, Places } from "../bridge/adapter.ts";
+import { freeOf } from "../bridge/line.ts";
 import { at, numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
-import { freeOf } from "../kimi/bridge.ts";
 
 const PATH = ["compaction", "reserveTokens"] as const;
 const DEFAULT = 16_384;
@@ -9,8 +9,7 @@ const DEFAULT = 16_384;
 const folder = (places: Places) => places.env.PI_CODING_AGENT_DIR || join(places.home, ".pi", "agent");
 
 /** pi. It compacts when fewer tokens than its reserve remain. */
-export const pi: HarnessAdapter = {
-  family: "pi",
+export const piBridge: BridgePart = {
   name: "pi",
   control: "next_session",
   format: "json",

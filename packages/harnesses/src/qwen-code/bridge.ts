@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { HarnessAdapter } from "../bridge/adapter.ts";
+import type { BridgePart } from "../bridge/adapter.ts";
 import { decidedFraction, expressFraction, fractionLine } from "../bridge/fractions.ts";
 import { textAt } from "../fields.ts";
 
@@ -11,8 +11,7 @@ const LEAST = 0.01;
 const ROOM = 33_000;
 
 /** Qwen Code. */
-export const qwenCode: HarnessAdapter = {
-  family: "qwen-code",
+export const qwenCodeBridge: BridgePart = {
   name: "Qwen Code",
   control: "next_session",
   format: "json",
