@@ -3,10 +3,10 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { replaceFile } from "@plimsoll/guard/node";
+import type { Fields } from "@plimsoll/harnesses/bridge";
+import { at, isFields } from "@plimsoll/harnesses/fields";
 import { z } from "zod";
-import type { Fields } from "./adapter.ts";
 import type { KeyEdit } from "./edit/key-edit.ts";
-import { at, isFields } from "./fields.ts";
 import { requireSafeFolder } from "./settings-file.ts";
 
 /** A key that the bridge set. `before` and `previous` are absent if the key was. */

@@ -15,9 +15,9 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SettingsChange } from "@plimsoll/harnesses/bridge";
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SettingsChange } from "./adapter.ts";
-import { ADAPTERS } from "./adapters.ts";
 import { parseSettings } from "./edit/edit.ts";
 import { readSettingsFile, replaceSettingsFile } from "./settings-file.ts";
 import { editFor, readSettings, undo, writeEdit } from "./settings-session.ts";
@@ -177,7 +177,7 @@ describe("the settings of a harness", () => {
   it("are whole after a kill -9 at any time", async () => {
     await writeFile(path, MINE);
     const program = `
-      const { ADAPTERS } = await import(${JSON.stringify(join(import.meta.dirname, "adapters.ts"))});
+      const { ADAPTERS } = await import(${JSON.stringify(join(import.meta.dirname, "../../../harnesses/src/bridge.ts"))});
       const { editFor, readSettings, writeEdit } = await import(${JSON.stringify(join(import.meta.dirname, "settings-session.ts"))});
       const [claude] = ADAPTERS;
       for (let value = 100000; ; value += 1) {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Fields, HarnessAdapter } from "./adapter.ts";
+import type { Fields, HarnessAdapter } from "@plimsoll/harnesses/bridge";
+import { at, withChanges } from "@plimsoll/harnesses/fields";
 import { editSettings, parseSettings } from "./edit/edit.ts";
 import type { KeyEdit } from "./edit/key-edit.ts";
-import { at, withChanges } from "./fields.ts";
 import {
   backUp,
   backUpBeside,

@@ -1,6 +1,6 @@
-import type { ConnectableHarness, HarnessSetting } from "@plimsoll/protocol/connect";
-import type { Fields } from "../bridge/adapter.ts";
-import { at, isFields } from "../bridge/fields.ts";
+import type { Fields } from "@plimsoll/harnesses/bridge";
+import type { ConnectableHarness, HarnessSetting } from "@plimsoll/harnesses/connect";
+import { at, isFields } from "@plimsoll/harnesses/fields";
 import { shellCommand } from "./status-line-setting.ts";
 
 /**

@@ -1,14 +1,15 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { turnOf } from "@plimsoll/harnesses/claude-code/status-turn";
+import { readStatus } from "@plimsoll/harnesses/status-line";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connectHome } from "../testing/connect-run.ts";
 import { hasServer, startPlimsoll } from "../testing/real-server.ts";
-import { reportStatus, tailOf, turnOf } from "./report.ts";
+import { reportStatus, tailOf } from "./report.ts";
 import { runStatusline } from "./run-statusline.ts";
 import { parseMemory, remembered } from "./session-memory.ts";
-import { readStatus } from "./status-input.ts";
 import { statusText } from "./status-text.ts";
 
 // As code.claude.com/docs/en/statusline describes the input of 2.1.240.

@@ -1,6 +1,6 @@
+import { withChanges } from "@plimsoll/harnesses/fields";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { withChanges } from "../fields.ts";
 import { editSettings, parseSettings, UnreadableSettings } from "./edit.ts";
 
 describe("a JSON file", () => {

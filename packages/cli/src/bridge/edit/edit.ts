@@ -1,9 +1,9 @@
 import { parse as parseToml, patch } from "@decimalturn/toml-patch";
+import type { Fields, SettingsFormat } from "@plimsoll/harnesses/bridge";
+import { isFields, withChanges } from "@plimsoll/harnesses/fields";
 import { yamlExcess } from "@plimsoll/protocol/policy";
 import { type ParseError, parse as parseJson, printParseErrorCode } from "jsonc-parser";
 import { Lexer, parseDocument } from "yaml";
-import type { Fields, SettingsFormat } from "../adapter.ts";
-import { isFields, withChanges } from "../fields.ts";
 import { editEnv, parseEnv } from "./env.ts";
 import { editJson } from "./json.ts";
 import type { KeyEdit } from "./key-edit.ts";
