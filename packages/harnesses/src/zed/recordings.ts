@@ -81,9 +81,11 @@ function zedReader(options: ReaderOptions): HarnessReader {
 
 function readLevel(history: AgentHistory, thread: JsonObject, at: number): SkipReason | undefined {
   const usages = asObject(thread.request_token_usage) ?? {};
-  const last = asArray(thread.prompts).findLast((id) => asObject(usages[String(id)]) !== undefined);
+  const last = asArray(thread.prompts)
+    .map(asText)
+    .findLast((id) => asObject(usages[id ?? ""]) !== undefined);
   if (last === undefined) return "no_usage";
-  const counts = asObject(usages[String(last)]) ?? {};
+  const counts = asObject(usages[last]) ?? {};
   const usage = {
     input_tokens: asTokens(counts.input_tokens) ?? 0,
     cache_read_tokens: asTokens(counts.cache_read_input_tokens),
