@@ -19,8 +19,6 @@ export interface Watch {
   take(): Observed;
   /** The longest answer of `/healthz` since the last call, ms. */
   longest(): number;
-  /** Answers of `/healthz` since the start. */
-  answers(): number;
   stop(): Promise<void>;
 }
 
@@ -39,11 +37,9 @@ export function watchServer(port: number, pid: number): Watch {
   let probes: Probe[] = [];
   let memory: number[] = [];
   let longest = 0;
-  let answers = 0;
   const prober = startWorker("prober.ts", { port });
   prober.on("message", (probe: Probe) => {
     probes.push(probe);
-    answers += 1;
     longest = Math.max(longest, probe.ms);
   });
   prober.on("error", (error) => {
@@ -73,7 +69,6 @@ export function watchServer(port: number, pid: number): Watch {
       longest = 0;
       return value;
     },
-    answers: () => answers,
     async stop() {
       clearInterval(timer);
       await prober.terminate();

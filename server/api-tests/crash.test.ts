@@ -103,15 +103,18 @@ async function readPage(
   query: Record<string, unknown>,
   mayBeAbsent: boolean,
 ): Promise<TurnPage | undefined> {
-  for (let tries = 0; ; tries++) {
+  let page: TurnPage | undefined;
+  await until(async () => {
     try {
-      return await server.trpc<TurnPage>("sessions.turns", query);
+      page = await server.trpc<TurnPage>("sessions.turns", query);
+      return true;
     } catch (error) {
-      if (mayBeAbsent && String(error).includes("404")) return undefined;
-      if (tries === 20 || !String(error).includes("answered 503")) throw error;
-      await sleep(250);
+      if (mayBeAbsent && String(error).includes("404")) return true;
+      if (!String(error).includes("answered 503")) throw error;
+      return false;
     }
-  }
+  });
+  return page;
 }
 
 /** Reads every turn through the API, page by page, and holds it against the ledger. */

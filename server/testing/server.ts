@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { expect } from "vitest";
@@ -17,11 +16,10 @@ import {
   spawnServer,
 } from "./launch.ts";
 
+import { until } from "./until.ts";
+
 export type { HttpAnswer } from "./client.ts";
 export { makeHome, removeHome, type ServerProcess };
-
-/** Milliseconds a server may answer 503 after a test has taken its database away. */
-const RECOVERY_LIMIT = 60_000;
 
 const run = promisify(execFile);
 
@@ -99,9 +97,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     databaseUrl,
     trpc: server.query,
     async expectHealthy() {
-      const limit = performance.now() + RECOVERY_LIMIT;
-      while ((await server.get("/api/trpc/doctor")).status === 503 && performance.now() < limit)
-        await sleep(100);
+      // A test may have taken its database away.
+      await until(async () => (await server.get("/api/trpc/doctor")).status !== 503);
       expect(await server.failedChecks(), server.output()).toEqual([]);
     },
     postmaster: async () => (await readPostmasterPid(layoutOf(home).data))?.pid,

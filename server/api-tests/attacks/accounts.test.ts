@@ -7,6 +7,7 @@ import {
   type KeyView,
   LOCAL_SCHEME,
   type RotatedKey,
+  type Scope,
 } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -100,18 +101,22 @@ async function signIn(server: TestServer, userAgent = "test/1") {
   };
 }
 
+/** A key that lives for `lifeMs`, or twice as long if that is over when the server hears of it, and so on. */
+async function shortKey(lifeMs: number, scope: Scope): Promise<CreatedKey & { expires_at: string }> {
+  const key = { name: `short ${lifeMs}`, scopes: [scope], expires_at: inMs(lifeMs) };
+  const made = await a.mutate<CreatedKey>("keys.create", key).catch((error: unknown) => {
+    if (lifeMs > 60_000) throw error;
+  });
+  return made === undefined ? shortKey(2 * lifeMs, scope) : { ...made, expires_at: key.expires_at };
+}
+
 describe("a key that expired", () => {
   it("is refused by every process that has it cached, however often it is sent", async () => {
     let expires_at = "";
     let secret = "";
     // A key that expires before both have it cached is made again, to live longer.
-    for (let lifeMs = 500, cached = 0; cached < 2; lifeMs *= 2) {
-      expires_at = inMs(lifeMs);
-      ({ secret } = await a.mutate<CreatedKey>("keys.create", {
-        name: `ci ${lifeMs}`,
-        scopes: ["ingest"],
-        expires_at,
-      }));
+    for (let lifeMs = 1_000, cached = 0; cached < 2; lifeMs *= 2) {
+      ({ secret, expires_at } = await shortKey(lifeMs, "ingest"));
       const answers = [await a.send(event(), secret), await b.send(event(), secret)];
       cached = answers.filter(({ status }) => status === 200).length;
     }
@@ -134,11 +139,7 @@ describe("a key that expired", () => {
   });
 
   it("cannot be given back its life", async () => {
-    const { id, secret } = await a.mutate<CreatedKey>("keys.create", {
-      name: "short",
-      scopes: ["admin"],
-      expires_at: inMs(700),
-    });
+    const { id, secret } = await shortKey(1_000, "admin");
     await until(async () => (await a.get("/api/v1/fleet", secret)).status === 401);
     await expect(a.mutate("keys.rotate", { id })).rejects.toThrow("409");
     expect((await ask(a, secret, "keys.rotate", { id }, "mutation")).status).toBe(401);

@@ -288,7 +288,7 @@ describe("two servers of which one plans for longer than the other's patience", 
     // The other's patience counts seconds that pass with each beat, however fast the machine is.
     let passed = 0;
     const two = await path.start({ monotonic: () => passed });
-    const lease = () => prisma.projector.findFirstOrThrow();
+    const lease = () => prisma.projector.findFirstOrThrow({ where: { projectId: 1 } });
     const before = await lease();
     // Its plan must read the agents of new sessions, which waits for the lock.
     await withTableLocked("agents", async () => {
