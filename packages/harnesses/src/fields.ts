@@ -42,6 +42,7 @@ function withValue(settings: Fields, [name, ...rest]: readonly string[], value: 
   const copy = { ...settings };
   if (rest.length > 0) {
     const group = copy[name!];
+    if (value === undefined && !isFields(group)) return settings;
     copy[name!] = withValue(isFields(group) ? group : {}, rest, value);
   } else if (value === undefined) delete copy[name!];
   else copy[name!] = value;

@@ -19,7 +19,7 @@ export function hookSettings(
     const path = ["hooks", event];
     const found = at(settings, path) ?? [];
     // What is no list of hooks is left for the harness to explain.
-    if (!Array.isArray(found)) return [];
+    if (!Array.isArray(found) || !isFields(at(settings, ["hooks"]) ?? {})) return [];
     const others = found.filter((group) => !isOurs(group, folder));
     const [ours = { hooks: [{ type: "command", command }] }] = found.filter((group) => runs(group, command));
     const value = found.includes(ours) ? found : [...others, ours];
