@@ -77,9 +77,14 @@ export function windowLookup(catalog: (name: string) => number | undefined): Win
   };
 
   function find(model: string): number | undefined {
-    if (ONE_MILLION.test(model)) return 1_000_000;
+    if (isOneMillion(model)) return 1_000_000;
     return isLocal(model) ? undefined : first(modelNames(model), catalog);
   }
+}
+
+/** Whether the name of a model states its size. */
+export function isOneMillion(model: string): boolean {
+  return ONE_MILLION.test(model);
 }
 
 /** Whether a model runs with the window it was loaded with. */
