@@ -86,6 +86,13 @@ describe("what a project learned", () => {
     expect(observed.ask("copilot@b", "claude-sonnet-5-5")).toBe(64_000);
     expect(observed.ask("claude-code@b", "claude-sonnet-5-5")).toBeUndefined();
   });
+  it("is never larger than the catalog's: a session with [1m] reports its size under the bare name", () => {
+    const observed = new ObservedWindows();
+    observed.learn(report("claude-code@a", "claude-sonnet-4-5", size(1_000_000)));
+    expect(observed.ask("claude-code@b", "claude-sonnet-4-5")).toBeUndefined();
+    observed.learn(report("claude-code@a", "claude-sonnet-4-5", size(150_000)));
+    expect(observed.ask("claude-code@b", "claude-sonnet-4-5")).toBe(150_000);
+  });
   it("serves other harnesses if the catalog has no size and all agree", () => {
     const observed = new ObservedWindows();
     observed.learn(report("one", "new-model", size(50_000)));

@@ -25,8 +25,8 @@ export interface ObservedModel {
 export const MOST_OBSERVED = 1_000;
 
 /**
- * The window sizes that the harnesses of a project reported, in memory. A harness may cap its windows, so its own reports come
- * first, then the catalog; reports of other harnesses serve models that the catalog lacks, if they agree.
+ * The window sizes that the harnesses of a project reported, in memory. A harness may cap its windows, so a smaller size of its
+ * own comes first, then the catalog; reports of other harnesses serve models that the catalog lacks, if they agree.
  */
 export class ObservedWindows {
   /** By family, then by plain name. */
@@ -134,9 +134,14 @@ export class ObservedWindows {
 
   #find(family: string, model: string): number | undefined {
     const own = this.#sizesOf(family, model);
-    if (own !== undefined) return settledSize(own);
+    const listed = catalogWindow(model);
+    if (own !== undefined) {
+      const tokens = settledSize(own);
+      // A session with `[1m]` reports its size under the bare name, which has the smaller one unless it says otherwise.
+      return tokens !== undefined && listed !== undefined && tokens > listed ? undefined : tokens;
+    }
     // What Ollama loaded elsewhere says nothing of this harness.
-    if (isLocal(model) || catalogWindow(model) !== undefined) return undefined;
+    if (isLocal(model) || listed !== undefined) return undefined;
     let agreed: number | undefined;
     for (const other of this.#models.keys()) {
       const sizes = this.#sizesOf(other, model);

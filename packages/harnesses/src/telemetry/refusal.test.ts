@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { readRefusal } from "./refusal.ts";
 
-it.each([
+it.each<[message: string, contextWindow: number, promptTokens?: number]>([
   ["prompt is too long: 205,000 tokens > 200,000 maximum", 200_000, 205_000],
   [
     '400 {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 1000312 tokens > 1000000 maximum"}}',
