@@ -542,7 +542,7 @@ describe("a key never reaches another project over HTTP", () => {
       expectNothingOfB(text, path);
     }
     for (const path of paths(b).filter(
-      (path) => !/ingest|rejudging|retention|extent|session-count/.test(path),
+      (path) => !/ingest|rejudging|retention|extent|session-count|windows/.test(path),
     )) {
       const { text } = await server.get(path, b.key.secret);
       expect(
