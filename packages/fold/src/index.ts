@@ -9,6 +9,8 @@ export * from "./history/histogram.ts";
 export * from "./history/mark.ts";
 export * from "./history/models.ts";
 export * from "./history/observed-line.ts";
+export * from "./history/observed-size.ts";
+export * from "./history/observed-windows.ts";
 export * from "./history/reported-lines.ts";
 export * from "./history/segments.ts";
 export * from "./history/steps.ts";

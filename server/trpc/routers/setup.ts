@@ -14,6 +14,8 @@ import {
   RotatedKey,
   RotateKeyInput,
   SetModelWindowInput,
+  StatusQuery,
+  UnknownWindows,
   UnmappedTelemetryList,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
@@ -22,7 +24,7 @@ import { freshReader } from "../../lines/reader.ts";
 import { readCounts } from "../../read/counts.ts";
 import { readRefusals } from "../../read/refusals.ts";
 import { readUnmapped } from "../../read/unmapped.ts";
-import { findModelWindow, readModelWindows } from "../../read/windows.ts";
+import { findModelWindow, readModelWindows, readUnknownWindows } from "../../read/windows.ts";
 import { actorOf } from "../../tenants/access/principal.ts";
 import { iso } from "../../times.ts";
 import { BUDGET_MS, examine } from "../../upkeep/doctor/examine.ts";
@@ -63,6 +65,19 @@ export const windows = router({
     .input(z.object({}).optional())
     .output(ModelWindowList)
     .query(({ ctx }) => readModelWindows(ctx.reader)),
+
+  unknown: freshProcedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/windows/unknown",
+        tags: ["metrics"],
+        summary: "Models of a range without a known window size, with their turns and sizes to offer",
+      },
+    })
+    .input(StatusQuery)
+    .output(UnknownWindows)
+    .query(({ ctx, input }) => readUnknownWindows(ctx.reader, input)),
 
   set: procedure("admin")
     .input(SetModelWindowInput)

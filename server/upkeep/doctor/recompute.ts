@@ -1,10 +1,17 @@
-import { catalogWindow, modelNames, type ThresholdTimeline } from "@plimsoll/fold";
+import {
+  catalogWindow,
+  lookupByName,
+  type ObservedWindows,
+  type ThresholdTimeline,
+  type WindowLookup,
+} from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import type { AgentRow } from "../../db/tables/agents.ts";
 import type { BoundaryRow } from "../../db/tables/boundaries.ts";
 import { crossingOriginCode } from "../../db/tables/codes.ts";
 import type { CrossingRow } from "../../db/tables/crossings.ts";
 import { models } from "../../db/tables/models.ts";
+import { readObservedWindows } from "../../db/tables/observed-windows.ts";
 import { packStored } from "../../db/tables/packed-state.ts";
 import type { WindowRow } from "../../db/tables/windows.ts";
 import { type HarnessAcks, readAcknowledgements } from "../../lines/acknowledgements.ts";
@@ -24,8 +31,10 @@ export interface RecomputeSettings {
   acks: Map<string, HarnessAcks>;
   /** Names of models by number. */
   names: ReadonlyMap<number, string>;
-  /** Window sizes that a person set, by model. Tokens. */
-  sizes: ReadonlyMap<string, number>;
+  /** Window sizes that a person set. */
+  configured: WindowLookup;
+  /** Window sizes that harnesses reported. */
+  observed: ObservedWindows;
 }
 
 const MODELS = `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`;
@@ -43,7 +52,8 @@ export async function readRecomputeSettings(
     policy,
     acks: new Map(),
     names: new Map(names.map((row) => models.parse(row)).map(({ id, name }) => [id, name])),
-    sizes: new Map(sizes.map(({ model, tokens }) => [model, tokens])),
+    configured: lookupByName(new Map(sizes.map(({ model, tokens }) => [model, tokens]))),
+    observed: await readObservedWindows(sql, projectId),
   };
 }
 
@@ -59,7 +69,7 @@ export async function recomputeAgent(
   harness: string,
   settings: RecomputeSettings,
 ): Promise<string[]> {
-  const { projectId, names, sizes } = settings;
+  const { projectId, names, configured, observed } = settings;
   const number = new Map([...names].map(([id, name]) => [name, id]));
   const differences = new Set<string>();
   const modelName = (id: number) => {
@@ -68,10 +78,6 @@ export async function recomputeAgent(
     return name ?? "";
   };
   const history = new RecordedHistory(openHistory(sql, projectId, agent, modelName));
-  const configured = (model: string) =>
-    modelNames(model)
-      .map((name) => sizes.get(name))
-      .find((tokens) => tokens !== undefined);
   const { changes } = await refoldAgent({
     history,
     agent: { ...agent, harness, receivedAt: agent.lastReceivedAt },
@@ -80,7 +86,11 @@ export async function recomputeAgent(
     options: {
       fold: {
         thresholds: await timelineOf(sql, harness, settings),
-        lookups: { configured, catalog: catalogWindow },
+        lookups: {
+          configured,
+          observed: (model) => observed.read(harness, model),
+          catalog: catalogWindow,
+        },
       },
       // The fold keeps the stored cuts and makes none of its own, so each of them is proven.
       segmentTurns: Number.POSITIVE_INFINITY,

@@ -256,6 +256,6 @@ describe("the memory", () => {
     memory.setWindow("m", 1_000);
     memory.setWindow("m", 2_000);
     memory.setWindow("removed", null);
-    expect(memory.lookups.configured?.(model)).toBe(tokens);
+    expect(memory.lookupsOf("h").configured(model)).toBe(tokens);
   });
 });

@@ -1,4 +1,11 @@
-import { catalogWindow, modelNames, type ThresholdTimeline, type WindowLookups } from "@plimsoll/fold";
+import {
+  catalogWindow,
+  lookupByName,
+  ObservedWindows,
+  type ThresholdTimeline,
+  type WindowLookup,
+  type WindowLookups,
+} from "@plimsoll/fold";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../../db/sql.ts";
 import { type AgentRow, agents } from "../../db/tables/agents.ts";
@@ -6,6 +13,7 @@ import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import type { ReportedMark } from "../../db/tables/boundaries.ts";
 import { eventKey, modelNumber } from "../../db/tables/identity.ts";
 import { models } from "../../db/tables/models.ts";
+import { readObservedWindows } from "../../db/tables/observed-windows.ts";
 import { unpackStored } from "../../db/tables/packed-state.ts";
 import { dayOf, MOST_MODELS, OTHER } from "../../db/tables/rollup-names.ts";
 import { sessions } from "../../db/tables/sessions.ts";
@@ -52,6 +60,8 @@ export class ProjectMemory {
   });
   readonly rollupNames: RollupNames;
   policy = PolicyBook.empty;
+  /** Window sizes that the harnesses of the project reported. */
+  observed = new ObservedWindows();
   /** By harness instance. */
   readonly #acks = new LRUCache<string, HarnessAcks>({ max: REMEMBERED });
   /** Ids of harness instances that have a row. */
@@ -61,6 +71,7 @@ export class ProjectMemory {
   readonly #modelIds = new Map<string, number>();
   readonly #modelNames = new Map<number, string>();
   readonly #windows = new Map<string, number>();
+  #configured: WindowLookup | undefined;
   #lastNumber = 0;
 
   private constructor(projectId: number, remembered: number) {
@@ -84,8 +95,9 @@ export class ProjectMemory {
     remembered = REMEMBERED,
   ): Promise<ProjectMemory> {
     const memory = new ProjectMemory(projectId, remembered);
-    const [policy, stored, windows, newHarnesses, [last]] = await Promise.all([
+    const [policy, observed, stored, windows, newHarnesses, [last]] = await Promise.all([
       PolicyBook.read(sql, projectId),
+      readObservedWindows(sql, projectId),
       sql.query<Record<string, unknown>>(
         `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`,
         projectId,
@@ -101,6 +113,7 @@ export class ProjectMemory {
       ),
     ]);
     memory.policy = policy;
+    memory.observed = observed;
     for (const row of stored) {
       const { id, name, addedAt } = models.parse(row);
       memory.#keepModel(name, id);
@@ -295,18 +308,17 @@ export class ProjectMemory {
   setWindow(model: string, tokens: number | null): void {
     if (tokens === null) this.#windows.delete(model);
     else this.#windows.set(model, tokens);
+    this.#configured = undefined;
   }
 
-  get lookups(): WindowLookups {
+  /** How the windows of a harness' models are resolved. */
+  lookupsOf(harness: string): WindowLookups {
     return {
       configured: (model) => {
-        if (this.#windows.size === 0) return undefined;
-        for (const name of modelNames(model)) {
-          const tokens = this.#windows.get(name);
-          if (tokens !== undefined) return tokens;
-        }
-        return undefined;
+        this.#configured ??= lookupByName(this.#windows);
+        return this.#configured(model);
       },
+      observed: (model) => this.observed.ask(harness, model),
       catalog: catalogWindow,
     };
   }

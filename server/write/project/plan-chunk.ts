@@ -31,6 +31,8 @@ export interface ChunkPlan {
   models: Map<string, number>;
   /** Harnesses whose thresholds changed, with the time (epoch ms) of the earliest change. */
   rejudged: Map<string, number>;
+  /** Models whose turns without a size had another one before, by family of harnesses. */
+  resized: Map<string, string[]>;
   /** Agents whose late events change more than one chunk folds again. */
   refolds: DeferredRefold[];
   ledger: Ledger;
@@ -95,6 +97,7 @@ export async function planChunk(
     [...arrivals.harnesses.values()].map(({ instance }) => instance),
   );
   plan.models = nameModels(memory, owners, settings.namesPerDay);
+  plan.resized = memory.observed.learn(reportedSizes(arrivals));
   const bySession = new Map<string, AgentChange[]>();
   let planned = 0;
   const add = async (owner: ArrivedAgent, news: AgentNews, changes: AgentChanges | undefined) => {
@@ -165,13 +168,15 @@ export async function agentOptions(
   harnesses: readonly string[],
 ): Promise<(harness: string) => AgentOptions> {
   const timelineOf = await memory.loadTimelines(sql, harnesses);
-  const { lookups } = memory;
   const common = {
     ...settings,
     modelId: (name: string) => memory.modelId(name),
     nextNumber: () => memory.nextNumber(),
   };
-  return cached((harness) => ({ ...common, fold: { thresholds: timelineOf(harness), lookups } }));
+  return cached((harness) => ({
+    ...common,
+    fold: { thresholds: timelineOf(harness), lookups: memory.lookupsOf(harness) },
+  }));
 }
 
 function cached<Value>(make: (key: string) => Value): (key: string) => Value {
@@ -220,6 +225,11 @@ function nameModels(
   return models;
 }
 
+function* reportedSizes({ sizes }: Arrivals) {
+  for (const [harness, models] of sizes)
+    for (const [model, reported] of models) yield { harness, model, sizes: reported };
+}
+
 function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
   return {
     agents: [],
@@ -233,6 +243,7 @@ function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
     rollupNames: [],
     models: new Map(),
     rejudged: new Map(),
+    resized: new Map(),
     refolds: [],
     ledger: new Ledger(),
   };

@@ -330,7 +330,8 @@ export class Projector {
     });
     for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
-    this.#upkeep ||= plan.rollups.stale || plan.rejudged.size > 0 || plan.refolds.length > 0;
+    this.#upkeep ||=
+      plan.rollups.stale || plan.rejudged.size > 0 || plan.resized.size > 0 || plan.refolds.length > 0;
     const { storedCounts } = plan.ledger;
     const statements = await inSlices(encodeChunk(memory, plan));
     return { chunk, started, statements, storedCounts, outcome: outcomeOf(plan) };

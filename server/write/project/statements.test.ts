@@ -204,6 +204,7 @@ describe("every statement of the write path", () => {
       "journal",
       "model_windows",
       "models",
+      "observed_windows",
       "projectors",
       "refolds",
       "rejected_events",

@@ -8,6 +8,7 @@ import { harnesses, WIDEN_HARNESS } from "../../db/tables/harnesses.ts";
 import { eventKey } from "../../db/tables/identity.ts";
 import { ADD_COUNT, ingestCounts } from "../../db/tables/ingest-counts.ts";
 import { models } from "../../db/tables/models.ts";
+import { observedWindows } from "../../db/tables/observed-windows.ts";
 import { rollupNames } from "../../db/tables/rollup-names.ts";
 import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "../../db/tables/rollups.ts";
 import { segments } from "../../db/tables/segments.ts";
@@ -21,7 +22,7 @@ import { type RowChanges, rowWithState } from "../plan/agent-changes.ts";
 import { DESCRIBE_HARNESSES, DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.ts";
 import { moveStatements } from "./move-agents.ts";
 import type { ChunkPlan } from "./plan-chunk.ts";
-import { deferRefolds, rejudge } from "./rejudge.ts";
+import { deferRefolds, refoldUsers, rejudge } from "./rejudge.ts";
 
 /** Thrown if a row is not the one the projector remembers: somebody restored or deleted data. */
 export class MemoryOutdated extends Error {
@@ -53,6 +54,8 @@ export function* encodeChunk(memory: ProjectMemory, plan: ChunkPlan): Steps<Chun
 
   // Before the agents are written: this chunk already uses the new thresholds.
   for (const [harness, from] of plan.rejudged) send(rejudge(projectId, from, harness));
+  for (const [family, models] of plan.resized) send(refoldUsers(memory, { family, models, now: undefined }));
+  some(memory.observed.takeChanges(), (rows) => observedWindows.upsert(projectId, rows));
   some(plan.refolds, (rows) => deferRefolds(projectId, rows));
   some(modelRows(memory, plan), (rows) => models.insertIfAbsent(projectId, rows));
   for (const statement of [...agentStatements(projectId, plan), ...sessionStatements(projectId, plan)])

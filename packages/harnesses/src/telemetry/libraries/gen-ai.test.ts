@@ -159,3 +159,19 @@ it("fits hostile names, and never sends a text that is no name", () => {
   expect(JSON.stringify(turn)).not.toContain("secret");
   expect(turn).toMatchObject({ usage: { input_tokens: 5 } });
 });
+
+it("learns the window from the exception of a failed call that names it", () => {
+  const message =
+    "This model's maximum context length is 128000 tokens. However, your messages resulted in 130042 tokens.";
+  const failed = spanSample({
+    resource: service,
+    attributes: call,
+    failed: true,
+    events: [{ name: "exception", attributes: { "exception.message": message } }],
+  });
+  const { reading } = readRecord(failed);
+  expect(parseEvent(reading.events![0])).toMatchObject({ ok: true });
+  expect(reading.events).toMatchObject([
+    { type: "prompt_refused", model: "claude-opus-5", context_window: 128_000, witness: "otlp" },
+  ]);
+});

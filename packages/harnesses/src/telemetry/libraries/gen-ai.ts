@@ -1,8 +1,10 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { Witness } from "@plimsoll/protocol/pure";
 import { textOf } from "../attributes.ts";
 import { type EventOwner, harnessName, serviceFamily } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
+import { readRefusal, refusedPrompt } from "../refusal.ts";
 import type { Attributes, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
 
 /**
@@ -92,14 +94,39 @@ export function readGenAiSpan(
   if (reason !== undefined) return noEvent(reason);
   const owner = session ?? textOf(span.attributes, SESSION) ?? span.traceId;
   if (owner === "") return noEvent("no_session");
+  const eventOwner = {
+    harness: harnessName(span.resource, family),
+    session: owner,
+    agent,
+    parent,
+    ownSession,
+  };
+  const refused = span.failed ? refusalOf(span, eventOwner, names) : undefined;
+  if (refused !== undefined) return { events: [refused] };
   const turn = modelCall(span.attributes, names, {
-    owner: { harness: harnessName(span.resource, family), session: owner, agent, parent, ownSession },
+    owner: eventOwner,
     id: callId(span),
     at: span.endAt,
     durationMs: spanDuration(span),
     witness,
   });
   return turn === undefined ? noEvent(withoutUsage(span)) : { events: [turn] };
+}
+
+/** A failed call whose exception names the size of the window. */
+function refusalOf(
+  span: SpanRecord,
+  owner: EventOwner,
+  names: ModelCallNames,
+): PlimsollEventInput | undefined {
+  const model = textOf(span.attributes, ["gen_ai.request.model", ...names.model]);
+  if (model === undefined) return undefined;
+  for (const { attributes } of span.events) {
+    const refusal = readRefusal(textOf(attributes, ["exception.message"]) ?? "");
+    if (refusal !== undefined)
+      return refusedPrompt(owner, `refused/${span.spanId}`, span.endAt, model, refusal);
+  }
+  return undefined;
 }
 
 function otherThanCall(attributes: Attributes): "not_needed" | "aggregate" | undefined {
