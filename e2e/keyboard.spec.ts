@@ -14,7 +14,7 @@ test.beforeEach(async ({ send, harness }) => {
   ]);
 });
 
-test("pages and rows are reachable by keyboard", async ({ page, harness }) => {
+test("pages and rows are reachable by keyboard", async ({ page, server, harness }) => {
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);
 
@@ -49,7 +49,7 @@ test("pages and rows are reachable by keyboard", async ({ page, harness }) => {
   await page.keyboard.press("g");
   await page.keyboard.press("s");
   // The selected harness stays in the URL.
-  await expect(page).toHaveURL(`/sessions?harness=${encodeURIComponent(harness)}`);
+  await expect(page).toHaveURL(server.inProject(`/sessions?harness=${encodeURIComponent(harness)}`));
   await page.keyboard.press("/");
   const search = page.getByRole("searchbox", { name: "Search sessions" });
   await expect(search).toBeFocused();
@@ -108,19 +108,24 @@ test("the palette finds sessions and pages, and the help lists shortcuts", async
 });
 
 test("text typed while the palette loads is kept", async ({ page, harness }) => {
-  // No idle callback and slow chunks, so that the palette loads late.
+  // No idle callback and chunks that wait, so that the palette loads late.
   await page.addInitScript(() => {
     window.requestIdleCallback = () => 0;
   });
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   await page.route("**/_next/static/chunks/**", async (route) => {
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await released;
     await route.continue();
   });
   await page.keyboard.press("Control+k");
   await page.keyboard.type("Sesx");
   await page.keyboard.press("Backspace");
+  release();
   const field = page.getByPlaceholder("Search sessions, pages, ranges");
   await expect(field).toHaveValue("Ses");
   await expect(field).toBeFocused();

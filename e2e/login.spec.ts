@@ -10,7 +10,8 @@ test("a login link opens the requested page and works once", async ({ browser, s
   const page = await context.newPage();
   const errors = listen(page);
 
-  await page.goto(`/sessions?harness=${harness}`);
+  const requested = server.inProject(`/sessions?harness=${harness}`);
+  await page.goto(requested);
   await expect(page).toHaveURL(/\/login\?next=/);
   await expect(page.getByRole("heading", { name: "Open the link from your terminal" })).toBeVisible();
 
@@ -20,7 +21,7 @@ test("a login link opens the requested page and works once", async ({ browser, s
   // The link opens from the terminal, without the requested page.
   await page.goto("about:blank");
   await page.goto(link.href);
-  await expect(page).toHaveURL(`${server.url}/sessions?harness=${harness}`);
+  await expect(page).toHaveURL(server.url + requested);
   await expect(page.getByTestId("session-row")).toHaveCount(1);
   // The token is not in the history.
   await page.goBack();
