@@ -1,6 +1,8 @@
+import { FORMATS } from "@plimsoll/harnesses/recordings";
 import { expect, it } from "vitest";
 import { bodyInputs } from "./bodies.ts";
 import { queryInputs } from "./queries.ts";
+import { SEEDS } from "./recording-seeds.ts";
 import { recordingAt } from "./recordings.ts";
 import { telemetryInputs } from "./telemetry.ts";
 
@@ -21,4 +23,8 @@ it.each(makers)("a seed makes the same %s again, in any order, and another seed 
   expect(again).toEqual(first);
   expect(new Set(first.map((input) => JSON.stringify(input))).size).toBeGreaterThan(150);
   expect(indexes.map(make(8))).not.toEqual(first);
+});
+
+it("has a recording of each format", () => {
+  expect(new Set(SEEDS.map(({ format }) => format))).toEqual(new Set(FORMATS));
 });

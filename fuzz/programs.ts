@@ -108,6 +108,7 @@ export const PROGRAMS: Record<ProgramName, Program> = {
       { jsonrpc: "2.0", method: "session/set_model", params: { sessionId: "s1", modelId: "m2" } },
       update({}),
       update({ used: 90_000, cost: { amount: 1.5, currency: "USD" } }),
+      update({ sessionUpdate: "compaction_update", compactionId: "c1", status: "completed" }),
     ],
   },
   archive: {

@@ -1,6 +1,13 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { asObject, parseJson, parseObject } from "./recordings/json.ts";
-import type { HarnessReader, ReaderOptions, Recordings } from "./recordings/reader.ts";
+import {
+  addSkips,
+  type HarnessReader,
+  type ReaderOptions,
+  type Recordings,
+  Skips,
+  TOO_LONG_LINE,
+} from "./recordings/reader.ts";
 import { type FamilyWith, HARNESSES, partsOf } from "./registry.ts";
 
 export { logPlace } from "./ouroboros/recording-chain.ts";
@@ -35,11 +42,14 @@ export const isRecordingName = (name: string): boolean =>
 
 export function createReader(format: Format, options: ReaderOptions): HarnessReader {
   const reader = HARNESSES[format].recordings.reader(options);
+  const skips = new Skips();
   return {
-    ...reader,
+    read: (line, file) => (line === TOO_LONG_LINE ? skips.count("too_long") : reader.read(line, file)),
     take(final) {
       const { events, skipped } = reader.take(final);
-      return { events: events.map(byTranscript), skipped };
+      const all = skips.drain();
+      addSkips(all, skipped);
+      return { events: events.map(byTranscript), skipped: all };
     },
   };
 }

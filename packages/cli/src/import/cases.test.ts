@@ -105,4 +105,15 @@ describe.skipIf(!existsSync(CASES))("recordings of which public reports show wro
     expect(new Set(parents)).toEqual(new Set(["agent-a000l1 < main", "agent-a000l2 < agent-a000l1"]));
   });
 
+  it("have a line of 70 MB", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "long-line-"));
+    try {
+      await cp(join(CASES, "28-gemini-line-over-64-mib/gen.py"), join(folder, "gen.py"));
+      await promisify(execFile)("python3", ["gen.py"], { cwd: folder });
+      const [fold] = foldEvents(await readCase(join(folder, "tmp"))).values();
+      expect(levelsOf(fold!)).toEqual([20_000, 400_000, 910_000, 930_000]);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }, 120_000);
 });

@@ -1,28 +1,34 @@
 import { createReadStream } from "node:fs";
+import { TOO_LONG_LINE } from "@plimsoll/harnesses/recordings";
+import { LongStrings } from "./long-strings.ts";
 
-/** Maximum line length in bytes. Lines with images have a few megabytes. */
+/** Longest line that is read as it is, in bytes. Lines with images have a few megabytes. */
 const LONGEST = 64 << 20;
-/** Bytes kept of a longer line, so that it is counted as a line that is not JSON. */
-const KEPT = 1_024;
 const LINE_FEED = 0x0a;
 const BYTE_ORDER_MARK = "\ufeff";
 
 /**
  * Splits chunks of bytes into lines. Only `\n` ends a line, because JSON can contain the other separators that readline
- * splits at. Memory is bounded by the maximum line length.
+ * splits at. Memory is bounded by the maximum line length: a longer line is read without its long strings, and named as too long if
+ * that is not enough. UTF-16 is read as PowerShell writes it.
  */
 export class Lines {
   readonly #longest: number;
   #parts: Buffer[] = [];
   #bytes = 0;
   #isFirst = true;
+  #cut: LongStrings | undefined;
+  /** Bytes of the start of a file, until its encoding is known. */
+  #start: Buffer | undefined = Buffer.alloc(0);
+  #decoder: TextDecoder | undefined;
 
   constructor(longest = LONGEST) {
     this.#longest = longest;
   }
 
   /** Returns the non-blank lines that end in this chunk. The caller may reuse the chunk afterwards. */
-  push(chunk: Buffer): string[] {
+  push(bytes: Buffer): string[] {
+    const chunk = this.#decoded(bytes);
     const last = chunk.lastIndexOf(LINE_FEED);
     const lines = last === -1 ? [] : this.#take(chunk.subarray(0, last));
     this.#keep(chunk.subarray(last + 1));
@@ -31,32 +37,76 @@ export class Lines {
 
   /** Returns the last line of a file that does not end with `\n`. */
   end(): string[] {
-    return this.#take(Buffer.alloc(0));
+    const rest = this.#start ?? Buffer.alloc(0);
+    this.#start = undefined;
+    return this.#take(rest);
+  }
+
+  #decoded(bytes: Buffer): Buffer {
+    let chunk = bytes;
+    if (this.#start !== undefined) {
+      chunk = Buffer.concat([this.#start, bytes]);
+      this.#start = chunk.length < 2 ? chunk : undefined;
+      if (chunk.length < 2) return Buffer.alloc(0);
+      const encoding = encodingOf(chunk);
+      if (encoding !== "utf-8") this.#decoder = new TextDecoder(encoding);
+    }
+    return this.#decoder === undefined ? chunk : Buffer.from(this.#decoder.decode(chunk, { stream: true }));
   }
 
   #keep(chunk: Buffer): void {
     if (chunk.length === 0) return;
-    this.#bytes += chunk.length;
-    if (this.#bytes <= this.#longest) this.#parts.push(Buffer.from(chunk));
-    else this.#parts = [Buffer.from((this.#parts[0] ?? chunk).subarray(0, KEPT))];
+    // Once the rest is too long as well, it only has to be counted.
+    if (this.#bytes > this.#longest && this.#cut !== undefined) return;
+    const part = this.#cut === undefined ? Buffer.from(chunk) : this.#cut.without(chunk);
+    this.#parts.push(part);
+    this.#bytes += part.length;
+    if (this.#bytes <= this.#longest) return;
+    if (this.#cut === undefined) {
+      const cut = new LongStrings();
+      this.#cut = cut;
+      this.#parts = this.#parts.map((one) => cut.without(one));
+      this.#bytes = this.#parts.reduce((sum, { length }) => sum + length, 0);
+    }
+    if (this.#bytes > this.#longest) this.#parts = [];
   }
 
   #take(head: Buffer): string[] {
-    const tooLong = this.#bytes > this.#longest;
-    // Drop the end of a line that is too long: joined to its start, it could form valid JSON.
-    const rest = tooLong ? head.subarray(firstLineEnd(head)) : head;
-    const text = Buffer.concat([...this.#parts, rest]).toString("utf8");
+    const end = this.#cut === undefined ? 0 : firstLineEnd(head);
+    if (this.#cut !== undefined) this.#keep(head.subarray(0, end));
+    const isTooLong = this.#bytes > this.#longest;
+    const lines = [
+      ...(isTooLong ? [TOO_LONG_LINE] : []),
+      ...linesIn(this.#text(Buffer.concat([...this.#parts, head.subarray(end)]))),
+    ];
     this.#parts = [];
     this.#bytes = 0;
-    if (!this.#isFirst) return linesIn(text);
+    this.#cut = undefined;
+    return lines;
+  }
+
+  #text(bytes: Buffer): string {
+    const text = bytes.toString("utf8");
+    if (!this.#isFirst) return text;
     this.#isFirst = false;
     // Editors and PowerShell write a mark at the start of a file, which is not JSON.
-    return linesIn(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
+    return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
   }
 }
 
+/** The encoding of a file by its first two bytes. The text of a recording begins with a mark or in ASCII. */
+export function encodingOf([first, second]: Buffer): "utf-8" | "utf-16le" | "utf-16be" {
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return "utf-16le";
+  if ((first === 0xfe && second === 0xff) || (first === 0 && second !== 0)) return "utf-16be";
+  return "utf-8";
+}
+
+/** Bytes that a file system had not written at a crash are zero. */
+const UNWRITTEN = /\0+/g;
+
 function linesIn(text: string): string[] {
-  return text.split("\n").filter((line) => line.trim() !== "");
+  const written = text.includes("\0") ? text.replace(UNWRITTEN, "") : text;
+  return written.split("\n").filter((line) => line.trim() !== "");
 }
 
 function firstLineEnd(bytes: Buffer): number {

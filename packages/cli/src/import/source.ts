@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { parseJson } from "@plimsoll/harnesses/recordings";
-import { Lines, linesOf } from "./lines.ts";
+import { encodingOf, Lines, linesOf } from "./lines.ts";
 
 /** How a file holds what a reader reads: lines, compressed lines, one JSON value, or a SQLite database. */
 export const SOURCE_KINDS = ["lines", "compressed", "document", "database"] as const;
@@ -47,7 +47,7 @@ export async function* sourceLines(
 /** The whole text of a JSON document; the lines of a file that is none. */
 export function documentLines(bytes: Buffer): string[] {
   const lines = new Lines();
-  const text = bytes.toString("utf8").replace(/^\ufeff/, "");
+  const text = new TextDecoder(encodingOf(bytes)).decode(bytes);
   if (parseJson(text) !== undefined) return [text];
   return [...lines.push(bytes), ...lines.end()];
 }

@@ -1,4 +1,3 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { hostname } from "node:os";
 import { subagentTurn, turnOf } from "@plimsoll/harnesses/claude-code/status-turn";
 import { readSubagents } from "@plimsoll/harnesses/claude-code/subagent-status";
@@ -6,25 +5,7 @@ import { projectOf, readStatus } from "@plimsoll/harnesses/status-line";
 import { sendReport } from "../background-report.ts";
 import type { Env } from "../connection.ts";
 import { claudeSettings, parsed, targetIn } from "./claude-settings.ts";
-
-/** How much of a recording is read for its last call, in bytes. Claude Code 2.1.331 writes its prompt of 65 kB after a call. */
-const TAIL = 1024 * 1024;
-
-/** The end of a recording; empty if it cannot be read. */
-export function tailOf(path: string): string {
-  let file: number | undefined;
-  try {
-    file = openSync(path, "r");
-    const { size } = fstatSync(file);
-    const bytes = Buffer.alloc(Math.min(size, TAIL));
-    readSync(file, bytes, 0, bytes.length, size - bytes.length);
-    return bytes.toString("utf8");
-  } catch {
-    return "";
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
-}
+import { tailOf } from "./recording-tail.ts";
 
 /**
  * Reports the turn that a status describes, or those of its sub-agents. A report that fails is lost: the next turn reports the level again.

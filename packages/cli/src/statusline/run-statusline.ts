@@ -2,11 +2,13 @@ import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } f
 import { join } from "node:path";
 import { rootPath } from "@plimsoll/guard/node";
 import { claudeCodeBridge } from "@plimsoll/harnesses/claude-code/bridge";
+import { isCompactedSince } from "@plimsoll/harnesses/claude-code/status-turn";
 import { readSubagents, type SubagentSample } from "@plimsoll/harnesses/claude-code/subagent-status";
 import { projectOf, readStatus, type StatusSample } from "@plimsoll/harnesses/status-line";
 import { type Env, homeFolder } from "../connection.ts";
 import { allowsColor } from "../terminal.ts";
 import { claudeSettings, parsed, targetIn, textOf } from "./claude-settings.ts";
+import { tailOf } from "./recording-tail.ts";
 import { parseMemory, remembered, type SessionMemory } from "./session-memory.ts";
 import { statusText } from "./status-text.ts";
 
@@ -66,7 +68,8 @@ export async function runStatusline(
 }
 
 function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
-  const sample = readStatus(value);
+  const status = readStatus(value);
+  const sample = status === undefined ? undefined : withoutOldLevel(status);
   if (sample === undefined) {
     const text = "Plimsoll reads the status of Claude Code or Copilot CLI as JSON on standard input.";
     return { text, isConnected: false, changed: [] };
@@ -78,6 +81,12 @@ function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
   // A pipe to a harness that shows colors.
   const text = statusText(sample, recalled.memory, at, allowsColor(env, true));
   return { text, isConnected: targetIn(settings) !== undefined, changed: recalled.isNew ? [recalled] : [] };
+}
+
+function withoutOldLevel(status: StatusSample): StatusSample {
+  const { transcript, usage } = status;
+  if (transcript === undefined || usage === undefined) return status;
+  return isCompactedSince(status, tailOf(transcript)) ? { ...status, tokens: undefined } : status;
 }
 
 /** One line of JSON for each sub-agent, with the text of its row. */

@@ -1,13 +1,14 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { turnOf } from "@plimsoll/harnesses/claude-code/status-turn";
+import { isCompactedSince, turnOf } from "@plimsoll/harnesses/claude-code/status-turn";
 import { readStatus } from "@plimsoll/harnesses/status-line";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connectHome } from "../testing/connect-run.ts";
 import { hasServer, startPlimsoll } from "../testing/real-server.ts";
-import { reportStatus, tailOf } from "./report.ts";
+import { tailOf } from "./recording-tail.ts";
+import { reportStatus } from "./report.ts";
 import { runStatusline } from "./run-statusline.ts";
 import { parseMemory, remembered } from "./session-memory.ts";
 import { statusText } from "./status-text.ts";
@@ -75,6 +76,18 @@ describe("the status of a harness", () => {
     ["with odd types", { session_id: "s", context_window: { current_usage: { input_tokens: "9" } } }],
   ])("has no level %s", (_, status) => {
     expect(readStatus(status)?.tokens).toBeUndefined();
+  });
+
+  it.each([
+    ["claude-fable-5[1m]", 200_000, 1_000_000],
+    ["Claude-Opus-5[1M]", 2_000_000, 2_000_000],
+    ["claude-fable-5", 200_000, 200_000],
+    [undefined, 200_000, 200_000],
+    ["claude-fable-5[1m]", undefined, undefined],
+  ])("of the model %s with a size of %s has a window of %s", (id, size, expected) => {
+    const window = { ...claude(216_000).context_window, context_window_size: size };
+    const status = readStatus(claude(0, { model: { id }, context_window: window }));
+    expect(status).toMatchObject({ tokens: 219_000, windowTokens: expected });
   });
 
   it.each([undefined, null, [], "x", {}, { session_id: 4 }])("is none if it is %j", (status) => {
@@ -189,6 +202,38 @@ describe("the report", () => {
     ["half a line", recorded("req_1", 100_000).slice(20)],
   ])("is not sent if the recording ends with %s", (_, recording) => {
     expect(turnOf(sample, recording, "laptop")).toBeUndefined();
+  });
+});
+
+describe("a level from before a compaction", () => {
+  const line = (fields: object) => JSON.stringify({ isSidechain: false, ...fields });
+  const call = (read: number, more: object = {}) =>
+    line({ type: "assistant", message: { usage: claude(read).context_window.current_usage }, ...more });
+  const boundary = (more: object = {}) => line({ type: "system", subtype: "compact_boundary", ...more });
+  const sample = (read: number) => readStatus(claude(read))!;
+
+  it.each<[what: string, read: number, lines: string[], isOld: boolean]>([
+    ["is old", 90_000, [call(90_000), boundary(), line({ type: "user", isCompactSummary: true })], true],
+    ["is that of a call which is not written yet", 20_000, [call(90_000), boundary()], false],
+    ["is that of the call after it", 20_000, [call(90_000), boundary(), call(20_000)], false],
+    ["is another one's", 90_000, [call(90_000), boundary({ isSidechain: true })], false],
+    [
+      "is old beside calls of sub-agents",
+      90_000,
+      [call(90_000), boundary(), call(5, { isSidechain: true })],
+      true,
+    ],
+    ["is old beside notices", 90_000, [call(90_000), boundary(), line({ message: { usage: NONE } })], true],
+    ["is not proven without the call", 90_000, [boundary()], false],
+    [
+      "is current if a prompt only names a boundary",
+      90_000,
+      [call(90_000), line({ text: "compact_boundary" })],
+      false,
+    ],
+    ["is old after two compactions", 90_000, [call(90_000), boundary(), boundary(), "{"], true],
+  ])("%s", (_, read, lines, isOld) => {
+    expect(isCompactedSince(sample(read), `cut off\n${lines.join("\n")}\n`)).toBe(isOld);
   });
 });
 

@@ -14,7 +14,7 @@ import {
   type WitnessedField,
 } from "../witnesses/witness.ts";
 import { compareText } from "./timeline.ts";
-import { larger, mergeBasis } from "./usage.ts";
+import { larger, largerPrompt } from "./usage.ts";
 
 /** What a sender said of one inference call, merged over every time it was sent. Times in epoch ms. */
 export interface TurnFacts {
@@ -64,7 +64,7 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
 
 /**
  * Merges two reports of one turn. Each field has the value of the most trusted witness that gave one; of reports by the same
- * witness, counts take the maximum. The first time is kept, and a measured prompt replaces an estimated one. The result does
+ * witness, the larger prompt counts as a whole, and the larger answer. The first time is kept, and a measured prompt replaces an estimated one. The result does
  * not depend on the order or the number of reports.
  */
 export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
@@ -132,13 +132,14 @@ const laterText = (a: string, b: string) => (compareText(a, b) > 0 ? a : b);
 
 /** The prompt is taken as a whole, because the basis says what the input includes. */
 function mergeUsages({ prompt, output, reasoning }: Choices, a: Usage, b: Usage): Usage {
+  const whole = prompt === "both" ? largerPrompt(a, b) : prompt === "a" ? a : b;
   return {
-    input_tokens: take(prompt, a.input_tokens, b.input_tokens),
-    cache_read_tokens: take(prompt, a.cache_read_tokens, b.cache_read_tokens),
-    cache_write_tokens: take(prompt, a.cache_write_tokens, b.cache_write_tokens),
+    input_tokens: whole.input_tokens,
+    cache_read_tokens: whole.cache_read_tokens,
+    cache_write_tokens: whole.cache_write_tokens,
     output_tokens: take(output, a.output_tokens, b.output_tokens),
     reasoning_tokens: take(reasoning, a.reasoning_tokens, b.reasoning_tokens),
-    basis: prompt === "both" ? mergeBasis(a.basis, b.basis) : (prompt === "a" ? a : b).basis,
+    basis: whole.basis,
   };
 }
 

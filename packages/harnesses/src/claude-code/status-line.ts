@@ -1,4 +1,4 @@
-import { countAt, numberAt } from "../fields.ts";
+import { countAt, numberAt, textAt } from "../fields.ts";
 import type { CallUsage, StatusLine } from "../status-line.ts";
 
 export const claudeCodeStatusLine: StatusLine = {
@@ -6,7 +6,10 @@ export const claudeCodeStatusLine: StatusLine = {
     const usage = usageOf(value);
     return {
       tokens: (usage && usage.input + usage.cacheRead + usage.cacheWrite) || undefined,
-      windowTokens: countAt(value, ["context_window", "context_window_size"]) || undefined,
+      windowTokens: windowOf(
+        textAt(value, ["model", "id"]),
+        countAt(value, ["context_window", "context_window_size"]),
+      ),
       usage,
     };
   },
@@ -22,4 +25,12 @@ function usageOf(value: unknown): CallUsage | undefined {
     cacheWrite: count("cache_creation_input_tokens") ?? 0,
     output: count("output_tokens") ?? 0,
   };
+}
+
+const ONE_MILLION = 1_000_000;
+
+/** Some versions of Claude Code say 200,000 for a model whose name says that it has the window of a million. */
+export function windowOf(model: string | undefined, tokens: number | undefined): number | undefined {
+  if (!tokens) return undefined;
+  return model !== undefined && /\[1m\]$/i.test(model) ? Math.max(tokens, ONE_MILLION) : tokens;
 }

@@ -76,22 +76,50 @@ function lastCall(recording: string, isSubagent: boolean): RecordedCall | undefi
     const entry = parseJson(line);
     const id = textAt(entry, ["requestId"]);
     const time = Date.parse(textAt(entry, ["timestamp"]) ?? "");
-    const count = (name: string) => numberAt(entry, ["message", "usage", name]) ?? 0;
     if (id === undefined || Number.isNaN(time) || (at(entry, ["isSidechain"]) === true) !== isSubagent)
       continue;
     return {
       id,
       at: time,
       model: textAt(entry, ["message", "model"]),
-      usage: {
-        input: count("input_tokens"),
-        cacheRead: count("cache_read_input_tokens"),
-        cacheWrite: count("cache_creation_input_tokens"),
-        output: count("output_tokens"),
-      },
+      usage: usageIn(entry),
     };
   }
   return undefined;
+}
+
+const COMPACTED = '"compact_boundary"';
+
+/**
+ * Whether a level is that of the last call before a compaction. Claude Code repeats it until the next call. False if the recording
+ * does not prove it.
+ */
+export function isCompactedSince({ usage }: Pick<StatusSample, "usage">, recording: string): boolean {
+  if (usage === undefined || !recording.includes(COMPACTED)) return false;
+  let isCompacted = false;
+  const lines = recording.split("\n");
+  for (let index = lines.length - 1; index >= 0; index -= 1) {
+    const line = lines[index]!;
+    if (!line.includes(COMPACTED) && !line.includes('"usage"')) continue;
+    const entry = parseJson(line);
+    if (at(entry, ["isSidechain"]) === true) continue;
+    if (textAt(entry, ["subtype"]) === "compact_boundary") isCompacted = true;
+    const call = usageIn(entry);
+    // A notice of the harness has counts of zero.
+    if (call.input + call.cacheRead + call.cacheWrite > 0) return isCompacted && isSame(call, usage);
+  }
+  return false;
+}
+
+/** The counts of a line; zeros if it has none. */
+function usageIn(entry: unknown): CallUsage {
+  const count = (name: string) => numberAt(entry, ["message", "usage", name]) ?? 0;
+  return {
+    input: count("input_tokens"),
+    cacheRead: count("cache_read_input_tokens"),
+    cacheWrite: count("cache_creation_input_tokens"),
+    output: count("output_tokens"),
+  };
 }
 
 /** A stream may not have counted its whole answer yet, so the output says nothing. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { at, countAt, textAt } from "../fields.ts";
+import { windowOf } from "./status-line.ts";
 
 /** A sub-agent in the panel of Claude Code. */
 export interface SubagentSample {
@@ -38,7 +39,7 @@ export function readSubagents(value: unknown): SubagentSample[] | undefined {
         session,
         parent: parent !== undefined && PLAIN_ID.test(parent) ? parent : undefined,
         tokens: countAt(task, ["tokenCount"]) || undefined,
-        windowTokens: countAt(task, ["contextWindowSize"]) || undefined,
+        windowTokens: windowOf(textAt(task, ["model"]), countAt(task, ["contextWindowSize"])),
         transcript:
           folder === undefined || !PLAIN_ID.test(id)
             ? undefined

@@ -68,7 +68,7 @@ function readEvent(file: CopilotFile, json: JsonObject): SkipReason | undefined 
   const at = asTime(json.timestamp);
   if (at === undefined) return "no_time";
   const data = asObject(json.data) ?? {};
-  const id = asText(json.id) ?? `${String(json.type)}/${at}`;
+  const id = asText(json.id) ?? `${asText(json.type)}/${at}`;
   const main = agentHistory(file, "");
   main.see(at);
   const agent = asText(json.agentId) ?? asText(data.agentId) ?? asText(data.parentToolCallId) ?? "";

@@ -4,6 +4,7 @@ import type { JsonObject } from "./json.ts";
 /** Reasons why a line produced no event. */
 export const SKIP_REASONS = [
   "unreadable",
+  "too_long",
   "not_needed",
   "no_session",
   "no_time",
@@ -24,6 +25,7 @@ export type SkipCounts = Partial<Record<SkipReason, number>>;
 
 export const SKIP_TEXT: Record<SkipReason, string> = {
   unreadable: "not a JSON object",
+  too_long: "too long, also without its long texts",
   not_needed: "no context window data",
   no_session: "no session id",
   no_time: "no valid time",
@@ -60,6 +62,9 @@ export interface Reading {
   events: PlimsollEventInput[];
   skipped: SkipCounts;
 }
+
+/** Stands for a line that is too long to be read. It is no JSON. */
+export const TOO_LONG_LINE = "\u0000too long";
 
 /** Converts the lines of one group of files into events. The result depends on the set of lines, not on their order. */
 export interface HarnessReader {
