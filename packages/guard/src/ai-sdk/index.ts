@@ -1,5 +1,6 @@
 import type { Conversation } from "../conversation/conversation.ts";
 import { GuardError } from "../error.ts";
+import { modelNames } from "../wrapped-client/model-names.ts";
 import {
   type AdapterOptions,
   answerOf,
@@ -40,10 +41,13 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
     specificationVersion: "v3" as const,
     async transformParams<P extends { prompt: readonly AiMessage[]; abortSignal?: AbortSignal | undefined }>({
       params,
+      model,
     }: {
       params: P;
+      model?: unknown;
     }): Promise<P> {
-      const fitted = await fitCall(guard, params.prompt, { params, signal: params.abortSignal }, options);
+      const facts = { params, model, signal: params.abortSignal };
+      const fitted = await fitCall(guard, params.prompt, facts, options);
       if (fitted.conversation === undefined) return params;
       const prompt = withSystem(fitted);
       calls.set(prompt, fitted);
@@ -129,11 +133,21 @@ export function guardSteps(conversation: Conversation<AiMessage>, options: Adapt
   let view: readonly AiMessage[] = [];
   let next: { length: number; view: readonly AiMessage[] } | undefined;
   let stopped: GuardError | undefined;
-  const fitted = async (messages: readonly AiMessage[]) =>
-    withSystem(await fitOrThrow(conversation, messages, options));
+  let names: readonly string[] = [];
+  const fitted = async (messages: readonly AiMessage[]) => {
+    const model = modelNames(names, options.model);
+    return withSystem(await fitOrThrow(conversation, messages, { ...options, model }));
+  };
   return {
     /** @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`. */
-    async prepareStep<M extends AiMessage>({ messages }: { messages: M[] }): Promise<{ messages: M[] }> {
+    async prepareStep<M extends AiMessage>({
+      messages,
+      model,
+    }: {
+      messages: M[];
+      model?: unknown;
+    }): Promise<{ messages: M[] }> {
+      names = modelNames(model);
       // Some SDK versions pass the last step's view back; continue from the history behind it.
       const continuesView = view.length > 0 && view.every((message, place) => message === messages[place]);
       history = continuesView ? [...history, ...messages.slice(view.length)] : [...messages];
