@@ -139,7 +139,8 @@ export class Conversation<M = Message> {
     const agent = facts.agent ?? reading.agent;
     const own = this.identity.agent ?? "main";
     if ((agent !== undefined && agent !== own) || facts.purpose !== undefined) {
-      this.#reportTurn({ id, model, usage: reading.usage, facts, observed: undefined }, at, agent);
+      const { usage, evidence } = reading;
+      this.#reportTurn({ id, model, usage, evidence, facts, observed: undefined }, at, agent);
       return { kind: "other", level, utilization: undefined, flags: [], crossed: [] };
     }
     if ("sent" in facts) this.#state = { ...this.#state, sent: facts.sent };
@@ -147,12 +148,13 @@ export class Conversation<M = Message> {
     if (window.tokens === undefined && needWindow(this.policy.thresholds)) this.#warn(windowUnknown(model));
     const observed = observeTurn(
       this.#state,
-      { id, at, model, usage: reading.usage, windowTokens: window.tokens },
+      { id, at, model, usage: reading.usage, evidence: reading.evidence, windowTokens: window.tokens },
       this.policy,
     );
     this.#state = observed.state;
     this.#state = settleWindDown(this.#state, this.#limits(model), this.#state.level);
-    this.#reportTurn({ id, model, usage: observed.usage, facts, observed }, at, undefined);
+    const { evidence } = reading;
+    this.#reportTurn({ id, model, usage: observed.usage, evidence, facts, observed }, at, undefined);
     for (const crossing of observed.crossings) this.#emit(crossingBody(crossing));
     this.#switchPolicy();
     this.#companion?.observed(() => this.#input());

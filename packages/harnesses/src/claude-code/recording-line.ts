@@ -1,6 +1,8 @@
+import { ANTHROPIC, lastMessage } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/events";
 import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "../recordings/json.ts";
 import type { SkipReason } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 
 export interface ClaudeTurn {
@@ -118,42 +120,14 @@ function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
   const counts = asObject(message?.usage);
   if (counts === undefined || model === undefined || line.at === undefined)
     return { ...line, skip: "no_usage" };
-  const usage = usageOf(counts);
-  if (usage === undefined) return { ...line, skip: "no_usage" };
-  if (isZero(usage)) return { ...line, skip: "zero_usage" };
+  const counted = recordedUsage(ANTHROPIC, lastMessage(counts));
+  if (typeof counted === "string") return { ...line, skip: counted };
+  // The output is that of all calls of a request, the prompt that of its last message.
+  const usage = { ...counted.usage, output_tokens: asTokens(counts.output_tokens) };
   // Gateways omit the request id, and some omit the message id; fall back to the line's id.
   const key = asText(message?.id) ?? asText(json.requestId) ?? line.uuid;
   if (key === undefined) return { ...line, skip: "no_usage" };
   return { ...line, turn: { key, request: asText(json.requestId), at: line.at, model, usage } };
-}
-
-/**
- * Anthropic excludes cached tokens from `input_tokens`. The top-level counts of a request with several model calls are
- * their sum, so the last call of type `message` gives the level.
- */
-function usageOf(counts: JsonObject): Usage | undefined {
-  const iterations = Array.isArray(counts.iterations) ? counts.iterations : [];
-  const last = iterations
-    .map(asObject)
-    .filter((entry) => entry?.type === "message")
-    .at(-1);
-  const prompt = last ?? counts;
-  const input = asTokens(prompt.input_tokens);
-  if (input === undefined) return undefined;
-  return {
-    input_tokens: input,
-    cache_read_tokens: asTokens(prompt.cache_read_input_tokens),
-    cache_write_tokens: asTokens(prompt.cache_creation_input_tokens),
-    output_tokens: asTokens(counts.output_tokens),
-    reasoning_tokens: undefined,
-    basis: "exclusive",
-  };
-}
-
-function isZero(usage: Usage): boolean {
-  return [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens].every(
-    (count) => count === undefined || count === 0,
-  );
 }
 
 const CLEAR = /<command-name>\/?clear<\/command-name>/;

@@ -1,4 +1,5 @@
-import { type Basis, LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
+import { type CountedUsage, readCounts, type UsageShape } from "@plimsoll/fold";
+import { LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
 import { fitName } from "../recordings/text.ts";
 import { type AttributeNames, numberOf, textOf, tokensOf } from "./attributes.ts";
 import { type EventOwner, eventEnvelope } from "./event-envelope.ts";
@@ -7,15 +8,9 @@ import type { Attributes } from "./telemetry-record.ts";
 /** Under which names a dialect reports one model call. */
 export interface ModelCallNames {
   model: AttributeNames;
-  input: AttributeNames;
-  cacheRead: AttributeNames;
-  cacheWrite: AttributeNames;
-  output: AttributeNames;
-  reasoning: AttributeNames;
+  usage: UsageShape;
   window: AttributeNames;
   costUsd: AttributeNames;
-  /** Whether input includes cached tokens. Undefined if emitters disagree: then the numbers decide. */
-  basis?: Basis;
 }
 
 /** What a record says of a call besides its attributes. */
@@ -26,19 +21,18 @@ export interface ModelCallFacts {
   at: number;
   durationMs?: number | undefined;
   purpose?: "compaction" | undefined;
+  /** Counts that stand elsewhere than in attributes of their own. */
+  counted?: CountedUsage | undefined;
 }
 
 /** A turn; undefined if no prompt was counted, such as in a call that failed. */
 export function modelCall(
   attributes: Attributes,
   names: ModelCallNames,
-  { owner, id, at, durationMs, purpose }: ModelCallFacts,
+  { owner, id, at, durationMs, purpose, counted }: ModelCallFacts,
 ): PlimsollEventInput | undefined {
-  const input = tokensOf(attributes, names.input);
-  const cacheRead = tokensOf(attributes, names.cacheRead);
-  const cacheWrite = tokensOf(attributes, names.cacheWrite);
-  const output = tokensOf(attributes, names.output);
-  if (input === undefined || !(input || cacheRead || cacheWrite || output)) return undefined;
+  const { usage, evidence } = counted ?? readCounts(names.usage, (name) => attributes.get(name));
+  if (usage.input_tokens === undefined) return undefined;
   const window = tokensOf(attributes, names.window);
   const cost = numberOf(attributes, names.costUsd);
   const envelope = eventEnvelope(owner, id, at);
@@ -54,14 +48,9 @@ export function modelCall(
     type: "turn",
     witness: "otlp",
     model: fitName(textOf(attributes, names.model) ?? "unknown", LONGEST.model),
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: cacheRead,
-      cache_write_tokens: cacheWrite,
-      output_tokens: output,
-      reasoning_tokens: tokensOf(attributes, names.reasoning),
-      basis: names.basis,
-    },
+    usage,
+    // Counts that contradict each other are no measurement.
+    estimated: evidence === "contradiction" || undefined,
     context_window: window || undefined,
     duration_ms: upTo(LARGEST.integer, durationMs),
     cost_usd: upTo(LARGEST.costUsd, cost),

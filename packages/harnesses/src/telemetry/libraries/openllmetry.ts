@@ -1,14 +1,7 @@
 import { textOf } from "../attributes.ts";
 import { serviceFamily } from "../event-envelope.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
-import { GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
-
-const CALL = {
-  ...GEN_AI_CALL,
-  model: [...GEN_AI_CALL.model, "llm.response.model", "llm.request.model"],
-  input: [...GEN_AI_CALL.input, "llm.usage.prompt_tokens"],
-  output: [...GEN_AI_CALL.output, "llm.usage.completion_tokens"],
-};
+import { readGenAiSpan } from "./gen-ai.ts";
 
 const PROPERTIES = "traceloop.association.properties.";
 const SESSION = [
@@ -33,7 +26,6 @@ export const openLlmetry: TelemetryDialect = {
       family: serviceFamily(record.resource, "openllmetry"),
       session: textOf(attributes, SESSION),
       agent: textOf(attributes, ["gen_ai.agent.name"]),
-      names: CALL,
     });
   },
 };
