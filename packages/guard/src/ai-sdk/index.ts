@@ -20,6 +20,7 @@ interface ModelCall {
 }
 interface Generated {
   usage: unknown;
+  providerMetadata?: unknown;
   response?: { id?: string; modelId?: string } | undefined;
 }
 
@@ -57,11 +58,12 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
       call: ModelCall & { doGenerate: () => PromiseLike<R> },
     ): Promise<R> {
       const result = await answer(call.doGenerate(), call);
-      const { usage, response } = result;
+      const { usage, providerMetadata, response } = result;
       answered(call.params.prompt, {
         id: response?.id,
         model: response?.modelId ?? call.model.modelId,
         usage,
+        providerMetadata,
       });
       return result;
     },
@@ -72,10 +74,11 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
       const result = await answer(call.doStream(), call);
       let id: string | undefined;
       let model = call.model.modelId;
-      let usage: StreamUsage | undefined;
+      let finish: StreamPart | undefined;
       let open = true;
       const end = () => {
-        if (open) answered(call.params.prompt, { id, model, usage });
+        const { usage, providerMetadata } = finish ?? {};
+        if (open) answered(call.params.prompt, { id, model, usage, providerMetadata });
         open = false;
       };
       const reader = (result.stream as ReadableStream<StreamPart>).getReader();
@@ -94,7 +97,7 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
             id = value.id ?? id;
             model = value.modelId ?? model;
           }
-          if (value.type === "finish") usage = value.usage;
+          if (value.type === "finish") finish = value;
           controller.enqueue(value);
         },
         // The reader aborted: what it has read was still a call.
@@ -113,10 +116,12 @@ interface StreamPart {
   id?: string;
   modelId?: string;
   usage?: StreamUsage;
+  providerMetadata?: unknown;
 }
 
 interface FinishedStep {
   usage: unknown;
+  providerMetadata?: unknown;
   response: { id?: string; modelId?: string; messages?: readonly AiMessage[] };
 }
 
@@ -157,8 +162,9 @@ export function guardSteps(conversation: Conversation<AiMessage>, options: Adapt
       return { messages: view as M[] };
     },
     /** Records the usage of a finished step. */
-    onStepFinish({ usage, response }: FinishedStep): void {
-      conversation.observe({ id: response.id, model: response.modelId, usage }, { answered: true });
+    onStepFinish({ usage, providerMetadata, response }: FinishedStep): void {
+      const answer = { id: response.id, model: response.modelId, usage, providerMetadata };
+      conversation.observe(answer, { answered: true });
     },
     /** Returns true if the next step must not be sent. `stopped()` returns the reason. */
     async stopWhen({ steps }: { steps: readonly FinishedStep[] }): Promise<boolean> {

@@ -140,7 +140,8 @@ export class Conversation<M = Message> {
     const agent = facts.agent ?? reading.agent;
     const own = this.identity.agent ?? "main";
     if ((agent !== undefined && agent !== own) || facts.purpose !== undefined) {
-      this.#reportTurn({ id, model, usage: reading.usage, facts, observed: undefined }, names, at, agent);
+      const { usage, evidence } = reading;
+      this.#reportTurn({ id, model, usage, evidence, facts, observed: undefined }, names, at, agent);
       return { kind: "other", level, utilization: undefined, flags: [], crossed: [] };
     }
     if ("sent" in facts) this.#state = { ...this.#state, sent: facts.sent };
@@ -149,13 +150,14 @@ export class Conversation<M = Message> {
     this.#remember(window, names);
     const observed = observeTurn(
       this.#state,
-      { id, at, model, usage: reading.usage, windowTokens: window.tokens },
+      { id, at, model, usage: reading.usage, evidence: reading.evidence, windowTokens: window.tokens },
       this.policy,
     );
     this.#state = observed.state;
     const limits = limitsOf(this.policy.thresholds, window.tokens);
     this.#state = settleWindDown(this.#state, limits, this.#state.level);
-    this.#reportTurn({ id, model, usage: observed.usage, facts, observed }, names, at, undefined);
+    const { evidence } = reading;
+    this.#reportTurn({ id, model, usage: observed.usage, evidence, facts, observed }, names, at, undefined);
     for (const crossing of observed.crossings) this.#emit(crossingBody(crossing));
     this.#switchPolicy();
     this.#companion?.observed(() => this.#input());

@@ -1,3 +1,4 @@
+import { CLAUDE_CODE_TELEMETRY } from "@plimsoll/fold";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { numberOf, textOf, tokensOf, truthOf } from "../telemetry/attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
@@ -14,17 +15,11 @@ import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../tele
 
 const FAMILY = "claude-code";
 
-/** Anthropic excludes cached tokens from the input. */
 const CALL: ModelCallNames = {
   model: ["model", "gen_ai.request.model"],
-  input: ["input_tokens"],
-  cacheRead: ["cache_read_tokens"],
-  cacheWrite: ["cache_creation_tokens"],
-  output: ["output_tokens"],
-  reasoning: [],
+  usage: CLAUDE_CODE_TELEMETRY,
   window: ["gen_ai.context.window_size"],
   costUsd: ["cost_usd"],
-  basis: "exclusive",
 };
 
 /**
