@@ -137,3 +137,8 @@ function loggedIn(server: PlimsollServer, browser: Browser): Promise<StorageStat
 export async function live(page: Page): Promise<void> {
   await expect(page.getByTestId("live").filter({ visible: true })).toHaveAttribute("data-state", "live");
 }
+
+/** Presses two keys within the time of a shortcut, however long the machine takes for each. */
+export async function chord(page: Page, ...keys: [string, string]): Promise<void> {
+  await Promise.all(keys.map((key) => page.keyboard.press(key)));
+}
