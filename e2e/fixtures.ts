@@ -34,7 +34,8 @@ export const test = base.extend<Options & TestFixtures, WorkerFixtures>({
     async ({}, use) => {
       let server: Promise<PlimsollServer> | undefined;
       await use(() => {
-        server ??= PlimsollServer.start();
+        // Stories receive alerts on this machine.
+        server ??= PlimsollServer.start({ PLIMSOLL_WEBHOOK_ALLOW: "loopback" });
         return server;
       });
       await (await server)?.stop();
