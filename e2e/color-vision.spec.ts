@@ -112,6 +112,8 @@ test("marks, lines and bands differ in shape, dash and texture, and stand out un
     await info.attach(`unexplained, ${type}`, { body: seen, contentType: "image/png" });
     expect(await contrastIn(page, seen), `contrast of the mark under ${type}`).toBeGreaterThan(3);
   }
+  // What follows looks at shapes, and each frame of the emulation costs time.
+  await client.send("Emulation.setEmulatedVisionDeficiency", { type: "none" });
 
   await page.goto(`/?harness=${harness}`);
   const bars = page.getByRole("region", { name: "Boundaries over time" });

@@ -34,7 +34,8 @@ export const test = base.extend<Options & TestFixtures, WorkerFixtures>({
     async ({}, use) => {
       let server: Promise<PlimsollServer> | undefined;
       await use(() => {
-        server ??= PlimsollServer.start();
+        // Stories receive alerts on this machine.
+        server ??= PlimsollServer.start({ PLIMSOLL_WEBHOOK_ALLOW: "loopback" });
         return server;
       });
       await (await server)?.stop();
@@ -136,4 +137,9 @@ function loggedIn(server: PlimsollServer, browser: Browser): Promise<StorageStat
 /** Waits for the live connection. Events sent earlier could appear through the initial load alone. */
 export async function live(page: Page): Promise<void> {
   await expect(page.getByTestId("live").filter({ visible: true })).toHaveAttribute("data-state", "live");
+}
+
+/** Presses two keys within the time of a shortcut, however long the machine takes for each. */
+export async function chord(page: Page, ...keys: [string, string]): Promise<void> {
+  await Promise.all(keys.map((key) => page.keyboard.press(key)));
 }

@@ -1,4 +1,4 @@
-import { expect, test } from "./fixtures.ts";
+import { chord, expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
 test.beforeEach(async ({ send, harness }) => {
@@ -46,8 +46,7 @@ test("pages and rows are reachable by keyboard", async ({ page, server, harness 
 
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);
-  await page.keyboard.press("g");
-  await page.keyboard.press("s");
+  await chord(page, "g", "s");
   // The selected harness stays in the URL.
   await expect(page).toHaveURL(server.inProject(`/sessions?harness=${encodeURIComponent(harness)}`));
   await page.keyboard.press("/");
@@ -64,11 +63,9 @@ test("pages and rows are reachable by keyboard", async ({ page, server, harness 
   await expect(page.locator("[data-row-link]")).toHaveCount(3);
   await page.keyboard.press("j");
   await expect(page.locator("[data-row-link]").first()).toBeFocused();
-  await page.keyboard.press("g");
-  await page.keyboard.press("f");
+  await chord(page, "g", "f");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Fleet");
-  await page.keyboard.press("g");
-  await page.keyboard.press("u");
+  await chord(page, "g", "u");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Setup");
 });
 

@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import { expect, test } from "./fixtures.ts";
+import { chord, expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
 const CHUNK = /\/_next\/static\/chunks\/.*\.js/;
@@ -197,13 +197,11 @@ test("the search and the help are prepared, closed until they are opened, and ne
   await page.keyboard.press("?");
   await expect(dialog).toContainText("Keyboard shortcuts");
   // Neither the keys of the page nor those of the search work under the help.
-  await page.keyboard.press("g");
-  await page.keyboard.press("f");
+  await chord(page, "g", "f");
   await expect(dialog).toHaveCount(1);
   await page.getByRole("button", { name: "Close" }).click();
   await expect(dialog).toHaveCount(0);
   await expect(page.getByTestId("session-row")).toBeVisible();
-  await page.keyboard.press("g");
-  await page.keyboard.press("f");
+  await chord(page, "g", "f");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Fleet");
 });

@@ -46,8 +46,6 @@ test("a login link opens the requested page and works once", async ({ browser, s
 });
 
 test("a used login link is rejected, and every route requires a login", async ({ page, browser, server }) => {
-  // The first line of output is the address, without unrelated messages before it.
-  expect(server.output).toMatch(/^\s*Plimsoll \S+ is listening on/);
   // The fixture has used the link.
   await page.goto("/");
   const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
@@ -76,6 +74,8 @@ test("a service prints no login link; its owner finds it in a file until it is u
 }) => {
   const server = await PlimsollServer.start();
   try {
+    // The first line of output is the address, without unrelated messages before it.
+    expect(server.output).toMatch(/^\s*Plimsoll \S+ is listening on/);
     const file = join(server.home, "login-link");
     expect(server.output).toContain(`The login link is in ${file}`);
     expect(server.output).not.toContain("/login#");

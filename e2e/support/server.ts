@@ -34,10 +34,14 @@ export class PlimsollServer {
   /** The login link of the last start. */
   loginUrl = "";
 
-  private constructor(readonly home: string) {}
+  private constructor(
+    readonly home: string,
+    readonly settings: Readonly<Record<string, string>>,
+  ) {}
 
-  static async start(): Promise<PlimsollServer> {
-    const server = new PlimsollServer(await makeHomeFromTemplate());
+  /** @param settings environment variables of the server */
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<PlimsollServer> {
+    const server = new PlimsollServer(await makeHomeFromTemplate(), settings);
     await server.begin();
     return server;
   }
@@ -58,7 +62,7 @@ export class PlimsollServer {
 
   /** Starts the process, after `end` on the port that it had before. */
   async begin(): Promise<void> {
-    const env = { PLIMSOLL_PAGES: "on", PLIMSOLL_WEBHOOK_ALLOW: "loopback", PORT: String(this.port) };
+    const env = { ...this.settings, PLIMSOLL_PAGES: "on", PORT: String(this.port) };
     this.#server = await launchServer({ home: this.home, env });
     this.port = this.#server.port;
     this.loginUrl = this.#server.loginUrl ?? "";
