@@ -2,7 +2,7 @@
 //   protocol <- fold <- guard <- runtime <- examples
 //   fold, guard <- harnesses <- cli
 //   fold, guard <- server <- app; ROOMS orders the folders of the server
-//   components import protocol and fold, and of the server only the router's types
+//   components import protocol, fold, and the settings and lines of harnesses; of the server only the router's types
 
 /** The top of each part that stands on the others. */
 const PROTOCOL = "^packages/protocol/";
@@ -141,7 +141,25 @@ module.exports = {
       "components-without-schemas",
       "The schemas are larger than a page. What a page needs at once is in @plimsoll/protocol/pure; dialogs that check a form load them when they open.",
       { path: "^(components|app)/", pathNot: `^components/alerts/(rule|endpoint)-dialog[.]tsx$|${TEST}` },
-      { path: `${PROTOCOL}src/(?!pure|connect|policy)[a-z]+[.]ts$`, dependencyTypesNot: ["type-only"] },
+      { path: `${PROTOCOL}src/(?!pure|policy)[a-z]+[.]ts$`, dependencyTypesNot: ["type-only"] },
+    ),
+    never(
+      "components-without-readers",
+      "Readers of recordings and telemetry are larger than a page. The two entries that pages import load none.",
+      { path: "^(components|app)/", pathNot: TEST },
+      { path: `${HARNESSES}src/(?!(connect|lines)[.]ts$)`, dependencyTypesNot: ["type-only"] },
+    ),
+    never(
+      "harness-texts-without-readers",
+      "Pages, hooks and status lines load these files.",
+      {
+        path: `${HARNESSES}src/((connect|lines|status-line)(/|[.]ts$)|fields[.]ts$|[^/]+/(connect|line|status-line)[.]ts$)`,
+        pathNot: TEST,
+      },
+      {
+        path: `${HARNESSES}src/(registry[.]ts$|recordings|telemetry|bridge|[^/]+/(index|bridge|recordings|telemetry)[.]ts$)`,
+        dependencyTypesNot: ["type-only"],
+      },
     ),
     never("components-below-pages", "Routes import components, never the other way round.", COMPONENTS, [
       GUARD,

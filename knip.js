@@ -36,7 +36,7 @@ export default {
       entry: ["src/*.ts!"],
     },
     "packages/harnesses": {
-      entry: ["src/{recordings,telemetry,registry}.ts!"],
+      entry: ["src/*.ts!"],
     },
     "packages/guard": {
       entry: ["src/*/index.ts!"],

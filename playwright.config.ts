@@ -13,12 +13,10 @@ export default defineConfig({
   testDir: "e2e",
   globalSetup: "./e2e/global-setup.ts",
   outputDir: "test-results",
-  // Each worker runs its own server and database, so two workers fill two cores.
+  // The stories of a worker share a server and its database, so two workers fill two cores.
   workers: 2,
   fullyParallel: false,
   forbidOnly: inCi,
-  // A few stories still depend on the speed of the machine. The report lists retries.
-  retries: inCi ? 1 : 0,
   // Generous limits for busy machines. A test continues as soon as the page is ready.
   timeout: 240_000,
   expect: { timeout: 20_000 },

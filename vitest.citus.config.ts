@@ -8,15 +8,15 @@ const FILES = [
   "server/alerts/{backtest/backtest,evaluation/evaluator,read-alerts,rule-book}.test.ts",
   "server/alerts/conditions/{conditions,rejected-events}.test.ts",
   "server/alerts/delivery/deliverer.test.ts",
-  "server/api-tests/{alerts,deletion,matched-sources,project-isolation,rollouts}.test.ts",
+  "server/api-tests/{alerts,deletion,mappings,matched-sources,project-isolation,rollouts,session-list}.test.ts",
   "server/tenants/audit/audit.test.ts",
   "server/upkeep/backup/backup.test.ts",
   "server/db/lease.test.ts",
   "server/upkeep/doctor/examine.test.ts",
   "server/http/health.test.ts",
-  "server/write/project/{apply-retention,commands,deleted-project,remove-sessions,statements}.test.ts",
+  "server/write/project/{apply-retention,commands,deleted-project,own-sessions,remove-sessions,resumed-refolds,set-window,statements}.test.ts",
   "server/tenants/projects/{delete-step,projects}.test.ts",
-  "server/read/{gauges,series}.test.ts",
+  "server/read/{fleet,gauges,series}.test.ts",
 ];
 
 /** Runs tests on a Citus cluster: `npm test -- --only citus`. */
@@ -25,6 +25,7 @@ export default defineConfig({
   test: {
     ...config.test,
     projects: undefined,
+    maxWorkers: 2,
     globalSetup: ["server/testing/global-setup.ts", "server/testing/citus-setup.ts"],
     // Without Citus, these say that they are skipped.
     include: CITUS === undefined ? ["server/api-tests/citus.test.ts"] : FILES,

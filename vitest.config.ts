@@ -49,10 +49,6 @@ export default defineConfig({
     // Generous limits for busy machines: no test measures time with them.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // A test, its server and its database already fill two cores.
-    maxWorkers: 2,
-    // A few tests still depend on the speed of the machine. The report lists retries.
-    retry: process.env.CI ? 1 : 0,
     projects: [false, true].flatMap((outside) =>
       [false, true].map((isolate) => ({
         extends: true as const,
@@ -63,6 +59,8 @@ export default defineConfig({
           ).map(({ path }) => path),
           // Loading all modules again for each file takes longer than most files.
           isolate,
+          // Tests with servers and databases wait half of their time.
+          maxWorkers: outside ? 4 : 2,
           globalSetup: outside ? ["server/testing/global-setup.ts"] : [],
           sequence: { groupOrder: Number(outside) },
         },

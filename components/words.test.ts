@@ -144,6 +144,11 @@ test.each([
     "Cut 61,204 characters out of the output of Bash",
   ],
   [boundary("output_cut", { detail: {} }), "Cut part of the output of a tool"],
+  [
+    boundary("prompt_refused", { detail: { context_window: 200_000 } }),
+    "The provider refused the prompt: it takes 200,000 tokens",
+  ],
+  [boundary("prompt_refused", { detail: {} }), "The provider refused the prompt"],
   [boundary("withheld", { detail: { reason: "something newer" } }), "The guard withheld a response"],
   [boundary("wind_down", { detail: { turns_left: 5 } }), "Asked to wind down, 5 turns left"],
   [

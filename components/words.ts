@@ -114,12 +114,18 @@ export function recentText({ levels, falls }: RecentLevels): string {
 const SOURCES: Readonly<Record<WindowSource, string>> = {
   reported: "reported by the harness",
   configured: "set in Setup",
+  observed: "reported by other sessions of this project",
   catalog: "from the model catalog",
   unknown: "unknown",
 };
 
 export function sourceText(source: WindowSource): string {
   return SOURCES[source];
+}
+
+/** Beside a share or a line that follows from the size; empty if the harness itself reported it. */
+export function sourceNote({ window_source: source }: Pick<AgentView, "window_source">): string {
+  return source === "reported" || source === "unknown" ? "" : ` · ${source}`;
 }
 
 export function windowText(agent: Pick<AgentView, "utilization" | "window_tokens">): string {
@@ -318,6 +324,10 @@ function otherEventText(type: string, detail: Record<string, unknown>): string {
       const characters = count(detail.characters);
       const tool = text(detail.tool);
       return `Cut ${characters === undefined ? "part" : `${plural(characters, "character")} out`} of the output of ${tool ?? "a tool"}`;
+    }
+    case "prompt_refused": {
+      const size = count(detail.context_window);
+      return `The provider refused the prompt${size === undefined ? "" : `: it takes ${exact(size)} tokens`}`;
     }
     case "withheld":
       if (detail.response === "restart" && detail.reason === "no_gain") {

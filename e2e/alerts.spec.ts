@@ -8,7 +8,7 @@ import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import { withPhantom } from "./support/phantom.ts";
 
-test.use({ fresh: "test", env: { PLIMSOLL_WEBHOOK_ALLOW: "loopback" } });
+test.use({ lines: false });
 
 interface Payload {
   type: string;

@@ -3,8 +3,6 @@ import { expect, live, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: "file" });
-
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0";
 
 /** Another browser that is signed in. */
@@ -20,6 +18,13 @@ async function signIn(browser: Browser, server: PlimsollServer, userAgent = FIRE
 const rows = (page: Page) => page.getByTestId("browsers").getByRole("listitem");
 const atLogin = (page: Page) =>
   expect(page.getByRole("heading", { name: "Open the link from your terminal" })).toBeVisible();
+
+// The list has the browsers of all stories of this server.
+test.beforeEach(async ({ page, server }) => {
+  const headers = { origin: server.url };
+  const answer = await page.request.post("/api/trpc/browsers.signOutOthers", { data: {}, headers });
+  expect(answer.ok(), await answer.text()).toBe(true);
+});
 
 test("Setup signs out another browser, whose open page goes to the login page @phone", async ({
   page,
@@ -90,7 +95,6 @@ test("the list of browsers passes axe @phone", async ({ page, browser, server })
   await other.context().close();
 });
 
-// The last one: its browser stays in the list.
 test("hostile user agents leave plain text in the list", async ({ page, browser, server }) => {
   const hostile = await signIn(browser, server, '<img src=x onerror="document.title=1">');
   await page.goto("/setup");

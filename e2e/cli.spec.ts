@@ -4,10 +4,13 @@ import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
+import type { PlimsollServer } from "./support/server.ts";
 
 const RECORDINGS = fileURLToPath(new URL("../../shared/fixtures", import.meta.url));
 /** Recordings of real agents; the folder also has small cases. */
 const FOLDERS = ["agentd", "claude-code"].map((folder) => join(RECORDINGS, folder));
+
+const inProject = ({ project }: PlimsollServer) => ["--project", String(project)];
 
 test("plimsoll status and the Fleet page show the same figures", async ({ page, server, send, harness }) => {
   await send(
@@ -21,13 +24,13 @@ test("plimsoll status and the Fleet page show the same figures", async ({ page, 
   const row = page.getByTestId("fleet-row");
   await expect(row.getByTestId("load")).toContainText("50%");
 
-  const { code, stdout } = await server.plimsoll("status", "--harness", harness);
+  const { code, stdout } = await server.plimsoll("status", "--harness", harness, ...inProject(server));
   expect(code).toBe(0);
   expect(stdout).toContain("1 live agent in 1 session of 1 harness");
   expect(stdout).toMatch(/same-figures .* 50% +20,000 .*10\.0% of 200k reported/);
   expect(stdout).toContain("masked 1");
 
-  const json = await server.plimsoll("status", "--json", "--harness", harness);
+  const json = await server.plimsoll("status", "--json", "--harness", harness, ...inProject(server));
   const { fleet } = JSON.parse(json.stdout) as {
     fleet: { agents: { load: number; context_tokens: number }[] };
   };
@@ -43,7 +46,7 @@ test("plimsoll status reports an unreachable server", async ({ server }) => {
 
 test.describe("recordings of real agents", () => {
   test.skip(!existsSync(RECORDINGS), "the recordings are not on this machine");
-  test.use({ fresh: "test" });
+  test.use({ lines: false });
 
   async function open(page: Page, search: string): Promise<void> {
     await page.goto(
@@ -54,7 +57,7 @@ test.describe("recordings of real agents", () => {
   }
 
   test("the Session page shows the figures of the recordings", async ({ page, server }) => {
-    const first = await server.plimsoll("import", ...FOLDERS);
+    const first = await server.plimsoll("import", ...FOLDERS, ...inProject(server));
     expect(first.stderr + first.stdout).toContain("0 rejected");
     expect(first.code).toBe(0);
     const sessions = await server.query<{ items: { id: string; title: string | null; session: string }[] }>(
@@ -121,7 +124,7 @@ test.describe("recordings of real agents", () => {
         from: "2020-01-01T00:00:00Z",
         to: "2030-01-01T00:00:00Z",
       });
-      const second = await server.plimsoll("import", ...FOLDERS);
+      const second = await server.plimsoll("import", ...FOLDERS, ...inProject(server));
       expect(second.code).toBe(0);
       expect(second.stderr + second.stdout).toContain(": 0 accepted");
       expect(

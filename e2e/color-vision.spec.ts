@@ -2,7 +2,7 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 /** Everything by which two things on the page can be told apart without color. */
 async function shapesOf(page: Page) {
@@ -35,94 +35,97 @@ async function shapesOf(page: Page) {
 
 const distinct = (values: readonly unknown[]) => new Set(values).size;
 
-for (const type of ["deuteranopia", "protanopia"] as const)
-  test(`marks, lines and bands differ in shape, dash and texture under ${type}`, async ({
-    page,
-    server,
-    send,
-  }, info) => {
-    const harness = `test-${info.testId}@host`;
-    await server.mutate("policies.save", {
-      policy: {
-        settings: {
-          thresholds: { warning: "10%", soft: "13%", ceiling: "16%", hard: "20%", reserve: "75%" },
-        },
+test("marks, lines and bands differ in shape, dash and texture, and stand out under deuteranopia and protanopia", async ({
+  page,
+  server,
+  send,
+  harness,
+}, info) => {
+  await server.mutate("policies.save", {
+    policy: {
+      settings: {
+        thresholds: { warning: "10%", soft: "13%", ceiling: "16%", hard: "20%", reserve: "75%" },
       },
-      expected: 0,
-      reason: "five lines",
-      from: "history",
-    });
-    const composition = {
-      system: 2_000,
-      tools: 3_000,
-      memory: 1_000,
-      history: 4_000,
-      tool_output: 9_000,
-      other: 500,
-    };
-    await send(
-      new EventBuilder({ harness, session: "every-kind", window: 200_000 })
-        .turn(20_000, { composition })
-        .turn(40_000, { composition })
-        .event("masked", { observations: 2, tokens_before: 40_000, tokens_after: 20_000 })
-        .turns(20_000, 42_000)
-        .event("compacted", { trigger: "auto", tokens_before: 42_000, tokens_after: 9_000 })
-        .turns(9_000, 30_000)
-        .event("cleared", { reason: "/clear" })
-        .turns(5_000, 41_000)
-        .event("subtick", {
-          loop: "1",
-          tick: 1,
-          sub: 1,
-          tokens_before: 41_000,
-          handoff_tokens: 10,
-          reason: "ceiling",
-          visible: true,
-        })
-        .turns(5_000, 30_000)
-        .event("restarted", { number: 1, previous_turns: 9, carryover_turns: 0, reason: "requested" })
-        .turns(5_000, 30_000, 9_000, 52_000)
-        .take(),
-    );
-    const client = await page.context().newCDPSession(page);
-    await client.send("Emulation.setEmulatedVisionDeficiency", { type });
-    await page.goto(`/sessions?harness=${harness}`);
-    await page.getByRole("link", { name: "every-kind" }).click();
-    await expect(page.locator("[data-marker]")).toHaveCount(6);
-    const { shapes, dashes, legend, textures } = await shapesOf(page);
-    expect(Object.keys(shapes).sort()).toEqual([
-      "cleared",
-      "compacted",
-      "masked",
-      "restarted",
-      "subtick",
-      "unexplained",
-    ]);
-    expect(distinct(Object.values(shapes)), "shapes of marks").toBe(6);
-    expect(Object.keys(dashes).length).toBeGreaterThanOrEqual(4);
-    expect(distinct(Object.values(dashes)), "dashes of lines").toBe(Object.keys(dashes).length);
-    expect(distinct(legend), "dashes of the legend").toBe(legend.length);
-    expect([...legend].sort()).toEqual(Object.values(dashes).sort());
-    expect(distinct(textures), "textures of the window's parts").toBe(textures.length);
-    expect(textures.length).toBeGreaterThanOrEqual(6);
+    },
+    expected: 0,
+    reason: "five lines",
+    from: "history",
+  });
+  const composition = {
+    system: 2_000,
+    tools: 3_000,
+    memory: 1_000,
+    history: 4_000,
+    tool_output: 9_000,
+    other: 500,
+  };
+  await send(
+    new EventBuilder({ harness, session: "every-kind", window: 200_000 })
+      .turn(20_000, { composition })
+      .turn(40_000, { composition })
+      .event("masked", { observations: 2, tokens_before: 40_000, tokens_after: 20_000 })
+      .turns(20_000, 42_000)
+      .event("compacted", { trigger: "auto", tokens_before: 42_000, tokens_after: 9_000 })
+      .turns(9_000, 30_000)
+      .event("cleared", { reason: "/clear" })
+      .turns(5_000, 41_000)
+      .event("subtick", {
+        loop: "1",
+        tick: 1,
+        sub: 1,
+        tokens_before: 41_000,
+        handoff_tokens: 10,
+        reason: "ceiling",
+        visible: true,
+      })
+      .turns(5_000, 30_000)
+      .event("restarted", { number: 1, previous_turns: 9, carryover_turns: 0, reason: "requested" })
+      .turns(5_000, 30_000, 9_000, 52_000)
+      .take(),
+  );
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "every-kind" }).click();
+  await expect(page.locator("[data-marker]")).toHaveCount(6);
+  const { shapes, dashes, legend, textures } = await shapesOf(page);
+  expect(Object.keys(shapes).sort()).toEqual([
+    "cleared",
+    "compacted",
+    "masked",
+    "restarted",
+    "subtick",
+    "unexplained",
+  ]);
+  expect(distinct(Object.values(shapes)), "shapes of marks").toBe(6);
+  expect(Object.keys(dashes).length).toBeGreaterThanOrEqual(4);
+  expect(distinct(Object.values(dashes)), "dashes of lines").toBe(Object.keys(dashes).length);
+  expect(distinct(legend), "dashes of the legend").toBe(legend.length);
+  expect([...legend].sort()).toEqual(Object.values(dashes).sort());
+  expect(distinct(textures), "textures of the window's parts").toBe(textures.length);
+  expect(textures.length).toBeGreaterThanOrEqual(6);
 
-    // The mark of an unexplained fall stands out of the panel in what such an eye sees.
-    const mark = page.locator("[data-marker=unexplained]");
+  // The mark of an unexplained fall stands out of the panel in what such an eye sees.
+  const mark = page.locator("[data-marker=unexplained]");
+  const client = await page.context().newCDPSession(page);
+  for (const type of ["deuteranopia", "protanopia"] as const) {
+    await client.send("Emulation.setEmulatedVisionDeficiency", { type });
     const seen = await page.screenshot({ clip: (await mark.boundingBox())! });
     await info.attach(`unexplained, ${type}`, { body: seen, contentType: "image/png" });
-    expect(await contrastIn(page, seen), "contrast of the mark").toBeGreaterThan(3);
+    expect(await contrastIn(page, seen), `contrast of the mark under ${type}`).toBeGreaterThan(3);
+  }
+  // What follows looks at shapes, and each frame of the emulation costs time.
+  await client.send("Emulation.setEmulatedVisionDeficiency", { type: "none" });
 
-    await page.goto(`/?harness=${harness}`);
-    const bars = page.getByRole("region", { name: "Boundaries over time" });
-    await expect(bars.locator(".recharts-bar-rectangle path[d]").first()).toBeVisible();
-    const fills = await bars
-      .locator("[data-texture]")
-      .evaluateAll((paths) => paths.map((path) => path.getAttribute("d")));
-    expect(fills).toHaveLength(6);
-    expect(distinct(fills), "textures of bars and of their legend").toBe(6);
-    for (const bar of await bars.locator(".recharts-bar-rectangle path[d]").all())
-      expect(await bar.getAttribute("fill")).toMatch(/^url\(#/);
-  });
+  await page.goto(`/?harness=${harness}`);
+  const bars = page.getByRole("region", { name: "Boundaries over time" });
+  await expect(bars.locator(".recharts-bar-rectangle path[d]").first()).toBeVisible();
+  const fills = await bars
+    .locator("[data-texture]")
+    .evaluateAll((paths) => paths.map((path) => path.getAttribute("d")));
+  expect(fills).toHaveLength(6);
+  expect(distinct(fills), "textures of bars and of their legend").toBe(6);
+  for (const bar of await bars.locator(".recharts-bar-rectangle path[d]").all())
+    expect(await bar.getAttribute("fill")).toMatch(/^url\(#/);
+});
 
 /** The WCAG contrast of the darkest and the lightest pixel of a picture. */
 function contrastIn(page: Page, png: Buffer): Promise<number> {

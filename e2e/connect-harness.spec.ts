@@ -7,7 +7,7 @@ import { expect, live, test } from "./fixtures.ts";
 
 const PROGRAM = fileURLToPath(new URL("../packages/cli/bin/plimsoll.js", import.meta.url));
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 test("Setup shows the settings of a harness, and its first event after plimsoll connect", async ({
   page,

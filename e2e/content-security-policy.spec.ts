@@ -64,6 +64,13 @@ test("a script that was put into a page does not run", async ({ page, expectedEr
   const ran = await page.evaluate(async () => {
     const state = window as unknown as { ran?: string[] };
     state.ran = [];
+    let refused = 0;
+    const allRefused = new Promise<void>((resolve) => {
+      document.addEventListener("securitypolicyviolation", () => {
+        refused += 1;
+        if (refused === 3) resolve();
+      });
+    });
     const script = document.createElement("div");
     script.innerHTML = `<img src="x:" onerror="window.ran.push('handler')">`;
     document.body.append(script);
@@ -74,7 +81,7 @@ test("a script that was put into a page does not run", async ({ page, expectedEr
     link.href = "javascript:window.ran.push('link')";
     document.body.append(link);
     link.click();
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await allRefused;
     return state.ran;
   });
   expect(ran).toEqual([]);

@@ -23,7 +23,7 @@ test("a session is deleted in its menu, and brought back for ten seconds", async
   await expect(entry).toBeVisible();
   expect(await violations(page)).toEqual([]);
   await entry.click();
-  await expect(page).toHaveURL(/\/sessions$/);
+  await expect(page).toHaveURL(/\/sessions\?/);
   const notice = page.getByText("Deleted 1 session and 2 turns.");
   await expect(notice).toBeVisible();
   await expect(page.getByRole("link", { name: "to-delete" })).toHaveCount(0);
@@ -72,7 +72,7 @@ test("a harness is deleted on Setup with all of its sessions", async ({ page, se
 });
 
 test.describe("on a server of its own", () => {
-  test.use({ fresh: "test" });
+  test.use({ lines: false });
 
   test("what the demo recorded is removed with one click", async ({ page, send }) => {
     for (const harness of ["phantom@demo", "watcher@demo", "mine@host"])

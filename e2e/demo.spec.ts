@@ -4,7 +4,7 @@ import { violations } from "./support/axe.ts";
 import { changeAnswer } from "./support/change-answer.ts";
 import { readTurnLog } from "./support/read-turn-log.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 const TOKEN_CHANGE = "[\\d,]+ to [\\d,]+";
 /** Boundaries of each session: the text on the page and the minimum count. */
@@ -82,7 +82,7 @@ async function sessionsOf(page: Page): Promise<Map<string, string>> {
   return new Map(links);
 }
 
-test("the demo fleet records boundaries, and the session pages show each with its reason", async ({
+test("the demo fleet records boundaries, which the session pages explain, and is deleted as a whole", async ({
   page,
   server,
 }) => {
@@ -114,6 +114,18 @@ test("the demo fleet records boundaries, and the session pages show each with it
 
   const sessions = await sessionsOf(page);
   expect(sessions.size).toBe(8);
+  await test.step("the demo names what to look at", async () => {
+    for (const kind of SIGHTS) await expect(sights.locator(`[data-sight=${kind}]`)).toBeVisible();
+    await expect(sights).not.toContainText("so far");
+    await expect(sights.locator("[data-sight=suspect]")).toContainText("worker-3 exceeds 100% of its window");
+    const unexplained = sights.locator("[data-sight=unexplained]");
+    await unexplained.getByRole("button", { name: "unexplained" }).focus();
+    await expect(page.getByRole("tooltip")).toContainText("no event says why");
+    await unexplained.getByRole("link", { name: "worker-2" }).click();
+    await page.getByTestId("saw-markers").locator("[data-marker=unexplained]").first().click();
+    await expect(page.getByTestId("fall-card")).toContainText("Usual causes");
+  });
+
   for (const { session, type, words, times } of BOUNDARIES) {
     const [name, address] = [...sessions].find(([one]) => session.test(one))!;
     await test.step(`${name}: ${type}`, async () => {
@@ -162,40 +174,21 @@ test("the demo fleet records boundaries, and the session pages show each with it
         expect.stringContaining("Asked to split phase 20 into 6. 6 issues over about 12 files"),
       );
   });
+
+  await test.step("one click deletes all that it recorded", async () => {
+    await page.goto("/setup");
+    await page.getByRole("button", { name: "Delete demo data" }).click();
+    await expect(page.getByText(/^Deleted 5 harnesses with 8 sessions/)).toBeVisible();
+    await expect(sights).toHaveCount(0);
+    await expect(page.getByRole("button", { name: "Delete demo data" })).toHaveCount(0);
+    await page.goto("/sessions?range=all");
+    await expect(page.getByTestId("session-row")).toHaveCount(0);
+    const { harnesses } = await server.query<{ harnesses: unknown[] }>("harnesses", {});
+    expect(harnesses).toEqual([]);
+  });
 });
 
-test("the demo names what to look at once it has produced it, and is deleted as a whole", async ({
-  page,
-  server,
-}) => {
-  test.slow();
-  await server.mutate("demo.start", { minutes: 1 });
-  await page.goto("/setup");
-  await expect(demo(page)).toHaveAttribute("data-state", "finished", { timeout: 180_000 });
-  const sights = page.getByTestId("demo-sights");
-  for (const kind of SIGHTS) await expect(sights.locator(`[data-sight=${kind}]`)).toBeVisible();
-  await expect(sights).not.toContainText("so far");
-  await expect(sights.locator("[data-sight=suspect]")).toContainText("worker-3 exceeds 100% of its window");
-  expect(await violations(page)).toEqual([]);
-  const unexplained = sights.locator("[data-sight=unexplained]");
-  await unexplained.getByRole("button", { name: "unexplained" }).focus();
-  await expect(page.getByRole("tooltip")).toContainText("no event says why");
-  await unexplained.getByRole("link", { name: "worker-2" }).click();
-  await page.getByTestId("saw-markers").locator("[data-marker=unexplained]").first().click();
-  await expect(page.getByTestId("fall-card")).toContainText("Usual causes");
-
-  await page.goto("/setup");
-  await page.getByRole("button", { name: "Delete demo data" }).click();
-  await expect(page.getByText(/^Deleted 5 harnesses with 8 sessions/)).toBeVisible();
-  await expect(sights).toHaveCount(0);
-  await expect(page.getByRole("button", { name: "Delete demo data" })).toHaveCount(0);
-  await page.goto("/sessions?range=all");
-  await expect(page.getByTestId("session-row")).toHaveCount(0);
-  const { harnesses } = await server.query<{ harnesses: unknown[] }>("harnesses", {});
-  expect(harnesses).toEqual([]);
-});
-
-test("the demo starts from an empty fleet and can be stopped @phone", async ({ page }) => {
+test("the demo starts from an empty fleet and can be stopped @phone", async ({ page, server }) => {
   await page.goto("/");
   await start(page);
   // Without a reload.
@@ -208,6 +201,7 @@ test("the demo starts from an empty fleet and can be stopped @phone", async ({ p
   expect(await violations(page), "when it was stopped").toEqual([]);
   await start(page);
   await expect(demo(page)).toHaveAttribute("data-state", "running");
+  await server.mutate("demo.stop");
 });
 
 test("the advice after a failed demo shows commands as code", async ({ page }) => {

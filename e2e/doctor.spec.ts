@@ -2,7 +2,7 @@ import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { changeAnswer } from "./support/change-answer.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 test("Setup tells the doctor's notes and samples from passed checks @phone", async ({ page }) => {
   await page.goto("/setup");

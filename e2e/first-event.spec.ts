@@ -4,7 +4,7 @@ import { expect, live, test } from "./fixtures.ts";
 
 const run = promisify(execFile);
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 test("the page and one curl command record the first turn", async ({ page, server }) => {
   await page.goto("/");

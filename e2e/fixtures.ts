@@ -2,68 +2,58 @@ import { type Browser, type BrowserContext, test as base, expect, type Page } fr
 import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { PlimsollServer } from "./support/server.ts";
 
-interface Servers {
-  /** The server shared by the tests of a worker. Each test uses its own harness. */
-  shared(): Promise<PlimsollServer>;
-  /** A server that only the tests of a file share. */
-  ofFile(file: string): Promise<PlimsollServer>;
-}
-
 interface Options {
-  /** Give the test, or all tests of its file, a server with an empty database. */
-  fresh: false | "test" | "file";
-  /** Settings of that server. */
-  env: Record<string, string>;
+  /** Judge the test's agents by `setLines`, instead of by the defaults of each harness. */
+  lines: boolean;
 }
 
 interface TestFixtures {
+  /** In a project that no other story uses. */
   server: PlimsollServer;
   /** Sends events with a key, as a harness does. */
   send: (events: readonly object[]) => Promise<IngestAnswer>;
-  /** The name of a harness that no other story uses; `?harness=` keeps a page to it. */
+  /** The name of a harness that no other story uses. */
   harness: string;
   /** Console errors the test expects. Any other console error fails the test. */
   expectedErrors: RegExp[];
-  /** Runs `doctor` after the test. */
-  examined: undefined;
 }
 
-export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
-  fresh: [false, { option: true }],
-  env: [{}, { option: true }],
+interface WorkerFixtures {
+  /** The server that the tests of a worker share. It starts with the first of them. */
+  shared: () => Promise<PlimsollServer>;
+}
 
-  servers: [
+/** Tag of tests that stop, kill or freeze their server, or count what all of it holds. */
+const OWN_SERVER = "@own-server";
+
+export const test = base.extend<Options & TestFixtures, WorkerFixtures>({
+  lines: [true, { option: true }],
+
+  shared: [
     // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the required fixtures from this pattern
     async ({}, use) => {
-      let shared: Promise<PlimsollServer> | undefined;
-      let ofFile: { file: string; server: PlimsollServer } | undefined;
-      await use({
-        shared() {
-          shared ??= startShared();
-          return shared;
-        },
-        async ofFile(file) {
-          if (ofFile?.file !== file) {
-            await ofFile?.server.stop();
-            ofFile = { file, server: await PlimsollServer.start() };
-          }
-          return ofFile.server;
-        },
+      let server: Promise<PlimsollServer> | undefined;
+      await use(() => {
+        // Stories receive alerts on this machine.
+        server ??= PlimsollServer.start({ PLIMSOLL_WEBHOOK_ALLOW: "loopback" });
+        return server;
       });
-      await (await shared)?.stop();
-      await ofFile?.server.stop();
+      await (await server)?.stop();
     },
     { scope: "worker", timeout: 120_000 },
   ],
 
-  server: async ({ servers, fresh, env }, use, info) => {
-    if (fresh !== "test") {
-      await use(await (fresh ? servers.ofFile(info.file) : servers.shared()));
-      return;
+  server: async ({ shared, lines }, use, { tags }) => {
+    const ownServer = tags.includes(OWN_SERVER);
+    const server = await (ownServer ? PlimsollServer.start() : shared());
+    try {
+      if (!ownServer) await server.enterProject();
+      if (lines) await server.setLines();
+      await use(server);
+      expect(await server.failedChecks(), "failed checks of the doctor").toEqual([]);
+    } finally {
+      await (ownServer ? server.stop() : server.leaveProject());
     }
-    const own = await PlimsollServer.start(env);
-    await use(own);
-    await own.stop();
   },
 
   baseURL: async ({ server }, use) => use(server.url),
@@ -78,9 +68,9 @@ export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
   // biome-ignore lint/correctness/noEmptyPattern: as above
   expectedErrors: async ({}, use) => use([]),
 
-  page: async ({ page, expectedErrors }, use) => {
+  page: async ({ page, server, expectedErrors }, use) => {
     const errors = listen(page);
-    settleAfterLoading(page);
+    openInProject(page, server);
     await use(page);
     // A request that a test answers itself may be under way, and fails with the page.
     await page.unrouteAll({ behavior: "ignoreErrors" });
@@ -89,30 +79,19 @@ export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
       "browser errors",
     ).toEqual([]);
   },
-
-  examined: [
-    async ({ server }, use) => {
-      await use(undefined);
-      expect(await server.failedChecks(), "failed checks of the doctor").toEqual([]);
-    },
-    { auto: true },
-  ],
 });
 
 export { expect };
 
-async function startShared(): Promise<PlimsollServer> {
-  const server = await PlimsollServer.start();
-  await server.setLines();
-  return server;
-}
-
-/** While React streams a page, its content is briefly in the document twice. Waits until that is over. */
-function settleAfterLoading(page: Page): void {
+/**
+ * Addresses of pages get the project of the test.
+ * While React streams a page, its content is briefly in the document twice: waits until that is over.
+ */
+function openInProject(page: Page, server: PlimsollServer): void {
   const settled = () => page.waitForFunction(() => document.querySelector('div[hidden][id^="S:"]') === null);
   const goto = page.goto.bind(page);
-  page.goto = async (...args) => {
-    const response = await goto(...args);
+  page.goto = async (url, options) => {
+    const response = await goto(server.inProject(url), options);
     await settled();
     return response;
   };
@@ -158,4 +137,9 @@ function loggedIn(server: PlimsollServer, browser: Browser): Promise<StorageStat
 /** Waits for the live connection. Events sent earlier could appear through the initial load alone. */
 export async function live(page: Page): Promise<void> {
   await expect(page.getByTestId("live").filter({ visible: true })).toHaveAttribute("data-state", "live");
+}
+
+/** Presses two keys within the time of a shortcut, however long the machine takes for each. */
+export async function chord(page: Page, ...keys: [string, string]): Promise<void> {
+  await Promise.all(keys.map((key) => page.keyboard.press(key)));
 }

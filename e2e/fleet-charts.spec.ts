@@ -20,65 +20,58 @@ test.beforeEach(async ({ send, harness }) => {
   await send(agent.take());
 });
 
-test("dragging over a chart zooms the page, and going back returns", async ({ page, harness }) => {
-  await page.goto(`/?harness=${harness}&range=1h`);
-  const chart = page.getByRole("region", { name: "Context window utilization" }).locator(".recharts-wrapper");
-  await expect(chart).toBeVisible();
-  await chart.scrollIntoViewIfNeeded();
-  const box = (await chart.boundingBox())!;
-  const y = box.y + box.height / 2;
-  await page.mouse.move(box.x + box.width * 0.4, y);
-  await page.mouse.down();
-  await page.mouse.move(box.x + box.width * 0.5, y);
-  await page.mouse.move(box.x + box.width * 0.8, y);
-  await expect(chart.locator(".recharts-reference-area")).toBeVisible();
-  await page.mouse.up();
-  await expect(page).toHaveURL(/range=[^&]+Z\.\.[^&]+Z/);
-  await page.goBack();
-  await expect(page).toHaveURL(/range=1h/);
-});
-
-test("a click on a chart opens the sessions behind the bucket, of the reason that was clicked", async ({
+test("the charts share a crosshair, zoom the page by dragging, and lead to the sessions behind them", async ({
   page,
   harness,
 }) => {
   await page.goto(`/?harness=${harness}&range=1h`);
-  const bar = page
-    .getByRole("region", { name: "Boundaries over time" })
-    .locator(".recharts-bar-rectangle path[d]")
-    .first();
-  await expect(bar).toBeVisible();
-  await bar.click();
-  await expect(page).toHaveURL(/\/sessions\?range=[^&]+Z(\.\.|%2E%2E)[^&]+Z.*reason=/);
-  await expect(page.getByTestId("session-row")).toContainText("charted");
-});
+  const region = (name: string) => page.getByRole("region", { name });
+  const utilization = region("Context window utilization").locator(".recharts-wrapper");
+  const falls = region("Boundaries over time");
+  await expect(utilization).toBeVisible();
 
-test("the crosshair of one chart is drawn in the other", async ({ page, harness }) => {
-  await page.goto(`/?harness=${harness}&range=1h`);
-  const region = (name: string) => page.getByRole("region", { name }).locator(".recharts-wrapper");
-  const [first, second] = [region("Context window utilization"), region("Boundaries over time")];
-  await expect(first).toBeVisible();
-  await expect(second).toBeVisible();
-  await first.hover();
-  await expect(second.locator(".recharts-reference-line")).toHaveCount(1);
-  await page.getByRole("heading", { level: 1 }).hover();
-  await expect(second.locator(".recharts-reference-line")).toHaveCount(0);
-});
+  await test.step("the crosshair of one chart is drawn in the other", async () => {
+    const crosshair = falls.locator(".recharts-reference-line");
+    await expect(falls.locator(".recharts-wrapper")).toBeVisible();
+    await utilization.hover();
+    await expect(crosshair).toHaveCount(1);
+    await page.getByRole("heading", { level: 1 }).hover();
+    await expect(crosshair).toHaveCount(0);
+  });
 
-test("tables of the charts lead to the sessions by keyboard, and restarts are listed", async ({
-  page,
-  harness,
-}) => {
-  await page.goto(`/?harness=${harness}&range=1h`);
-  const restarts = page.getByRole("region", { name: "Restarts by harness and model" });
-  const row = restarts.getByRole("link", { name: new RegExp(harness) });
-  await expect(row).toContainText("claude-opus-4-6");
-  await expect(row).toHaveAttribute("href", /reason=restarted.*model=claude-opus-4-6/);
-  const falls = page.getByRole("region", { name: "Boundaries over time" });
-  await falls.getByRole("button", { name: "View as table" }).press("Enter");
-  await falls.getByRole("row").nth(1).getByRole("link").press("Enter");
-  await expect(page).toHaveURL(/\/sessions\?range=/);
-  await expect(page.getByTestId("session-row")).toContainText("charted");
+  await test.step("dragging zooms the page, and going back returns", async () => {
+    await utilization.scrollIntoViewIfNeeded();
+    const box = (await utilization.boundingBox())!;
+    const y = box.y + box.height / 2;
+    await page.mouse.move(box.x + box.width * 0.4, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, y);
+    await page.mouse.move(box.x + box.width * 0.8, y);
+    await expect(utilization.locator(".recharts-reference-area")).toBeVisible();
+    await page.mouse.up();
+    await expect(page).toHaveURL(/range=[^&]+Z\.\.[^&]+Z/);
+    await page.goBack();
+    await expect(page).toHaveURL(/range=1h/);
+  });
+
+  await test.step("a click opens the sessions behind the bucket, of the reason that was clicked", async () => {
+    const bar = falls.locator(".recharts-bar-rectangle path[d]").first();
+    await expect(bar).toBeVisible();
+    await bar.click();
+    await expect(page).toHaveURL(/\/sessions\?range=[^&]+Z(\.\.|%2E%2E)[^&]+Z.*reason=/);
+    await expect(page.getByTestId("session-row")).toContainText("charted");
+    await page.goBack();
+  });
+
+  await test.step("tables of the charts lead to the sessions by keyboard, and restarts are listed", async () => {
+    const row = region("Restarts by harness and model").getByRole("link", { name: new RegExp(harness) });
+    await expect(row).toContainText("claude-opus-4-6");
+    await expect(row).toHaveAttribute("href", /reason=restarted.*model=claude-opus-4-6/);
+    await falls.getByRole("button", { name: "View as table" }).press("Enter");
+    await falls.getByRole("row").nth(1).getByRole("link").press("Enter");
+    await expect(page).toHaveURL(/\/sessions\?range=/);
+    await expect(page.getByTestId("session-row")).toContainText("charted");
+  });
 });
 
 test("a level above the window does not flatten the chart, and the chart says so", async ({

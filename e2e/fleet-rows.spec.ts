@@ -7,7 +7,7 @@ const MINUTE = 60_000;
 const row = (page: Page, name: string) => page.getByTestId("fleet-row").filter({ hasText: name });
 
 test.describe("without a policy", () => {
-  test.use({ fresh: "test" });
+  test.use({ lines: false });
 
   test("each row names its line, where it comes from, and the end of the window", async ({ page, send }) => {
     const agent = (harness: string, window: number) =>
@@ -112,7 +112,7 @@ test("a row shows the last turns with their falls, and the last fall in words", 
   await expect(row(page, "sawtooth")).toContainText("5 turns · <1 min");
 });
 
-test("each tile leads to the sessions it counts", async ({ page, send, harness }) => {
+test("each tile leads to the sessions it counts", async ({ page, server, send, harness }) => {
   await send(
     new EventBuilder({ harness, session: "counted", window: 200_000 })
       .turns(30_000, 41_000)
@@ -136,7 +136,7 @@ test("each tile leads to the sessions it counts", async ({ page, send, harness }
     ["restarts", "reason=restarted"],
   ] as const) {
     const href = `/sessions?range=24h&harness=${encodeURIComponent(harness)}&${query}`;
-    await expect(tile(name), name).toHaveAttribute("href", href);
+    await expect(tile(name), name).toHaveAttribute("href", server.inProject(href));
   }
   await tile("masked").click();
   await expect(page).toHaveURL(/\/sessions\?.*reason=masked/);

@@ -3,8 +3,6 @@ import type { CreatedKey } from "@plimsoll/protocol/api";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 
-test.use({ fresh: "file" });
-
 const DAY = 86_400_000;
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 const row = (page: Page, text: string) =>

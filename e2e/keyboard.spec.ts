@@ -1,4 +1,4 @@
-import { expect, test } from "./fixtures.ts";
+import { chord, expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
 test.beforeEach(async ({ send, harness }) => {
@@ -14,7 +14,7 @@ test.beforeEach(async ({ send, harness }) => {
   ]);
 });
 
-test("pages and rows are reachable by keyboard", async ({ page, harness }) => {
+test("pages and rows are reachable by keyboard", async ({ page, server, harness }) => {
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);
 
@@ -46,10 +46,9 @@ test("pages and rows are reachable by keyboard", async ({ page, harness }) => {
 
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);
-  await page.keyboard.press("g");
-  await page.keyboard.press("s");
+  await chord(page, "g", "s");
   // The selected harness stays in the URL.
-  await expect(page).toHaveURL(`/sessions?harness=${encodeURIComponent(harness)}`);
+  await expect(page).toHaveURL(server.inProject(`/sessions?harness=${encodeURIComponent(harness)}`));
   await page.keyboard.press("/");
   const search = page.getByRole("searchbox", { name: "Search sessions" });
   await expect(search).toBeFocused();
@@ -64,11 +63,9 @@ test("pages and rows are reachable by keyboard", async ({ page, harness }) => {
   await expect(page.locator("[data-row-link]")).toHaveCount(3);
   await page.keyboard.press("j");
   await expect(page.locator("[data-row-link]").first()).toBeFocused();
-  await page.keyboard.press("g");
-  await page.keyboard.press("f");
+  await chord(page, "g", "f");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Fleet");
-  await page.keyboard.press("g");
-  await page.keyboard.press("u");
+  await chord(page, "g", "u");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Setup");
 });
 
@@ -108,19 +105,24 @@ test("the palette finds sessions and pages, and the help lists shortcuts", async
 });
 
 test("text typed while the palette loads is kept", async ({ page, harness }) => {
-  // No idle callback and slow chunks, so that the palette loads late.
+  // No idle callback and chunks that wait, so that the palette loads late.
   await page.addInitScript(() => {
     window.requestIdleCallback = () => 0;
   });
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   await page.route("**/_next/static/chunks/**", async (route) => {
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await released;
     await route.continue();
   });
   await page.keyboard.press("Control+k");
   await page.keyboard.type("Sesx");
   await page.keyboard.press("Backspace");
+  release();
   const field = page.getByPlaceholder("Search sessions, pages, ranges");
   await expect(field).toHaveValue("Ses");
   await expect(field).toBeFocused();

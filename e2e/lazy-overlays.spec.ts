@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import { expect, test } from "./fixtures.ts";
+import { chord, expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
 const CHUNK = /\/_next\/static\/chunks\/.*\.js/;
@@ -15,12 +15,35 @@ async function openSessions(page: Page, harness: string): Promise<void> {
   await page.waitForLoadState("networkidle").catch(() => {});
 }
 
-/** Waits until what opens over the page is loaded. */
+/** Waits until the search and the help are prepared, which need all that menus and dialogs share. */
 async function idle(page: Page): Promise<void> {
-  // The page waits for a second after its load event.
-  await page.waitForTimeout(1_500);
-  await page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve)));
-  await page.waitForTimeout(1_000);
+  await expect(page.locator("[role=dialog]")).toHaveCount(2);
+}
+
+/** What the page loads from now on holds these texts of its menus and dialogs. */
+function loadsParts(page: Page, ...texts: string[]): () => Promise<void> {
+  const missing = new Set(texts);
+  page.on("response", async (response) => {
+    if (!CHUNK.test(response.url())) return;
+    const script = await response.text().catch(() => "");
+    for (const text of missing) if (script.includes(text)) missing.delete(text);
+  });
+  return () => expect.poll(() => [...missing], "parts that are not loaded").toEqual([]);
+}
+
+/** Holds back scripts of the page. @returns how many it held, and what lets them go */
+async function holdScripts(page: Page) {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let held = 0;
+  await page.route(CHUNK, async (route) => {
+    held += 1;
+    await released;
+    await route.continue();
+  });
+  return { held: () => held, release: () => release() };
 }
 
 /** A page that is always busy loads its menus with the reader's first action. */
@@ -50,20 +73,15 @@ test("a busy page loads menus with the reader's first action, which is not lost"
 }) => {
   await keepBusy(page);
   await openSessions(page, harness);
-  let later = 0;
-  await page.route(CHUNK, async (route) => {
-    later++;
-    // Longer than a key press and the frame after it.
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    await route.continue();
-  });
+  const scripts = await holdScripts(page);
   const views = page.getByRole("button", { name: "Views", exact: true });
   // Through the DOM, so that no pointer event comes before the key.
   await views.evaluate((button: HTMLElement) => button.focus());
   await page.keyboard.press("Enter");
   await expect(views).toHaveAttribute("aria-expanded", "true");
+  await expect.poll(scripts.held).toBeGreaterThan(0);
+  scripts.release();
   await expect(page.getByRole("menu")).toBeVisible();
-  expect(later).toBeGreaterThan(0);
   await page.keyboard.press("Escape");
   await expect(page.getByRole("menu")).toHaveCount(0);
   await expect(views).toBeFocused();
@@ -87,8 +105,10 @@ test("a menu that cannot be loaded stays closed, and the page goes on", async ({
 });
 
 test("an idle page opens its menus and dialogs while the server is down", async ({ page, harness }) => {
+  const loaded = loadsParts(page, "Filter by", "Sort by", "Save view", "Delete the selected sessions");
   await openSessions(page, harness);
   await idle(page);
+  await loaded();
   await page.route(CHUNK, (route) => route.abort());
   for (const name of ["Filter", "Display"]) {
     await page.getByRole("button", { name, exact: true }).click();
@@ -177,13 +197,11 @@ test("the search and the help are prepared, closed until they are opened, and ne
   await page.keyboard.press("?");
   await expect(dialog).toContainText("Keyboard shortcuts");
   // Neither the keys of the page nor those of the search work under the help.
-  await page.keyboard.press("g");
-  await page.keyboard.press("f");
+  await chord(page, "g", "f");
   await expect(dialog).toHaveCount(1);
   await page.getByRole("button", { name: "Close" }).click();
   await expect(dialog).toHaveCount(0);
   await expect(page.getByTestId("session-row")).toBeVisible();
-  await page.keyboard.press("g");
-  await page.keyboard.press("f");
+  await chord(page, "g", "f");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Fleet");
 });

@@ -10,7 +10,8 @@ test("a login link opens the requested page and works once", async ({ browser, s
   const page = await context.newPage();
   const errors = listen(page);
 
-  await page.goto(`/sessions?harness=${harness}`);
+  const requested = server.inProject(`/sessions?harness=${harness}`);
+  await page.goto(requested);
   await expect(page).toHaveURL(/\/login\?next=/);
   await expect(page.getByRole("heading", { name: "Open the link from your terminal" })).toBeVisible();
 
@@ -20,7 +21,7 @@ test("a login link opens the requested page and works once", async ({ browser, s
   // The link opens from the terminal, without the requested page.
   await page.goto("about:blank");
   await page.goto(link.href);
-  await expect(page).toHaveURL(`${server.url}/sessions?harness=${harness}`);
+  await expect(page).toHaveURL(server.url + requested);
   await expect(page.getByTestId("session-row")).toHaveCount(1);
   // The token is not in the history.
   await page.goBack();
@@ -45,8 +46,6 @@ test("a login link opens the requested page and works once", async ({ browser, s
 });
 
 test("a used login link is rejected, and every route requires a login", async ({ page, browser, server }) => {
-  // The first line of output is the address, without unrelated messages before it.
-  expect(server.output).toMatch(/^\s*Plimsoll \S+ is listening on/);
   // The fixture has used the link.
   await page.goto("/");
   const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
@@ -75,6 +74,8 @@ test("a service prints no login link; its owner finds it in a file until it is u
 }) => {
   const server = await PlimsollServer.start();
   try {
+    // The first line of output is the address, without unrelated messages before it.
+    expect(server.output).toMatch(/^\s*Plimsoll \S+ is listening on/);
     const file = join(server.home, "login-link");
     expect(server.output).toContain(`The login link is in ${file}`);
     expect(server.output).not.toContain("/login#");

@@ -8,7 +8,7 @@ import { readTurnLog } from "./support/read-turn-log.ts";
 
 const RECORDINGS = fileURLToPath(new URL("../../shared/fixtures/", import.meta.url));
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 test("a fall has one number in tiles, chart, table and log, over real recordings", async ({
   page,
@@ -16,7 +16,12 @@ test("a fall has one number in tiles, chart, table and log, over real recordings
 }) => {
   test.skip(!existsSync(RECORDINGS), "needs the recordings");
   for (const kind of ["agentd", "claude-code"]) {
-    const { code, stderr } = await server.plimsoll("import", `${RECORDINGS}${kind}`);
+    const { code, stderr } = await server.plimsoll(
+      "import",
+      `${RECORDINGS}${kind}`,
+      "--project",
+      String(server.project),
+    );
     expect(code, stderr).toBe(0);
   }
   const range = { from: "2020-01-01T00:00:00Z", to: new Date().toISOString() };

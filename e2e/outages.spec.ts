@@ -4,7 +4,7 @@ import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import { startStreamProxy } from "./support/stream-proxy.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 // They stop and start servers, which takes a busy machine a while.
 test.slow();
 
@@ -18,13 +18,9 @@ const title = (page: Page, name: string) => page.getByRole("heading", { level: 1
 /** The page must say so within 5 s; the rest is for a busy machine. */
 const SOON = { timeout: 15_000 };
 
-test("a frozen database is named within seconds, and the page catches up without a reload @phone", async ({
-  page,
-  server,
-  send,
-  harness,
-  expectedErrors,
-}) => {
+test("a frozen database is named within seconds, and the page catches up without a reload @phone", {
+  tag: "@own-server",
+}, async ({ page, server, send, harness, expectedErrors }) => {
   expectedErrors.push(OUTAGE_ERRORS);
   const agent = new EventBuilder({ harness, session: "frozen", window: 200_000 }).turns(10_000, 12_000);
   await send(agent.take());
@@ -62,13 +58,9 @@ test("a frozen database is named within seconds, and the page catches up without
   await expect(tokens(page)).toHaveText("19k");
 });
 
-test("a stopped server is named within seconds, and links wait for it instead of leaving the app", async ({
-  page,
-  server,
-  send,
-  harness,
-  expectedErrors,
-}) => {
+test("a stopped server is named within seconds, and links wait for it instead of leaving the app", {
+  tag: "@own-server",
+}, async ({ page, server, send, harness, expectedErrors }) => {
   expectedErrors.push(OUTAGE_ERRORS);
   const agent = new EventBuilder({ harness, session: "stopped", window: 200_000 }).turns(10_000, 12_000);
   await send(agent.take());
@@ -115,7 +107,7 @@ test("a silent stream is named, numbers are polled, and a restored stream takes 
   await send(agent.take());
   const proxy = await startStreamProxy(server.port);
   try {
-    await page.goto(proxy.url);
+    await page.goto(proxy.url + server.inProject("/"));
     await expect(tokens(page)).toHaveText("12k");
     await live(page);
 
@@ -141,7 +133,7 @@ test("a page that opens while the stream is blocked says so", async ({ page, ser
   const proxy = await startStreamProxy(server.port);
   try {
     proxy.cutStreams();
-    await page.goto(proxy.url);
+    await page.goto(proxy.url + server.inProject("/"));
     await expect(tokens(page)).toHaveText("12k");
     await expect(banner(page)).toHaveAttribute("data-state", "stream_cut", SOON);
   } finally {

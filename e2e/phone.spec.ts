@@ -72,7 +72,7 @@ test("every page fits 390 px @phone-only", async ({ page, send, harness }) => {
 });
 
 test.describe("without data", () => {
-  test.use({ fresh: "test" });
+  test.use({ lines: false });
   test("the first-event steps fit 390 px @phone-only", async ({ page }) => {
     await page.goto("/");
     await page.getByRole("button", { name: "Create key" }).tap();

@@ -6,7 +6,7 @@ import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 const save = (server: PlimsollServer, settings: PolicySettings, expected = 0, reason = "an earlier change") =>
   server.mutate<WholePolicy>("policies.save", { policy: { settings }, expected, reason });

@@ -4,7 +4,7 @@ import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 const levels = (from: number, to: number, step: number) =>
   Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, n) => from + n * step);
@@ -78,11 +78,9 @@ test("a replay is kept to the scope that is edited, and says if nothing is recor
   await expect(panel).toContainText("4 turns of 2 agents in 2 sessions");
 });
 
-test("history is judged again by a policy, with its progress, also after the server was killed", async ({
-  page,
-  server,
-  expectedErrors,
-}) => {
+test("history is judged again by a policy, with its progress, also after the server was killed", {
+  tag: "@own-server",
+}, async ({ page, server, expectedErrors }) => {
   // The browser reports each failed attempt to reconnect.
   expectedErrors.push(/ERR_|Failed to load resource/);
   await recordLongWork(server, 40, 5_000);

@@ -5,7 +5,7 @@ import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 const FLEET = Array.from({ length: 6 }, (_, n) => `phantom@vm-${n}`);
 
@@ -104,7 +104,7 @@ test("a rollout is advanced, halted and resumed by hand, and another page follow
   await startFleet(server);
   await page.goto("/policies");
   const other = await context.newPage();
-  await other.goto("/policies");
+  await other.goto(server.inProject("/policies"));
   await page.getByLabel("ceiling", { exact: true }).selectOption("percent");
   await saveCeiling(page, "60", "more in each step");
   await page.getByRole("dialog").getByRole("button", { name: "Share of the harnesses" }).click();
@@ -122,7 +122,7 @@ test("a rollout is advanced, halted and resumed by hand, and another page follow
   await expect.poll(() => offered(server, key, 1)).toEqual(FLEET);
 });
 
-test("a rollout goes on after its server was killed in the middle", async ({
+test("a rollout goes on after its server was killed in the middle", { tag: "@own-server" }, async ({
   page,
   server,
   expectedErrors,

@@ -1,10 +1,10 @@
 import { expect, live, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 test.slow();
 
-test("a page shows a lost server and catches up after a restart", async ({
+test("a page shows a lost server and catches up after a restart", { tag: "@own-server" }, async ({
   page,
   server,
   send,
@@ -38,6 +38,7 @@ test("a page shows a lost server and catches up after a restart", async ({
 
 test("a page whose script chunk failed to load reloads when the server is back", async ({
   page,
+  server,
   send,
   harness,
   expectedErrors,
@@ -53,7 +54,7 @@ test("a page whose script chunk failed to load reloads when the server is back",
     if (blocked && !document.includes(new URL(route.request().url()).pathname)) await route.abort();
     else await route.continue();
   });
-  document = await (await page.request.get("/")).text();
+  document = await (await page.request.get(server.inProject("/"))).text();
   await page.goto("/");
   await expect(page.getByRole("heading", { name: "Part of this page failed to load" })).toBeVisible();
   blocked = false;

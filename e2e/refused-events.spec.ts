@@ -2,7 +2,7 @@ import { expect, live, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 test("Fleet says that events are refused, and Setup which field, which harness and the rule @phone", async ({
   page,

@@ -135,7 +135,7 @@ test("90 days and all time show sessions from long ago", async ({ page, send, ha
 });
 
 test.describe("saved views", () => {
-  test.use({ fresh: "test" });
+  test.use({ lines: false });
 
   test("are saved, opened first, renamed, deleted and brought back", async ({ page, send, harness }) => {
     await send(sessions(harness));

@@ -42,7 +42,11 @@ const BOUNDARIES = [
   ["unexplained", "Unexplained fall, no reason reported: 30,000 to 12,000", "−18,000"],
 ] as const;
 
-test("every boundary has a marker with its reason and reclaimed tokens", async ({ page, send, harness }) => {
+test("every boundary has a marker with its reason and reclaimed tokens, which arrow keys reach", async ({
+  page,
+  send,
+  harness,
+}) => {
   expect((await send(allBoundaries(harness).take())).rejected).toEqual([]);
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "Refactor the billing webhooks" }).click();
@@ -83,6 +87,17 @@ test("every boundary has a marker with its reason and reclaimed tokens", async (
     /^policy \d+, not acknowledged$/,
   );
 
+  await test.step("arrow keys move between markers, on the turn axis and the time axis", async () => {
+    await chart.locator("[data-marker=masked]").focus();
+    await expect(chart.getByText("reclaimed 12,000 tokens")).toBeVisible();
+    await page.keyboard.press("ArrowRight");
+    await expect(chart.locator("[data-marker=compacted]")).toBeFocused();
+    await expect(chart.getByText("reclaimed 23,000 tokens")).toBeVisible();
+    await chart.getByRole("button", { name: "Time", exact: true }).click();
+    await expect(page).toHaveURL(/axis=time/);
+    await expect(chart.locator("[data-marker]")).toHaveCount(BOUNDARIES.length);
+  });
+
   // The table view has everything that is drawn.
   await chart.getByRole("button", { name: "View as table" }).click();
   await expect(chart.getByRole("table", { name: "Boundaries" }).getByRole("row")).toHaveCount(
@@ -94,25 +109,6 @@ test("every boundary has a marker with its reason and reclaimed tokens", async (
   await expect(windows.nth(1)).toContainText("41,000");
   await expect(windows.nth(2)).toContainText("33,000");
   await expect(windows.nth(3)).toContainText("30,000");
-});
-
-test("arrow keys move between markers, on the turn axis and the time axis", async ({
-  page,
-  send,
-  harness,
-}) => {
-  await send(allBoundaries(harness).take());
-  await page.goto(`/sessions?harness=${harness}`);
-  await page.getByRole("link", { name: "Refactor the billing webhooks" }).click();
-  const chart = page.getByRole("region", { name: "Context tokens of main" });
-  await chart.locator("[data-marker=masked]").focus();
-  await expect(chart.getByText("reclaimed 12,000 tokens")).toBeVisible();
-  await page.keyboard.press("ArrowRight");
-  await expect(chart.locator("[data-marker=compacted]")).toBeFocused();
-  await expect(chart.getByText("reclaimed 23,000 tokens")).toBeVisible();
-  await chart.getByRole("button", { name: "Time", exact: true }).click();
-  await expect(page).toHaveURL(/axis=time/);
-  await expect(chart.locator("[data-marker]")).toHaveCount(BOUNDARIES.length);
 });
 
 test("an open session page updates without a reload", async ({ page, send, harness }) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 test("Setup counts one event and one model in the singular", async ({ page, send, harness }) => {
   const of = (model: string) => new EventBuilder({ harness, session: model, model });

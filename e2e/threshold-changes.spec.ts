@@ -4,7 +4,7 @@ import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 const HARNESS = "coder@vm-1";
 const MINUTE = 60_000;

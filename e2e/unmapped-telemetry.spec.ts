@@ -1,7 +1,7 @@
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 const span = (name: string, attributes: Record<string, string | number>) => ({
   traceId: "0af7651916cd43dd8448eb211c80319c",

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { expect, test } from "./fixtures.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: "test", expectedErrors: [/^WebSocket connection to/] });
+test.use({ lines: false, expectedErrors: [/^WebSocket connection to/] });
 
 /** Sends a request that offers an upgrade, and keeps the connection open. */
 function offer(
@@ -67,7 +67,10 @@ test("requests that offer an upgrade are answered like others, and never leak", 
   await expect.poll(descriptors).toBeLessThan(before + 10);
 });
 
-test("a stop ends within 15 s, whatever connections are open", async ({ page, server }) => {
+test("a stop ends within 15 s, whatever connections are open", { tag: "@own-server" }, async ({
+  page,
+  server,
+}) => {
   await page.goto("/");
   const sockets = [
     ...Array.from({ length: 20 }, () => offer(server, "/_next/webpack-hmr", WEB_SOCKET)),

@@ -6,7 +6,7 @@ import { expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
-test.use({ fresh: "test" });
+test.use({ lines: false });
 
 const MINUTE = 60_000;
 const FULL_SIZE = 200_000;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { DoctorReport, FleetStatus, IngestCounts, SessionPage } from "@plimsoll/protocol/api";
 import { type LaunchedServer, launchServer, makeHome, removeHome } from "../server/testing/launch.ts";
 import type { Credentials } from "./http-input.ts";
@@ -44,20 +45,27 @@ export async function sessionIds(server: LaunchedServer, now: number): Promise<s
 export async function countedEvents(server: LaunchedServer): Promise<number> {
   const { counts } = (await server.request<IngestCounts>(`/api/v1/ingest/counts?${rangeAround(Date.now())}`))
     .body;
-  const outcomes = ["turn", "turn_merged", "mark", "duplicate"];
+  const outcomes = ["turn", "turn_merged", "turn_repeated", "mark", "duplicate"];
   return counts
     .filter(({ outcome }) => outcomes.includes(outcome))
     .reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Waits until everything acknowledged is projected. */
+/** Waits until everything acknowledged is projected. Fails if nothing more was for `limitMs`. */
 export async function caughtUp(server: LaunchedServer, limitMs = 120_000): Promise<void> {
-  for (const limit = performance.now() + limitMs; ; ) {
+  let least = Number.POSITIVE_INFINITY;
+  for (let limit = performance.now() + limitMs; performance.now() < limit; await sleep(POLL_MS)) {
     const { status, body } = await server.get<FleetStatus>(`/api/v1/status?${rangeAround(Date.now())}`);
-    if (status === 200 && body.behind === null) return;
-    if (performance.now() > limit) throw new Error(`The server is still behind after ${limitMs} ms.`);
+    if (status !== 200) continue;
+    if (body.behind === null) return;
+    if (body.behind.events >= least) continue;
+    least = body.behind.events;
+    limit = performance.now() + limitMs;
   }
+  throw new Error(`The server is behind by ${least} events, and projected none of them in ${limitMs} ms.`);
 }
+
+const POLL_MS = 250;
 
 /** What the doctor finds wrong, including events that were accepted and cannot be projected. */
 export async function doctorFaults(server: LaunchedServer): Promise<string[]> {

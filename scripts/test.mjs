@@ -2,7 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { testsReached } from "./tests-reached.mjs";
+import { OF_NODE, testsReached } from "./tests-reached.mjs";
 
 const root = join(import.meta.dirname, "..");
 const reports = mkdtempSync(join(tmpdir(), "plimsoll-test-"));
@@ -19,16 +19,6 @@ function vitestCounts(file) {
   const skipped = report.numPendingTests + report.numTodoTests;
   return { passed: report.numPassedTests, failed: report.numFailedTests, skipped };
 }
-
-/** What depends on the version of Node: streams, files, HTTP, processes, start-up, and the packages as they are published. */
-const OF_NODE = [
-  ...["backup", "package", "patient-fetch", "server"].map((name) => `packages/cli/src/${name}`),
-  ...["node", "policy-source", "report"].map((name) => `packages/guard/src/${name}/`),
-  "packages/runtime/src/node/",
-  ...["build-packages", "bundles"].map((name) => `scripts/${name}.test.ts`),
-  ...["bodies/", "db/embedded", "folder", "http/", "live/"].map((name) => `server/${name}`),
-  ...["closed-sockets", "sending", "start-up"].map((name) => `server/api-tests/${name}`),
-];
 
 const INSIDE = ["--project", "inside*"];
 

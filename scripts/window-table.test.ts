@@ -1,12 +1,15 @@
-import { catalogWindow, modelNames, WINDOW_OVERRIDES } from "@plimsoll/fold";
+import { catalogWindow, modelNames, plainName } from "@plimsoll/fold";
 import { expect, it } from "vitest";
 import { WINDOW_TABLE } from "../packages/fold/src/history/window-table.ts";
-import { libraryWindow, listedNames, windowTable } from "./window-table.ts";
+import { WINDOW_OVERRIDES } from "./window-overrides.ts";
+import { isOverridden, libraryWindow, listedNames, windowTable } from "./window-table.ts";
 
 /** Another name, of the same model or of another one. */
 const CHANGES = ["", "-2026-01-31", "-latest", "-001", "-preview-05-06", "-mini", "-turbo", "x"];
 
-it("the table has the library's sizes. After an update of the library, run: npm run windows", () => {
+const dotted = (name: string) => name.replace(/(?<=\d)-(?=\d(?!\d))/g, ".");
+
+it("the table has the sizes of the library and the overrides. After a change of either, run: npm run windows", () => {
   expect(WINDOW_TABLE).toEqual(windowTable());
 });
 
@@ -17,9 +20,10 @@ it("the table answers as the library does, for each listed name and names made f
     for (const change of CHANGES) {
       const name = listed + change;
       // Overrides and names that are not looked up as they are have their own tests.
-      if (modelNames(name).some((one) => one in WINDOW_OVERRIDES)) continue;
+      if (modelNames(name).some(isOverridden)) continue;
+      // The library lists some models with a dot alone, or says only of that spelling what may follow it.
       const expected = modelNames(name)
-        .map(libraryWindow)
+        .flatMap((one) => [libraryWindow(one), libraryWindow(dotted(one))])
         .find((tokens) => tokens !== undefined);
       if (/:(?:latest|[a-z]?[\d.]+(?:x[\d.]+)?[bm](?:[-_].*)?)$/i.test(name)) continue;
       asked++;
@@ -34,4 +38,27 @@ it("the table answers as the library does, for each listed name and names made f
     "gemini-3.1-flash-lite-preview-05-06: undefined, not 1000000",
     "gemini-3.5-flash-latest: 1000000, not undefined",
   ]);
+});
+
+it("an override says where and when it was read, and the catalog has its size in every spelling", () => {
+  const seen = new Set<string>();
+  for (const { tokens, models, source, date } of WINDOW_OVERRIDES) {
+    expect(source).toMatch(/^https:\/\//);
+    expect(date).toMatch(/^\d{4}-\d{2}-\d{2}$/);
+    for (const model of models.split(" ").map((one) => one.replace("$", ""))) {
+      expect(model).toBe(plainName(model));
+      expect(seen.has(model)).toBe(false);
+      seen.add(model);
+      for (const name of [model, `vendor/${model}`, dotted(model)])
+        expect([name, catalogWindow(name)]).toEqual([name, tokens]);
+    }
+  }
+});
+
+it("an override is needed: without it, the library has no size or another one", () => {
+  for (const { tokens, models } of WINDOW_OVERRIDES) {
+    const names = models.split(" ").map((one) => one.replace("$", ""));
+    const known = [...names, ...names.map(dotted)].map(libraryWindow);
+    expect([models, known.every((size) => size === tokens)]).toEqual([models, false]);
+  }
 });

@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { isRevision } from "@plimsoll/fold";
+import { isRevision, plainName } from "@plimsoll/fold";
 import { calcPrice, findProvider, type MatchLogic } from "@pydantic/genai-prices";
+import { WINDOW_OVERRIDES } from "./window-overrides.ts";
 
 /** Providers of `@pydantic/genai-prices`, which gives no list of them. */
 const PROVIDERS =
@@ -49,21 +50,52 @@ function means(rule: MatchLogic, name: string): boolean {
   return false;
 }
 
-/** Names by window size. A name that ends with `$` does not match its revisions. */
-export function windowTable(): [tokens: number, models: string][] {
-  const windows = new Map<string, number>();
+interface Listed {
+  tokens: number;
+  /** Whether the revisions of the name have the size too. */
+  revised: boolean;
+}
+
+/** Every name with a size, as `plainName` writes it: the overrides, and the library's where no override is. */
+function listedWindows(): Map<string, Listed> {
+  const windows = new Map<string, Listed>();
   for (const name of listedNames()) {
     const tokens = libraryWindow(name);
-    if (tokens !== undefined) windows.set(name, tokens);
+    const plain = plainName(name);
+    if (tokens === undefined || isOverridden(name)) continue;
+    const known = windows.get(plain);
+    if (known !== undefined && known.tokens !== tokens)
+      throw new Error(`${plain} has ${known.tokens} and ${tokens} tokens. Add an override.`);
+    const revised = libraryWindow(`${name}-001`) === tokens;
+    windows.set(plain, { tokens, revised: revised || known?.revised === true });
   }
-  const revised = [...windows].filter(([name, tokens]) => libraryWindow(`${name}-001`) === tokens);
+  for (const { tokens, models } of WINDOW_OVERRIDES) {
+    for (const model of models.split(" "))
+      windows.set(model.replace("$", ""), { tokens, revised: !model.endsWith("$") });
+  }
+  return windows;
+}
+
+/** Whether an override says what size a name has. */
+export function isOverridden(name: string): boolean {
+  const plain = plainName(name);
+  return WINDOW_OVERRIDES.some(({ models }) =>
+    models
+      .split(" ")
+      .some((model) => (model.endsWith("$") ? plain === model.slice(0, -1) : isRevision(plain, model))),
+  );
+}
+
+/** Names by window size. A name that ends with `$` does not match its revisions. */
+export function windowTable(): [tokens: number, models: string][] {
+  const windows = listedWindows();
+  const revised = [...windows].filter(([, { revised }]) => revised);
   const bySize = new Map<number, string[]>();
-  for (const [name, tokens] of windows) {
+  for (const [name, { tokens, revised: isRevised }] of [...windows].sort()) {
     const others = revised.filter(([other]) => other !== name && isRevision(name, other));
     const [nearest] = others.sort(([one], [other]) => other.length - one.length);
-    if (nearest?.[1] === tokens) continue;
-    const alone = revised.some(([one]) => one === name) ? "" : "$";
-    bySize.set(tokens, [...(bySize.get(tokens) ?? []), name + alone]);
+    if (nearest?.[1].tokens === tokens) continue;
+    bySize.set(tokens, [...(bySize.get(tokens) ?? []), isRevised ? name : `${name}$`]);
   }
   return [...bySize]
     .sort(([one], [other]) => one - other)
@@ -74,7 +106,7 @@ export function windowTable(): [tokens: number, models: string][] {
 export function windowTableSource(): string {
   const rows = windowTable().map(([tokens, models]) => `  [${tokens}, "${models}"],\n`);
   return (
-    "// Written by `npm run windows` from @pydantic/genai-prices. Do not edit: models.ts has the overrides.\n\n" +
+    "// Written by `npm run windows` from @pydantic/genai-prices and scripts/window-overrides.ts. Do not edit.\n\n" +
     "/** Window sizes in tokens, each with the models that have it. One that ends with `$` has no revisions. */\n" +
     `export const WINDOW_TABLE: readonly (readonly [tokens: number, models: string])[] = [\n${rows.join("")}];\n`
   );

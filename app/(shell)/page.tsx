@@ -17,6 +17,7 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
     return [
       client.prefetchQuery(trpc.status.queryOptions({ from, to, ...harness })),
       client.prefetchQuery(trpc.fleet.queryOptions(harness)),
+      client.prefetchQuery(trpc.windows.unknown.queryOptions({ from, to, ...harness })),
     ];
   }, projectOf(params));
   return (

@@ -25,6 +25,7 @@ import { FleetTiles } from "./fleet-tiles.tsx";
 import { RefusalNotice } from "./refusal-notice.tsx";
 import { RestartsPanel } from "./restarts-panel.tsx";
 import { SuspectNotice } from "./suspect-notice.tsx";
+import { UnknownWindowsNotice } from "./unknown-windows.tsx";
 import { useChartActions } from "./use-chart-actions.ts";
 import { keep, useFleetQueries } from "./use-fleet-queries.ts";
 import { useSessionsHref } from "./use-sessions-href.ts";
@@ -57,6 +58,7 @@ export function FleetPage() {
           <RefusalNotice />
           <KeyNumbers />
           <SuspectNotice />
+          <UnknownWindowsNotice />
           {/* Very wide screens show the charts next to the agents. */}
           <div
             data-wide

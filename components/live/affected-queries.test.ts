@@ -18,6 +18,7 @@ test.each([
   ["sessions.get", { id: "c" }, undefined, all, "fast"],
   ["sessions.turns", { id: "b" }, 9, some, "slow"],
   ["windows.list", undefined, undefined, some, "slow"],
+  ["windows.unknown", undefined, undefined, some, "slow"],
   ["keys.list", undefined, undefined, all, null],
 ] as const)("%s %o with %s pages", (path, input, pages, messages, urgency) => {
   expect(refetchUrgency({ key: [path.split("."), { input }], pages }, messages)).toBe(urgency);

@@ -24,6 +24,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "harnessLines",
   "ingest.counts",
   "windows.list",
+  "windows.unknown",
 ]);
 const PER_SESSION: ReadonlySet<string> = new Set(["sessions.get", "sessions.chart", "sessions.turns"]);
 /** An infinite query refetches every loaded page. With more pages than this, it is refetched slowly. */

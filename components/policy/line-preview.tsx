@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { familyDefaults } from "@plimsoll/fold";
+import { familyDefaults } from "@plimsoll/harnesses/lines";
 import { resolveForHarness } from "@plimsoll/protocol/policy";
 import { THRESHOLD_NAMES, type Thresholds } from "@plimsoll/protocol/pure";
 import { useState } from "react";

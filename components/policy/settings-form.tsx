@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { familyDefaults } from "@plimsoll/fold";
+import { familyDefaults } from "@plimsoll/harnesses/lines";
 import { resolveForHarness, type ThresholdValue } from "@plimsoll/protocol/policy";
 import { thresholdText } from "@plimsoll/protocol/pure";
 import { cn } from "../ui/cn.ts";

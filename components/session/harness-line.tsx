@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { harnessLineText, isDifferent, lineCauseText, verdictText } from "@plimsoll/fold";
+import { harnessLineText, isDifferent, verdictText } from "@plimsoll/fold";
+import { lineCauseText } from "@plimsoll/harnesses/lines";
 import type { SessionAgent } from "@plimsoll/protocol/api";
 import { TriangleAlert } from "lucide-react";
 import { observedOf } from "../harness-line/observed-lines.ts";

@@ -18,7 +18,14 @@ import {
 import { GLOSSARY } from "../glossary.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
-import { BOUNDARY_COUNTS, countsText, forecastReason, forecastText, windowText } from "../words.ts";
+import {
+  BOUNDARY_COUNTS,
+  countsText,
+  forecastReason,
+  forecastText,
+  sourceNote,
+  windowText,
+} from "../words.ts";
 import { HarnessLine } from "./harness-line.tsx";
 
 const LABELS = ["Current", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
@@ -77,7 +84,7 @@ export function SessionTiles({ session, agent, windows, spent, peakTurn }: Props
               ? "no turns yet"
               : agent.context_tokens === null
                 ? "not counted"
-                : windowText(agent)
+                : `${windowText(agent)}${sourceNote(agent)}`
           }
           explain={`Context tokens of ${agent.name} at its latest counted turn: fresh input, cache reads and cache writes.${
             agent.uncounted_turns > 0

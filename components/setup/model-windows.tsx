@@ -1,18 +1,19 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import type { ObservedWindowView } from "@plimsoll/protocol/api";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Ago } from "../clock.tsx";
-import { exact, plural } from "../format.ts";
+import { compact, exact, plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
 import { NotLoaded } from "../ui/states.tsx";
-import { toast } from "../ui/toast.ts";
 import { parseTokens } from "./parse-tokens.ts";
 import { recomputingText } from "./recomputing-text.ts";
 import { Section } from "./section.tsx";
+import { useSetWindow, WindowOffers } from "./window-offers.tsx";
 
 /** Milliseconds between two reads while agents are being recomputed. */
 const PROGRESS_MS = 1_000;
@@ -31,16 +32,10 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
   const tokens = parseTokens(size);
   // A window size affects utilization, lines and loads on every page.
   const refresh = () => client.invalidateQueries();
-  const set = useMutation(
-    trpc.windows.set.mutationOptions({
-      onSuccess: (window) => {
-        toast.success(`Window of ${window.model} set to ${exact(window.tokens)} tokens.`);
-        setModel("");
-        setSize("");
-        return refresh();
-      },
-    }),
-  );
+  const set = useSetWindow(() => {
+    setModel("");
+    setSize("");
+  });
   const remove = useMutation(trpc.windows.remove.mutationOptions({ onSuccess: refresh }));
 
   function submit(event: FormEvent) {
@@ -52,7 +47,7 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
     <Section
       id="windows"
       title="Model windows"
-      note="Plimsoll uses the size a harness reports, else the size set here, else the model catalog. Without a size, it shows tokens without a percentage."
+      note="Plimsoll uses the size a session reports, else the size set here, else the size other sessions reported, else the model catalog. Without a size, it shows tokens without a percentage."
     >
       {(query.data?.unknown.length ?? 0) > 0 && (
         <div className="mb-4 rounded-lg border border-warn px-3 py-2 text-[13px]">
@@ -60,15 +55,13 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
             {query.data?.unknown.length === 1 ? "Model" : "Models"} without a size
           </p>
           <div className="flex flex-wrap gap-1.5">
-            {query.data?.unknown.map((name) => (
-              <Button
-                key={name}
-                size="wrapped"
-                onClick={() => setModel(name)}
-                aria-label={`Set the size of ${name}`}
-              >
-                {name}
-              </Button>
+            {query.data?.offers.map(({ model: name, offers }) => (
+              <span key={name} className="flex max-w-full flex-wrap gap-1.5">
+                <Button size="wrapped" onClick={() => setModel(name)} aria-label={`Set the size of ${name}`}>
+                  {name}
+                </Button>
+                <WindowOffers model={name} offers={offers} />
+              </span>
             ))}
             {(query.data?.more_unknown ?? 0) > 0 && (
               <span className="self-center text-muted">and {exact(query.data?.more_unknown ?? 0)} more</span>
@@ -151,6 +144,36 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
           ))}
         </ul>
       )}
+      <Observed observed={query.data?.observed ?? []} />
     </Section>
   );
 }
+
+/** What the project learned from its harnesses. */
+function Observed({ observed }: { observed: readonly ObservedWindowView[] }) {
+  if (observed.length === 0) return null;
+  return (
+    <details className="mt-3 border-t pt-2 text-[13px]">
+      <summary className="cursor-pointer text-muted">{plural(observed.length, "reported size")}</summary>
+      <ul data-testid="observed-windows">
+        {observed.map(({ harness, model, tokens, sizes }) => (
+          <li key={`${harness} ${model}`} className="flex flex-wrap gap-x-3 py-1.5">
+            <span className="min-w-0 flex-1 font-medium wrap-anywhere">{model}</span>
+            <span>{tokens === null ? "differs by session" : plural(tokens, "token")}</span>
+            <span className="text-muted">
+              {harness}:{" "}
+              {sizes
+                .map(
+                  (size) => `${compact(size.tokens)} from ${witnessNames(size.witnesses)}, ${size.last_on}`,
+                )
+                .join("; ")}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+const witnessNames = (witnesses: readonly string[]) =>
+  witnesses.map((name) => name.replace("_", " ")).join(" and ");

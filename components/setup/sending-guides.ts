@@ -1,4 +1,4 @@
-import { CONNECTABLE_HARNESSES, type ConnectableHarness, settingsText } from "@plimsoll/protocol/connect";
+import { CONNECTABLE_HARNESSES, type ConnectableHarness, settingsText } from "@plimsoll/harnesses/connect";
 import { curlSnippet } from "./snippets.ts";
 
 /** A command, a piece of code, or the content of a file. */
@@ -21,12 +21,6 @@ export interface SendingGuide {
 
 /** Stands for the name of a machine, which the server cannot know. */
 export const HOST_PLACEHOLDER = "my-laptop";
-
-/** Folders with recordings of past sessions. */
-const RECORDINGS: Readonly<Record<string, string>> = {
-  "claude-code": "~/.claude/projects",
-  codex: "~/.codex/sessions",
-};
 
 /** All guides. `key` is a key or a placeholder. */
 export function sendingGuides(url: string, key: string): SendingGuide[] {
@@ -60,9 +54,8 @@ export function sendingGuides(url: string, key: string): SendingGuide[] {
 }
 
 function harnessGuide(harness: ConnectableHarness, url: string, key: string): SendingGuide {
-  const { family, name, reports, lacks } = harness;
+  const { family, name, reports, lacks, recordings } = harness;
   const files = harness.files({ url, key, host: HOST_PLACEHOLDER });
-  const recordings = RECORDINGS[family];
   return {
     id: family,
     label: name,

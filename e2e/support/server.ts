@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { Scope } from "@plimsoll/protocol/api";
+import { DEFAULT_PROJECT_ID, type ProjectView, type Scope } from "@plimsoll/protocol/api";
 import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/policy";
 import { pino } from "pino";
@@ -10,6 +10,7 @@ import { startEmbedded } from "../../server/db/postgres/embedded.ts";
 import { layoutOf } from "../../server/db/postgres/layout.ts";
 import { readPostmasterPid } from "../../server/db/postgres/postmaster-pid.ts";
 import { connectTo } from "../../server/testing/backends.ts";
+import { createClient } from "../../server/testing/client.ts";
 import { type LaunchedServer, launchServer, removeHome } from "../../server/testing/launch.ts";
 import { freeze } from "./freeze.ts";
 import { makeHomeFromTemplate } from "./template.ts";
@@ -28,6 +29,8 @@ export class PlimsollServer {
   #server: LaunchedServer | undefined;
   #key: string | undefined;
   port = 0;
+  /** The id of the project that calls are about. */
+  project = DEFAULT_PROJECT_ID;
   /** The login link of the last start. */
   loginUrl = "";
 
@@ -107,12 +110,35 @@ export class PlimsollServer {
     };
   }
 
+  /** Creates a project for calls and pages from here on. */
+  async enterProject(): Promise<void> {
+    const { id } = await this.mutate<ProjectView>("projects.create", { name: "story" });
+    this.project = id;
+    this.#key = undefined;
+  }
+
+  /** Deletes all projects but the default one, so that lists of projects stay short. */
+  async leaveProject(): Promise<void> {
+    this.project = DEFAULT_PROJECT_ID;
+    const { projects } = await this.query<{ projects: ProjectView[] }>("projects.list", {});
+    for (const { id, name, is_default } of projects)
+      if (!is_default) await this.mutate("projects.delete", { id, name });
+  }
+
+  /** The address of a page, in the project that was entered. Addresses elsewhere stay as they are. */
+  inProject(url: string): string {
+    if (this.project === DEFAULT_PROJECT_ID || !(url.startsWith("/") || url.startsWith(this.url))) return url;
+    if (/[?&]project=/.test(url)) return url;
+    const [address = "", ...hash] = url.split(/(?=#)/);
+    return `${address}${address.includes("?") ? "&" : "?"}project=${this.project}${hash.join("")}`;
+  }
+
   query<T>(procedure: string, input?: unknown): Promise<T> {
-    return this.#running.query<T>(procedure, input);
+    return this.#client.query<T>(procedure, input);
   }
 
   mutate<T>(procedure: string, input?: unknown): Promise<T> {
-    return this.#running.mutate<T>(procedure, input);
+    return this.#client.mutate<T>(procedure, input);
   }
 
   /** Judges all agents by a warning at 15 %, a ceiling at 20 %, and so on, whatever their harness is called. */
@@ -128,13 +154,13 @@ export class PlimsollServer {
 
   /** Creates a key and returns its secret. */
   createKey(name: string, scopes: readonly Scope[]): Promise<string> {
-    return this.#running.createKey(name, scopes);
+    return this.#client.createKey(name, scopes);
   }
 
   /** Sends events with a key that has only the scope `ingest`, as a harness does. */
   async send(events: readonly object[]): Promise<IngestAnswer> {
     this.#key ??= await this.createKey("tests", ["ingest"]);
-    const { status, text, body } = await this.#running.send({ events }, this.#key);
+    const { status, text, body } = await this.#client.send({ events }, this.#key);
     if (status !== 200 || body.rejected.length > 0) {
       throw new Error(`/api/v1/events answered ${status}: ${text}`);
     }
@@ -143,7 +169,7 @@ export class PlimsollServer {
 
   /** The failed checks of the doctor. */
   failedChecks(): Promise<string[]> {
-    return this.#running.failedChecks();
+    return this.#client.failedChecks();
   }
 
   /** Runs the built `plimsoll` on this server's machine. */
@@ -167,6 +193,10 @@ export class PlimsollServer {
       if (typeof code !== "number") throw error;
       return { code, stdout: stdout ?? "", stderr: stderr ?? "" };
     }
+  }
+
+  get #client() {
+    return createClient(this.url, this.#running.token, this.project);
   }
 
   get #running(): LaunchedServer {

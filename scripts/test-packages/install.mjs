@@ -1,8 +1,11 @@
 // Installs what only tests and checks need, and links it into node_modules, where every import finds it. So `npm ci`
 // brings only what the server needs.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { lockFile } from "../../packages/guard/src/node/file-lock.ts";
 
 const installed = join(import.meta.dirname, "node_modules");
 const shared = join(import.meta.dirname, "../../node_modules");
@@ -31,15 +34,34 @@ function link(target, path) {
   }
 }
 
-if (!isInstalled()) {
-  console.log("Installing the packages of the tests");
-  const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
-    cwd: import.meta.dirname,
-    stdio: "inherit",
-  });
-  if (status !== 0) process.exit(1);
-  writeFileSync(stamp, wanted);
+/** Waits while another process installs them. */
+async function locked() {
+  for (;;) {
+    try {
+      return await lockFile(join(shared, ".test-packages"));
+    } catch (error) {
+      if (error.code !== "store_locked") throw error;
+      await sleep(500);
+    }
+  }
 }
+
+async function install() {
+  const lock = await locked();
+  try {
+    if (isInstalled()) return;
+    console.log("Installing the packages of the tests");
+    const command = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+    const npm = spawn("npm", command, { cwd: import.meta.dirname, stdio: "inherit" });
+    const [code] = await once(npm, "close");
+    if (code !== 0) throw new Error(`npm ${command.join(" ")} failed in ${import.meta.dirname}.`);
+    writeFileSync(stamp, wanted);
+  } finally {
+    await lock.release();
+  }
+}
+
+if (!isInstalled()) await install();
 for (const name of Object.keys(read(join(import.meta.dirname, "package.json")).dependencies)) {
   link(join(installed, name), join(shared, name));
   const { bin = {} } = read(join(installed, name, "package.json"));

@@ -8,7 +8,7 @@ import type {
 } from "@plimsoll/protocol/api";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, it } from "vitest";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { type Receiver, startReceiver } from "../testing/receiver.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
@@ -106,7 +106,7 @@ describe("deliveries of a server", () => {
       await sleep(count % 5);
       response.writeHead(count % 7 === 0 ? 503 : 200).end();
     });
-    const database = await emptyDatabase();
+    const database = await migratedDatabase();
     cleanUps.push(() => database.close());
     const home = await makeHome();
     cleanUps.push(() => removeHome(home));

@@ -3,17 +3,17 @@ import type { AlertPage, AlertRuleView, AlertTimeline, ErrorBody } from "@plimso
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ADD_TEST_ENDPOINT, TEST_ENDPOINT } from "../testing/alerts.ts";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { unique } from "./support.ts";
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let client: pg.Client;
 let servers: TestServer[] = [];
 
 beforeAll(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   servers = [await startTestServer({ databaseUrl: database.url })];
   client = new pg.Client({ connectionString: database.url });
   await client.connect();

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase } from "../db/client.ts";
 import { eventKey } from "../db/tables/identity.ts";
 import { connectTo, waitingBackends } from "../testing/backends.ts";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { sendRaw } from "../testing/raw-sender.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { storedTurns } from "../testing/turns.ts";
@@ -15,14 +15,14 @@ import { SHARED } from "../write/project/pace.ts";
 import { caughtUp, countsOf, sendAndWait, type TurnInput, turn, unique } from "./support.ts";
 import { inProject, makeProject } from "./two-projects.ts";
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let server: TestServer;
 let client: pg.Client;
 /** A project without events: its metrics are answered at once, however far behind the others are. */
 let quietProject: number;
 
 beforeEach(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   server = await startTestServer({ databaseUrl: database.url });
   client = await connectTo(database.url);
   quietProject = (await makeProject(server, "quiet")).id;

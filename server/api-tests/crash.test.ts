@@ -5,7 +5,7 @@ import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventKey, sessionId } from "../db/tables/identity.ts";
 import { turnBlocks, unpackBlock } from "../db/tables/turn-blocks.ts";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { crash } from "./processes.ts";
@@ -103,15 +103,18 @@ async function readPage(
   query: Record<string, unknown>,
   mayBeAbsent: boolean,
 ): Promise<TurnPage | undefined> {
-  for (let tries = 0; ; tries++) {
+  let page: TurnPage | undefined;
+  await until(async () => {
     try {
-      return await server.trpc<TurnPage>("sessions.turns", query);
+      page = await server.trpc<TurnPage>("sessions.turns", query);
+      return true;
     } catch (error) {
-      if (mayBeAbsent && String(error).includes("404")) return undefined;
-      if (tries === 20 || !String(error).includes("answered 503")) throw error;
-      await sleep(250);
+      if (mayBeAbsent && String(error).includes("404")) return true;
+      if (!String(error).includes("answered 503")) throw error;
+      return false;
     }
-  }
+  });
+  return page;
 }
 
 /** Reads every turn through the API, page by page, and holds it against the ledger. */
@@ -152,7 +155,9 @@ async function crashCycles(options: {
   const killed: Victim[] = [];
   for (let cycle = 0; cycle < cycles; cycle++) {
     const end = await load(ledger, () => server, roll);
-    await sleep(100 + roll(250));
+    // A different moment of the load each time.
+    const met = ledger.serial + 1 + roll(60);
+    await until(() => ledger.serial >= met);
     const victim = victims[roll(victims.length)]!;
     killed.push(victim);
     const postmaster = await server.postmaster();
@@ -201,7 +206,7 @@ describe(`crashes under load (PLIMSOLL_CRASH_SEED=${SEED})`, () => {
   it(`does the same through ${fewer} kills of node with DATABASE_URL set`, {
     timeout: 60_000 + fewer * 30_000,
   }, async () => {
-    const database = await emptyDatabase();
+    const database = await migratedDatabase();
     cleanUps.push(() => database.close());
     const home = await makeHome();
     cleanUps.push(() => removeHome(home));

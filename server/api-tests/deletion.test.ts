@@ -9,19 +9,19 @@ import type {
 } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { openLive } from "./live-client.ts";
 import { dayRange, makeKey, rangeQuery, sendAndWait, turn, unique } from "./support.ts";
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let a: TestServer;
 let b: TestServer;
 let killed = false;
 
 beforeAll(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   a = await startTestServer({ databaseUrl: database.url });
   b = await startTestServer({ databaseUrl: database.url });
 });

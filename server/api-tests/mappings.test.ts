@@ -9,21 +9,21 @@ import type {
 } from "@plimsoll/protocol/api";
 import type { RecordMapping } from "@plimsoll/protocol/mapping";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { createEmitter, jsonBody, modelCall, type Protocol, pairs } from "./otlp-client.ts";
 import { caughtUp, dayRange, makeKey, START, unique } from "./support.ts";
 import { makeKeyIn } from "./two-projects.ts";
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let server: TestServer;
 /** Another process on the same database. */
 let other: TestServer;
 let key: string;
 
 beforeAll(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   server = await startTestServer({ databaseUrl: database.url });
   other = await startTestServer({
     databaseUrl: database.url,

@@ -46,7 +46,7 @@ it("answers a sender above its quota with 429 and the time to wait, and stores n
   const { secret } = await makeKey(of, "ingest");
   const session = unique("session");
   // The allowance of ten seconds may be spent at once; together, these are more on the slowest machine.
-  const requests = [1, 11, 21, 31, 41, 51].map((first) => spans(session, first, first + 9));
+  const requests = Array.from({ length: 30 }, (_, n) => spans(session, 2 * n + 1, 2 * n + 2));
   const answers = await Promise.all(requests.map((body) => post(of, secret, body)));
   const refused = answers.filter(({ status }) => status !== 200);
   expect(refused.length).toBeGreaterThan(0);
@@ -57,11 +57,11 @@ it("answers a sender above its quota with 429 and the time to wait, and stores n
     expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
   }
   const accepted = answers.length - refused.length;
-  await until(async () => (await turnsOf(of, session)) === 10 * accepted);
+  await until(async () => (await turnsOf(of, session)) === 2 * accepted);
   // The same request succeeds later, as the specification lets a sender expect.
   const again = requests[answers.indexOf(refused[0]!)]!;
   await until(async () => (await post(of, secret, again)).status === 200);
-  await until(async () => (await turnsOf(of, session)) === 10 * (accepted + 1));
+  await until(async () => (await turnsOf(of, session)) === 2 * (accepted + 1));
 });
 
 it("stores everything that an SDK sends again after Retry-After", async () => {

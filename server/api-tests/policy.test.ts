@@ -13,18 +13,18 @@ import type {
 import type { IngestAnswer } from "@plimsoll/protocol/events";
 import { canonicalJson } from "@plimsoll/protocol/policy";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { openLive } from "./live-client.ts";
 import { dayRange, makeKey, sendAndWait, turn, unique } from "./support.ts";
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let a: TestServer;
 let b: TestServer;
 
 beforeAll(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   // With a quota, which test servers do not have.
   const env = { PLIMSOLL_QUOTA_READS_PER_SECOND: "50" };
   a = await startTestServer({ databaseUrl: database.url, env });

@@ -148,6 +148,7 @@ const PROCEDURES: Record<string, Row> = {
   "keys.rotate": { kind: "mutation", input: ({ key }) => ({ id: key.id }), shows: true, foreign: 404 },
   "keys.revoke": { kind: "mutation", input: ({ key }) => ({ id: key.id }), shows: true, foreign: 404 },
   "windows.list": { kind: "query", shows: true },
+  "windows.unknown": { kind: "query", input: () => dayRange, shows: false },
   "windows.set": { kind: "mutation", input: () => ({ model: "other", tokens: 1_000 }), shows: false },
   "windows.remove": {
     kind: "mutation",
@@ -488,6 +489,7 @@ describe("a key never reaches another project over HTTP", () => {
     `/api/v1/ingest/counts?${rangeQuery}`,
     "/api/v1/ingest/refusals",
     "/api/v1/ingest/unmapped",
+    `/api/v1/windows/unknown?${rangeQuery}`,
     "/api/v1/mappings",
     "/api/v1/policy",
     "/api/v1/policy/versions",
@@ -540,7 +542,7 @@ describe("a key never reaches another project over HTTP", () => {
       expectNothingOfB(text, path);
     }
     for (const path of paths(b).filter(
-      (path) => !/ingest|rejudging|retention|extent|session-count/.test(path),
+      (path) => !/ingest|rejudging|retention|extent|session-count|windows/.test(path),
     )) {
       const { text } = await server.get(path, b.key.secret);
       expect(

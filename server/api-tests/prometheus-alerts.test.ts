@@ -8,7 +8,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { projectRoot } from "../root.ts";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { PROMETHEUS, PROMTOOL, type RunningPrometheus, startPrometheus } from "../testing/prometheus.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
@@ -18,14 +18,14 @@ const run = promisify(execFile);
 const RULES = `${projectRoot()}/docs/prometheus-alerts.yml`;
 const HARNESS = "phantom@prometheus";
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let client: pg.Client;
 let servers: TestServer[] = [];
 let prometheus: RunningPrometheus;
 
 /** Two servers of one database, as behind a load balancer. */
 async function start(): Promise<void> {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   servers = [await startTestServer({ databaseUrl: database.url })];
   servers.push(await startTestServer({ databaseUrl: database.url }));
   client = new pg.Client({ connectionString: database.url });

@@ -4,6 +4,7 @@ import {
   type FleetStatus,
   type FleetView,
   type IngestCounts,
+  type ModelWindowList,
   type ModelWindowView,
   SESSION_SORTS,
   type Series,
@@ -12,6 +13,7 @@ import {
   type SessionSummary,
   type TurnPage,
   type TurnView,
+  type UnknownWindows,
 } from "@plimsoll/protocol/api";
 import parsePrometheusTextFormat from "parse-prometheus-text-format";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -375,5 +377,41 @@ describe("a window size somebody sets", () => {
     await until(async () => (await agent()).utilization === null && (await peak()) === before[1]);
     expect(await agent()).toEqual(before[0]);
     expect(await server.mutate("windows.remove", { model })).toEqual({ removed: false });
+  });
+});
+
+describe("models without a window size", () => {
+  it("are listed with their share of the turns and the sizes to offer", async () => {
+    const harness = `${unique("house")}@api`;
+    const model = unique("quite-new-9");
+    const session = unique("session");
+    await server.send([
+      turn(session, 1_000, { harness, model: "claude-haiku-4-5" }),
+      turn(session, 30_000, { harness, model, agent: "one" }),
+      turn(session, 31_000, { harness, model, agent: "one" }),
+      turn(session, 1_000, { harness, model: "claude-sonnet-99", agent: "two" }),
+    ]);
+    const list = () => server.trpc<UnknownWindows>("windows.unknown", { ...dayRange, harness });
+    await until(async () => (await list()).turns === 3);
+    expect(await list()).toEqual({
+      models: [
+        { model, turns: 2, offers: [] },
+        {
+          model: "claude-sonnet-99",
+          turns: 1,
+          offers: [{ tokens: 1_000_000, from: "family", origin: "claude-sonnet-5-5" }],
+        },
+      ],
+      more_models: 0,
+      turns: 3,
+      turns_in_range: 4,
+    });
+    await server.send([turn(session, 2_000, { harness, model, agent: "witness", context_window: 64_000 })]);
+    await until(async () => (await list()).turns === 1);
+    expect((await list()).models.map((one) => one.model)).toEqual(["claude-sonnet-99"]);
+    const { observed } = await server.trpc<ModelWindowList>("windows.list");
+    expect(observed).toContainEqual(
+      expect.objectContaining({ harness: harness.split("@")[0], model, tokens: 64_000 }),
+    );
   });
 });

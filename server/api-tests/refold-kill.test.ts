@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase, type PrismaClient } from "../db/client.ts";
 import { connectTo, waitingBackends } from "../testing/backends.ts";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { storedRollups, sumsOfTurns } from "../testing/rollup-sums.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { countTurnsBy, storedTurns } from "../testing/turns.ts";
@@ -17,13 +17,13 @@ const SESSIONS = 6;
 const LONG = 2;
 const WINDOW = 50_000;
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let prisma: PrismaClient;
 let server: TestServer | undefined;
 const clients: pg.Client[] = [];
 
 beforeEach(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   prisma = openDatabase({ url: database.url, poolSize: 2, log: pino({ level: "silent" }) });
 });
 afterEach(async () => {

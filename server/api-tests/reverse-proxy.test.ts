@@ -10,10 +10,11 @@ import { request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { projectRoot } from "../root.ts";
 import { freePort, hasNginx, type RunningProxy, runNginx, whenListening } from "../testing/nginx.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
+import { untilPasses } from "../testing/until.ts";
 import { makeKey, turn, unique } from "./support.ts";
 
 const NAME = "plimsoll.example.com";
@@ -216,7 +217,7 @@ for (const [name, found, start] of proxies) {
         text += chunk;
       });
       stream.on("error", () => {});
-      await vi.waitFor(() => expect(text).toContain('"changed"'), { timeout: 5_000 });
+      await untilPasses(() => expect(text).toContain('"changed"'));
       const before = text.length;
       const event = turn(unique("proxied"), 1_000);
       const sent = await ask(site, "/api/v1/events", {
@@ -224,11 +225,11 @@ for (const [name, found, start] of proxies) {
         body: JSON.stringify([event]),
       });
       expect(sent).toMatchObject({ status: 200 });
-      await vi.waitFor(() => expect(text.length).toBeGreaterThan(before), { timeout: 5_000 });
+      await untilPasses(() => expect(text.length).toBeGreaterThan(before));
       expect(await liveClients()).toBe(1);
       stream.destroy();
       // A proxy that does not pass this on would use up the streams that the server has.
-      await vi.waitFor(async () => expect(await liveClients()).toBe(0), { timeout: 5_000 });
+      await untilPasses(async () => expect(await liveClients()).toBe(0));
     });
 
     it("a body over the limit is refused by the proxy or the server", async () => {

@@ -7,12 +7,12 @@ import type {
   WholePolicy,
 } from "@plimsoll/protocol/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { caughtUp, sendAndWait, turn, unique } from "./support.ts";
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let a: TestServer;
 let b: TestServer;
 let fleet: string[];
@@ -20,7 +20,7 @@ let fleet: string[];
 const MINUTE = 60_000;
 
 beforeAll(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   a = await startTestServer({ databaseUrl: database.url });
   b = await startTestServer({ databaseUrl: database.url });
   fleet = Array.from({ length: 20 }, (_, n) => `mine@vm-${n}`);
@@ -257,7 +257,7 @@ describe("a rollout", () => {
 });
 
 it("goes on after the only server was killed in the middle", async () => {
-  const own = await emptyDatabase();
+  const own = await migratedDatabase();
   let server = await startTestServer({ databaseUrl: own.url });
   try {
     await sendAndWait(server, [turn(unique("session"), 1_000, { harness: "mine@1" })]);

@@ -2,47 +2,16 @@ import { existsSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { layoutOf } from "../db/postgres/layout.ts";
-import { readPostmasterPid } from "../db/postgres/postmaster-pid.ts";
-import { findPostmaster, identifyPostmaster, isAlive } from "../db/postgres/process-identity.ts";
-import { emptyDatabase } from "../testing/database.ts";
-import { ENDED } from "../testing/ended.ts";
 import { hasPgbouncer, startPgbouncer } from "../testing/pgbouncer.ts";
-import {
-  makeHome,
-  removeHome,
-  type ServerProcess,
-  spawnTestServer,
-  startTestServer,
-} from "../testing/server.ts";
+import { startTestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { openLive } from "./live-client.ts";
+import { ownHome } from "./own-home.ts";
 import { turn, unique } from "./support.ts";
 
-let home: string;
-const cleanUps: (() => Promise<unknown> | unknown)[] = [];
-
-beforeEach(async () => {
-  home = await makeHome();
-});
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-  await removeHome(home);
-});
-
-async function spawned(
-  env: Record<string, string>,
-  command?: readonly [string, ...string[]],
-): Promise<ServerProcess> {
-  const server = await spawnTestServer(home, env, command);
-  cleanUps.push(async () => {
-    server.kill("SIGKILL");
-    await server.exited;
-  });
-  return server;
-}
+const { home, cleanUp, spawned, database, postmaster } = ownHome();
 
 /** Starts a server that must fail to start, and returns the lines of its explanation. */
 async function failing(env: Record<string, string>): Promise<string[]> {
@@ -57,23 +26,11 @@ async function failing(env: Record<string, string>): Promise<string[]> {
   return errors;
 }
 
-async function database(): Promise<string> {
-  const own = await emptyDatabase();
-  cleanUps.push(() => own.close());
-  return own.url;
-}
-
 async function occupied(): Promise<{ port: number; server: Server }> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  cleanUps.push(() => new Promise((resolve) => server.close(resolve)));
+  cleanUp(() => new Promise((resolve) => server.close(resolve)));
   return { port: (server.address() as { port: number }).port, server };
-}
-
-/** The postmaster of this home, while it lives. */
-async function postmaster(): Promise<number | undefined> {
-  const pid = (await readPostmasterPid(layoutOf(home).data))?.pid;
-  return pid !== undefined && isAlive(pid) ? pid : undefined;
 }
 
 describe("a start that cannot succeed", () => {
@@ -84,12 +41,12 @@ describe("a start that cannot succeed", () => {
       `Port ${port} on 127.0.0.1 is in use.`,
       expect.stringContaining(`PORT=${port + 1}`),
     ]);
-    expect(existsSync(layoutOf(home).data)).toBe(false);
+    expect(existsSync(layoutOf(home()).data)).toBe(false);
   });
 
   it("leaves the PostgreSQL of another Plimsoll alone when its port is in use", async () => {
-    const first = await startTestServer({ home, embedded: true });
-    cleanUps.push(() => first.stop());
+    const first = await startTestServer({ home: home(), embedded: true });
+    cleanUp(() => first.stop());
     const before = await postmaster();
     await failing({ PORT: new URL(first.url).port });
     expect(await postmaster()).toBe(before);
@@ -98,7 +55,7 @@ describe("a start that cannot succeed", () => {
   });
 
   it("says which folder it cannot write to", async () => {
-    const file = join(home, "a-file");
+    const file = join(home(), "a-file");
     await writeFile(file, "");
     const lines = await failing({ PLIMSOLL_HOME: join(file, "data") });
     expect(lines).toHaveLength(2);
@@ -144,16 +101,9 @@ describe("a start that cannot succeed", () => {
     expect(await postmaster()).toBeUndefined();
   });
 
-  it
-    .skipIf(!hasPgbouncer)
-    .each<Record<string, string>>([
-      { pool_mode: "transaction" },
-      { pool_mode: "statement" },
-      { pool_mode: "transaction", server_round_robin: "1" },
-      { pool_mode: "session", default_pool_size: "1" },
-    ])("names a pooler that gives connections no session of their own: %j", async (pooling) => {
-    const pooler = await startPgbouncer(await database(), pooling);
-    cleanUps.push(() => pooler.stop());
+  it.skipIf(!hasPgbouncer)("names a pooler that gives connections no session of their own", async () => {
+    const pooler = await startPgbouncer(await database(), { pool_mode: "transaction" });
+    cleanUp(() => pooler.stop());
     const lines = await failing({ DATABASE_URL: pooler.url });
     expect(lines).toEqual([
       `Plimsoll does not use ${pooler.url}: a pooler in front of it does not give each connection a session of its own.`,
@@ -164,7 +114,7 @@ describe("a start that cannot succeed", () => {
   it("says that a database is newer than this Plimsoll", async () => {
     const url = await database();
     const first = await startTestServer({ databaseUrl: url });
-    cleanUps.push(() => first.stop());
+    cleanUp(() => first.stop());
     const pg = await import("pg");
     const client = new pg.default.Client({ connectionString: url });
     await client.connect();
@@ -181,15 +131,15 @@ describe("a start that cannot succeed", () => {
 describe.skipIf(!hasPgbouncer)("a pooler with a session for each connection", () => {
   it("is used like the database itself", async () => {
     const pooler = await startPgbouncer(await database(), { pool_mode: "session", default_pool_size: "40" });
-    cleanUps.push(() => pooler.stop());
+    cleanUp(() => pooler.stop());
     const servers = [];
     for (const _ of [1, 2]) {
       const server = await startTestServer({ databaseUrl: pooler.url });
-      cleanUps.push(() => server.stop());
+      cleanUp(() => server.stop());
       servers.push(server);
     }
     const live = await openLive(servers[0]!);
-    cleanUps.push(() => live.close());
+    cleanUp(() => live.close());
     await live.hears(null);
     expect((await servers[1]!.send(turn(unique("session"), 1_000))).status).toBe(200);
     await until(() => live.messages.some((one) => one.type === "changed" && one.sessions !== null));
@@ -197,140 +147,22 @@ describe.skipIf(!hasPgbouncer)("a pooler with a session for each connection", ()
   });
 });
 
-describe("a stop", () => {
-  it.each(["SIGTERM", "SIGINT"] as const)("stops everything on %s", async (signal) => {
-    const server = await spawned({});
-    await until(() => server.output().includes("listening on"), 60_000);
-    const pid = await postmaster();
-    expect(pid).toBeDefined();
-    server.child.kill(signal);
-    expect(await server.exited, server.output()).toBe(0);
-    // Not by a signal: an exited process accepts signals until its parent has noticed.
-    expect(ENDED).toContain(await identifyPostmaster(pid!, layoutOf(home).data));
-    expect(server.errors()).not.toContain("did not stop cleanly");
-  });
-
-  // The shell of an npm script keeps a signal to itself unless the script starts with `exec`.
-  it.skipIf(process.platform === "win32")("stops everything on a SIGTERM to npm alone", async () => {
-    const server = await spawned({}, ["npm", "start", "--ignore-scripts"]);
-    await until(() => server.output().includes("listening on"), 60_000);
-    const pid = await postmaster();
-    server.child.kill("SIGTERM");
-    // Resolves when the server, too, has closed its output.
-    const stopped = await Promise.race([server.exited, sleep(15_000, "still running")]);
-    expect(stopped, server.output()).toBe(0);
-    expect(ENDED).toContain(await identifyPostmaster(pid!, layoutOf(home).data));
-  });
-
-  it("stops everything on a repeated signal, as npm sends it", async () => {
-    const server = await startTestServer({ home, embedded: true });
-    cleanUps.push(() => server.stop());
-    const again = setInterval(() => isAlive(server.pid) && process.kill(server.pid, "SIGINT"), 20);
-    cleanUps.push(async () => clearInterval(again));
-    process.kill(server.pid, "SIGINT");
-    expect(await server.stop()).toBe(0);
-    expect(await postmaster()).toBeUndefined();
-  });
-
-  it("finishes its requests, ends live streams and keeps acknowledged events", async () => {
-    const server = await startTestServer({ home, embedded: true });
-    const live = await openLive(server);
-    const session = unique("session");
-    const sends = Array.from({ length: 30 }, () => server.send(turn(session, 1_000)).catch(() => undefined));
-    await sleep(5);
-    expect(await server.stop()).toBe(0);
-    const answers = await Promise.all(sends);
-    await until(() => live.ended());
-    expect(await postmaster()).toBeUndefined();
-    const again = await startTestServer({ home, embedded: true });
-    cleanUps.push(() => again.stop());
-    await again.expectHealthy();
-    const acknowledged = answers.filter((answer) => answer?.status === 200).length;
-    const gauges = await again.trpc<{ items: { turns: number }[] }>("sessions.list", {
-      from: new Date(0).toISOString(),
-      to: new Date(Date.now() + 1e9).toISOString(),
-    });
-    expect(gauges.items[0]?.turns ?? 0).toBeGreaterThanOrEqual(acknowledged);
-  });
-
-  it("leaves no PostgreSQL running when it is stopped during its start", async () => {
-    const server = await spawned({});
-    await until(async () => (await postmaster()) !== undefined, 60_000);
-    const pid = (await postmaster())!;
-    server.child.kill("SIGTERM");
-    await server.exited;
-    await until(async () => ENDED.includes(await identifyPostmaster(pid, layoutOf(home).data)), 5_000);
-  });
-
-  it.each([0, 300, 800])(
-    "exits within 10 s on a SIGTERM %d ms after its launch, and leaves nothing running",
-    async (delay) => {
-      const server = await spawned({});
-      await sleep(delay);
-      const before = Date.now();
-      server.child.kill("SIGTERM");
-      await server.exited;
-      expect(Date.now() - before).toBeLessThan(10_000);
-      expect(server.errors()).not.toContain("    at ");
-      expect(await findPostmaster(layoutOf(home).data)).toBeUndefined();
-      const next = await startTestServer({ home, embedded: true });
-      cleanUps.push(() => next.stop());
-      await next.expectHealthy();
-    },
-  );
-
-  it("exits on SIGTERM while it waits for a PostgreSQL that recovers", async () => {
-    const first = await startTestServer({ home, embedded: true });
-    const pid = (await postmaster())!;
-    await first.kill9();
-    process.kill(pid, "SIGSTOP");
-    try {
-      const server = await spawned({ LOG_LEVEL: "info" });
-      await until(() => server.output().includes("waiting for the embedded PostgreSQL"));
-      const before = Date.now();
-      server.child.kill("SIGTERM");
-      expect(await server.exited, server.output()).toBe(0);
-      expect(Date.now() - before).toBeLessThan(10_000);
-    } finally {
-      process.kill(pid, "SIGCONT");
-    }
-  });
-
-  it("exits on SIGTERM while it waits for another process to migrate", async () => {
-    const url = await database();
-    const pg = await import("pg");
-    const client = new pg.default.Client({ connectionString: url });
-    await client.connect();
-    cleanUps.push(() => client.end());
-    await client.query("SELECT pg_advisory_lock($1)", [72_707_369]);
-    const server = await spawned({ DATABASE_URL: url });
-    await until(async () => {
-      const { rows } = await client.query(
-        "SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
-      );
-      return rows[0].n > 0;
-    });
-    server.child.kill("SIGTERM");
-    expect(await server.exited, server.output()).toBe(0);
-  });
-});
-
 describe("a home whose database is gone", () => {
   it("is refused with what to do, and starts with its data when the database is back", async () => {
-    const first = await startTestServer({ home, embedded: true });
+    const first = await startTestServer({ home: home(), embedded: true });
     expect((await first.send(turn(unique("session"), 1_000))).status).toBe(200);
     await first.stop();
-    const { cluster, record, localToken } = layoutOf(home);
+    const { cluster, record, localToken } = layoutOf(home());
     await rename(cluster, `${cluster}.elsewhere`);
     const lines = await failing({});
     expect(lines).toEqual([
       `${cluster} is missing.`,
-      `If it is on another disk, mount that disk. Otherwise restore a backup. ${record} shows that ${home} had a database.`,
+      `If it is on another disk, mount that disk. Otherwise restore a backup. ${record} shows that ${home()} had a database.`,
       `To start with an empty database, run: rm -f '${record}' '${localToken}'`,
     ]);
     await rename(`${cluster}.elsewhere`, cluster);
-    const again = await startTestServer({ home, embedded: true });
-    cleanUps.push(() => again.stop());
+    const again = await startTestServer({ home: home(), embedded: true });
+    cleanUp(() => again.stop());
     const sessions = await again.trpc<{ items: unknown[] }>("sessions.list", {
       from: new Date(0).toISOString(),
       to: new Date(Date.now() + 1e9).toISOString(),
@@ -339,28 +171,28 @@ describe("a home whose database is gone", () => {
   });
 
   it("is refused if its database is an external one and DATABASE_URL is no longer set", async () => {
-    const first = await startTestServer({ home, databaseUrl: await database() });
+    const first = await startTestServer({ home: home(), databaseUrl: await database() });
     await first.stop();
     const lines = await failing({});
-    expect(lines[0]).toBe(`${layoutOf(home).cluster} is missing.`);
+    expect(lines[0]).toBe(`${layoutOf(home()).cluster} is missing.`);
     expect(lines[1]).toContain("set DATABASE_URL");
   });
 });
 
 describe("a home with a lost password file", () => {
   it("is refused with the name of the file and a remedy, and keeps its data", async () => {
-    const first = await startTestServer({ home, embedded: true });
+    const first = await startTestServer({ home: home(), embedded: true });
     expect((await first.send(turn(unique("session"), 1_000))).status).toBe(200);
     await first.stop();
-    const { password } = layoutOf(home);
+    const { password } = layoutOf(home());
     const secret = await readFile(password);
     await rm(password);
     const lines = await failing({});
     expect(lines[0]).toBe(`${password} is missing.`);
     expect(lines[1]).toContain("backup");
     await writeFile(password, secret, { mode: 0o600 });
-    const again = await startTestServer({ home, embedded: true });
-    cleanUps.push(() => again.stop());
+    const again = await startTestServer({ home: home(), embedded: true });
+    cleanUp(() => again.stop());
     const sessions = await again.trpc<{ items: unknown[] }>("sessions.list", {
       from: new Date(0).toISOString(),
       to: new Date(Date.now() + 1e9).toISOString(),

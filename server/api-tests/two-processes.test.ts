@@ -3,20 +3,20 @@ import pg from "pg";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openDatabase } from "../db/client.ts";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { dumpTables } from "../testing/dump.ts";
 import { type Sendable, startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { type LiveClient, openLive } from "./live-client.ts";
 import { countsOf, dayRange, makeKey, START, sendAndWait, turn, unique } from "./support.ts";
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let a: TestServer;
 let b: TestServer;
 const clients: LiveClient[] = [];
 
 beforeAll(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   a = await startTestServer({ databaseUrl: database.url });
   b = await startTestServer({ databaseUrl: database.url });
 });
@@ -171,7 +171,7 @@ describe("two processes writing at once", () => {
 
   it("leave the database a single process would have left", async () => {
     const before = await countsOf(a);
-    const own = await emptyDatabase();
+    const own = await migratedDatabase();
     const twins = await Promise.all([0, 1].map(() => startTestServer({ databaseUrl: own.url })));
     const single = await startTestServer();
     try {

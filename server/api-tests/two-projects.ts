@@ -10,7 +10,7 @@ import type {
   SessionPage,
 } from "@plimsoll/protocol/api";
 import { expect } from "vitest";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { dayRange, finishedReplay, turn, unique } from "./support.ts";
@@ -47,7 +47,7 @@ export interface TwoProjects {
 }
 
 export async function startTwoProjects(): Promise<TwoProjects> {
-  const database = await emptyDatabase();
+  const database = await migratedDatabase();
   const server = await startTestServer({ databaseUrl: database.url });
   async function stop(): Promise<void> {
     await server.stop();

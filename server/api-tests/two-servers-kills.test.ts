@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { emptyDatabase } from "../testing/database.ts";
+import { migratedDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { START, turn } from "./support.ts";
@@ -14,14 +14,14 @@ const BATCH = 20;
 /** Processes that use the processors in the second half of the run. */
 const HOGS = 2;
 
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let client: pg.Client;
 const homes: string[] = [];
 const servers: TestServer[] = [];
 const hogs: ChildProcess[] = [];
 
 beforeAll(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
   for (let n = 0; n < 2; n++) {

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
+import { hasPgbouncer, startPgbouncer } from "../testing/pgbouncer.ts";
 import { judge, selfCheck } from "./self-check.ts";
 
 const log = pino({ level: "silent" });
@@ -55,6 +56,26 @@ describe("selfCheck", () => {
     const error = await selfCheck({ url, allowUnsafe: false, log }).catch((e) => e);
     expect(error).toMatchObject({ code: "database_unreachable", message, hint: /DATABASE_URL/ });
     expect(error.message + error.hint).not.toContain("hunter2");
+  });
+
+  it.skipIf(!hasPgbouncer)("refuses a pooler that gives connections no session of their own", async () => {
+    const poolings: Record<string, string>[] = [
+      { pool_mode: "transaction" },
+      { pool_mode: "statement" },
+      { pool_mode: "transaction", server_round_robin: "1" },
+      { pool_mode: "session", default_pool_size: "1" },
+    ];
+    // At once: each takes the time in which a notification could arrive.
+    await Promise.all(
+      poolings.map(async (pooling) => {
+        const pooler = await startPgbouncer(database.url, pooling);
+        const checked = selfCheck({ url: pooler.url, allowUnsafe: false, log }).finally(() => pooler.stop());
+        await expect(checked, JSON.stringify(pooling)).rejects.toMatchObject({
+          code: "database_unsafe",
+          message: /does not give each connection a session of its own/,
+        });
+      }),
+    );
   });
 
   it("explains a missing database and a wrong password", async () => {

@@ -3,6 +3,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { type SilentProxy, silentProxy } from "../testing/silent-proxy.ts";
+import { until } from "../testing/until.ts";
 import { openDatabase } from "./client.ts";
 import { type ConnectionLimits, connectionOptions } from "./connections.ts";
 import { openWriters } from "./sql.ts";
@@ -180,9 +181,21 @@ describe("errors that PostgreSQL and the drivers really throw", () => {
 
   it("a pool whose connections are all busy", async () => {
     const writers = openWriters({ url, size: 1, log, limits: { connect: 200 } });
-    const busy = writers.transaction((sql) => sql.query("SELECT pg_sleep(1)"));
+    // A busy machine may take longer than that to open the connection.
+    await until(() =>
+      writers.query("SELECT 1").then(
+        () => true,
+        () => false,
+      ),
+    );
+    let end = () => {};
+    const open = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const busy = writers.transaction(() => open);
     const error = await writers.transaction((sql) => sql.query("SELECT 1")).catch((e: unknown) => e);
     expect(unavailableReason(error)).toBe("pool_timeout");
+    end();
     await busy;
     await writers.end();
   });

@@ -1,10 +1,11 @@
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PlimsollError } from "../errors.ts";
 import { type Principal, requireScope } from "../tenants/access/principal.ts";
 import { LOCAL } from "../testing/actor.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
+import { untilPasses } from "../testing/until.ts";
 
 let server: HttpStack;
 
@@ -295,7 +296,7 @@ describe("two processes of one database", () => {
         method: "POST",
         headers: { cookie, host, origin: `http://${host}` },
       });
-      await vi.waitFor(async () => {
+      await untilPasses(async () => {
         expect(await status(other, { authorization })).toBe(401);
         expect(await status(other, { cookie })).toBe(401);
       });

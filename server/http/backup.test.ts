@@ -4,9 +4,10 @@ import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Access } from "../tenants/access/principal.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
+import { until } from "../testing/until.ts";
 import { type BackupDeps, backupRoutes } from "./backup.ts";
 
-const STALL_MS = 200;
+const STALL_MS = 400;
 let stack: HttpStack;
 afterEach(() => stack?.stop());
 
@@ -66,7 +67,7 @@ describe("a backup over HTTP", () => {
     );
     const broken = once(incoming, "error");
     incoming.pause();
-    while (ended === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => ended > 0);
     incoming.resume();
     await broken;
     const again = ask("/api/v1/backup", "GET").end();
@@ -76,7 +77,7 @@ describe("a backup over HTTP", () => {
 
   it("may follow the one before as soon as that is whole", async () => {
     await start({
-      audit: { note: () => new Promise((resolve) => setTimeout(resolve, 100)) },
+      audit: { note: () => new Promise((resolve) => setTimeout(resolve, 50)) },
       async *write() {
         yield Buffer.from("plimsoll-backup 1\n");
       },
@@ -123,6 +124,7 @@ describe("a restore over HTTP", () => {
     const answer = answerTo(slow);
     for (let part = 0; part < 8; part += 1) {
       slow.write("1234");
+      // Together longer than STALL_MS, and each much shorter.
       await new Promise((resolve) => setTimeout(resolve, STALL_MS / 4));
     }
     slow.end();

@@ -1,12 +1,13 @@
 import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { pino } from "pino";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { PolicyBook } from "../lines/policy-book.ts";
 import { readTurns } from "../read/turns.ts";
 import { testIngest } from "../testing/ingest.ts";
+import { until, untilPasses } from "../testing/until.ts";
 import type { MachineEnv } from "./app.ts";
 import { BodyRoom } from "./body-room.ts";
 import { type CsvDeps, cell, csvRoutes, type RowPage } from "./csv.ts";
@@ -19,6 +20,9 @@ afterEach(() => {
 const RANGE = "from=2026-01-01T00:00:00Z&to=2026-12-31T00:00:00Z";
 const SESSIONS = `/api/v1/sessions.csv?${RANGE}`;
 
+/** The connections of the server that was started last. */
+let connections = new Set<Socket>();
+
 async function serve(reads: Partial<CsvDeps>): Promise<number> {
   const app = new Hono<MachineEnv>();
   const access = { authorizeRead: async () => ({ projectId: 1 }) } as unknown as CsvDeps["access"];
@@ -26,6 +30,12 @@ async function serve(reads: Partial<CsvDeps>): Promise<number> {
   const all = { sessions: unasked, selected: unasked, turns: unasked, ...reads };
   csvRoutes({ log: pino({ level: "silent" }), access, room: new BodyRoom(1), ...all })(app);
   const server = createServer(getRequestListener((request, env) => app.fetch(request, env as never)));
+  const open = new Set<Socket>();
+  connections = open;
+  server.on("connection", (socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   closers.push(() => server.close());
   return (server.address() as AddressInfo).port;
@@ -92,20 +102,20 @@ async function standstill(read: { pages: number }): Promise<void> {
 test("an export that nobody reads stops reading pages, and goes on with its reader", async () => {
   const { read, sessions } = endless();
   const socket = ask(await serve({ sessions }));
-  await vi.waitFor(() => expect(read.pages).toBeGreaterThan(0));
+  await untilPasses(() => expect(read.pages).toBeGreaterThan(0));
   await standstill(read);
   const stopped = read.pages;
   // The buffers of the operating system hold a few megabytes.
   expect(stopped).toBeLessThan(40);
   socket.resume();
-  await vi.waitFor(() => expect(read.pages).toBeGreaterThan(stopped + 40), { timeout: 20_000 });
+  await untilPasses(() => expect(read.pages).toBeGreaterThan(stopped + 40));
 }, 30_000);
 
 test("an export ends when its client leaves", async () => {
   const { read, sessions } = endless();
   const socket = ask(await serve({ sessions }));
   socket.resume();
-  await vi.waitFor(() => expect(read.pages).toBeGreaterThan(3));
+  await untilPasses(() => expect(read.pages).toBeGreaterThan(3));
   socket.destroy();
   await standstill(read);
 });
@@ -114,12 +124,12 @@ test("an export whose client takes nothing for a while is cut", async () => {
   const { read, sessions } = endless();
   const port = await serve({ sessions, stalledMs: 100 });
   const socket = ask(port);
-  await vi.waitFor(() => expect(read.pages).toBeGreaterThan(0));
+  await untilPasses(() => expect(read.pages).toBeGreaterThan(0));
   await standstill(read);
   // It reads what is left in the buffers, and then the end without the last chunk.
   let tail = "";
   const closed = new Promise((resolve) => socket.on("close", resolve));
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await until(() => connections.size === 0);
   socket.setEncoding("utf8").on("data", (chunk: string) => {
     tail = (tail + chunk).slice(-20);
   });

@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { HealthNotice, LiveMessage } from "@plimsoll/protocol/api";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { PlimsollError, statusOf } from "../errors.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
 import type { ChangeListener } from "../live/hub.ts";
 import { LOCAL } from "../testing/actor.ts";
 import { ANSWERING, type HttpStack, startHttpStack } from "../testing/http-stack.ts";
+import { untilPasses } from "../testing/until.ts";
 import { createLiveStreams } from "./live.ts";
 
 let server: HttpStack;
@@ -75,10 +76,10 @@ describe("/api/v1/live", () => {
       "cache-control": "no-store, no-transform",
       "x-accel-buffering": "no",
     });
-    await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null)]));
+    await untilPasses(() => expect(stream.messages()).toEqual([changed(null)]));
     server.hub.changed(1, ["a", "b"]);
     server.hub.changed(2, ["of another project"]);
-    await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null), changed(["a", "b"])]));
+    await untilPasses(() => expect(stream.messages()).toEqual([changed(null), changed(["a", "b"])]));
     expect(stream.text()).toMatch(/^retry: 2000\n\nid: 1\n/);
     expect(stream.text()).toContain("id: 2\n");
     stream.leave();
@@ -93,7 +94,7 @@ describe("/api/v1/live", () => {
     });
     const payload = JSON.stringify({ from: "another process", changes: [[1, ["a"]]] });
     await server.database.prisma.$executeRaw`SELECT pg_notify('plimsoll_live', ${payload})`;
-    await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null), changed(["a"])]));
+    await untilPasses(() => expect(stream.messages()).toEqual([changed(null), changed(["a"])]));
     stream.leave();
   });
 
@@ -101,11 +102,11 @@ describe("/api/v1/live", () => {
     server = await startHttpStack({ heartbeatMs: 20 });
     const { authorization } = await server.key("read");
     const stream = await open({ authorization });
-    await vi.waitFor(() => expect(stream.text().match(/^: still here$/gm)?.length).toBeGreaterThan(2));
+    await untilPasses(() => expect(stream.text().match(/^: still here$/gm)?.length).toBeGreaterThan(2));
     const metrics = await server.send("/metrics", { headers: { authorization } });
     expect(metrics.text).toContain("plimsoll_live_clients 1");
     stream.leave();
-    await vi.waitFor(() => expect(server.streams.clients()).toBe(0));
+    await untilPasses(() => expect(server.streams.clients()).toBe(0));
   });
 
   it("ends when the key is revoked", async () => {
@@ -113,7 +114,7 @@ describe("/api/v1/live", () => {
     const { authorization, id } = await server.key("read");
     const stream = await open({ authorization });
     await server.keys.revoke(1, id, LOCAL);
-    await vi.waitFor(() => expect(stream.ended()).toBe(true));
+    await untilPasses(() => expect(stream.ended()).toBe(true));
   });
 
   it("ends when the key is revoked while wrong keys from its address are throttled", async () => {
@@ -125,38 +126,35 @@ describe("/api/v1/live", () => {
       ({ status } = await server.send("/metrics", { headers: { authorization: "Bearer wrong" } }));
     }
     await server.keys.revoke(1, id, LOCAL);
-    await vi.waitFor(() => expect(stream.ended()).toBe(true));
+    await untilPasses(() => expect(stream.ended()).toBe(true));
   });
 
   it("ends when the project is deleted", async () => {
     server = await startHttpStack({ heartbeatMs: 20 });
     const { id } = await server.projects.create("billing", LOCAL);
     const stream = await open({ authorization: `Bearer ${server.local}`, "plimsoll-project": "billing" });
-    await vi.waitFor(() => expect(stream.text()).toContain("still here"));
+    await untilPasses(() => expect(stream.text()).toContain("still here"));
     await server.projects.delete(id, "billing", LOCAL);
-    await vi.waitFor(() => expect(stream.ended()).toBe(true));
+    await untilPasses(() => expect(stream.ended()).toBe(true));
   });
 
   it("ends when the server loses sight of what changes; who comes back is told to read everything", async () => {
     server = await startHttpStack();
     const { authorization } = await server.key("read");
     const stream = await open({ authorization });
-    await vi.waitFor(() => expect(stream.messages()).toHaveLength(1));
+    await untilPasses(() => expect(stream.messages()).toHaveLength(1));
     await server.database.prisma.$queryRaw`
       SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE application_name = 'plimsoll listen' AND datname = current_database()`;
-    await vi.waitFor(() => expect(stream.ended()).toBe(true), { timeout: 10_000 });
+    await untilPasses(() => expect(stream.ended()).toBe(true));
     expect(stream.messages()).toEqual([changed(null)]);
-    const back = await vi.waitFor(
-      async () => {
-        const again = await open({ authorization });
-        if (again.incoming.statusCode !== 200) again.leave();
-        expect(again.incoming.statusCode).toBe(200);
-        return again;
-      },
-      { timeout: 10_000 },
-    );
-    await vi.waitFor(() => expect(back.messages()).toEqual([changed(null)]));
+    const back = await untilPasses(async () => {
+      const again = await open({ authorization });
+      if (again.incoming.statusCode !== 200) again.leave();
+      expect(again.incoming.statusCode).toBe(200);
+      return again;
+    });
+    await untilPasses(() => expect(back.messages()).toEqual([changed(null)]));
     back.leave();
   });
 
@@ -190,23 +188,23 @@ describe("/api/v1/live", () => {
     const browser = { cookie: `plimsoll_session_${server.port}=${session}`, "sec-fetch-site": "same-origin" };
     for (const headers of [{ authorization: other.authorization }, browser]) {
       const stream = await open(headers);
-      await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null)]));
+      await untilPasses(() => expect(stream.messages()).toEqual([changed(null)]));
       streams.push(stream);
     }
     const held = streams.filter(({ incoming }) => incoming.statusCode === 200);
     for (const stream of held.slice(0, 10)) stream.leave();
-    await vi.waitFor(() => expect(server.streams.clients()).toBe(57));
+    await untilPasses(() => expect(server.streams.clients()).toBe(57));
     const again = await Promise.all(Array.from({ length: 11 }, () => open({ authorization })));
     expect(again.map(({ incoming }) => incoming.statusCode).sort()).toEqual([...Array(10).fill(200), 429]);
     for (const stream of [...held, ...again, policy]) stream.leave();
-    await vi.waitFor(() => expect(server.streams.clients()).toBe(0));
+    await untilPasses(() => expect(server.streams.clients()).toBe(0));
   });
 
   it("ends cleanly when the server closes", async () => {
     server = await startHttpStack();
     const { authorization } = await server.key("read");
     const stream = await open({ authorization });
-    await vi.waitFor(() => expect(stream.messages()).toHaveLength(1));
+    await untilPasses(() => expect(stream.messages()).toHaveLength(1));
     await server.close();
     expect(stream.ended()).toBe(true);
     expect(stream.incoming.complete).toBe(true);
@@ -215,11 +213,11 @@ describe("/api/v1/live", () => {
   it("says which policy is the newest at once, and whenever there is another", async () => {
     server = await startHttpStack();
     const stream = await open(await server.key("read"));
-    await vi.waitFor(() => expect(stream.policies()).toEqual([0]));
+    await untilPasses(() => expect(stream.policies()).toEqual([0]));
     await savePolicy(server, 0);
-    await vi.waitFor(() => expect(stream.policies()).toEqual([0, 1]));
+    await untilPasses(() => expect(stream.policies()).toEqual([0, 1]));
     const late = await open(await server.key("read"));
-    await vi.waitFor(() => expect(late.policies()).toEqual([1]));
+    await untilPasses(() => expect(late.policies()).toEqual([1]));
   });
 
   it("says nothing but policies to a harness that may read only those, or asks for only those", async () => {
@@ -228,11 +226,11 @@ describe("/api/v1/live", () => {
       await open(await server.key("policy:read")),
       await open(await server.key("read"), server.port, "?only=policy"),
     ];
-    for (const stream of streams) await vi.waitFor(() => expect(stream.policies()).toEqual([0]));
+    for (const stream of streams) await untilPasses(() => expect(stream.policies()).toEqual([0]));
     server.hub.changed(1, ["s1"]);
     await savePolicy(server, 0);
     for (const stream of streams) {
-      await vi.waitFor(() => expect(stream.policies()).toEqual([0, 1]));
+      await untilPasses(() => expect(stream.policies()).toEqual([0, 1]));
       expect(stream.messages()).toEqual([]);
     }
   });
@@ -242,9 +240,9 @@ describe("/api/v1/live", () => {
     const other = await startHttpStack({ database: server.database });
     try {
       const stream = await open(await server.key("policy:read"));
-      await vi.waitFor(() => expect(stream.policies()).toEqual([0]));
+      await untilPasses(() => expect(stream.policies()).toEqual([0]));
       await savePolicy(other, 0);
-      await vi.waitFor(() => expect(stream.policies()).toEqual([0, 1]));
+      await untilPasses(() => expect(stream.policies()).toEqual([0, 1]));
       stream.leave();
     } finally {
       await other.stop();
@@ -289,12 +287,12 @@ it("ends its streams when the database is lost, refuses new ones meanwhile, and 
     const stream = await open({}, port);
     connected = false;
     lose();
-    await vi.waitFor(() => expect(stream.ended()).toBe(true));
+    await untilPasses(() => expect(stream.ended()).toBe(true));
     expect(streams.clients()).toBe(0);
     expect((await open({}, port)).incoming.statusCode).toBe(503);
     connected = true;
     const again = await open({}, port);
-    await vi.waitFor(() => expect(again.messages()).toEqual([changed(null)]));
+    await untilPasses(() => expect(again.messages()).toEqual([changed(null)]));
     again.leave();
   } finally {
     streams.close();
@@ -328,7 +326,7 @@ it("gives a reader that falls behind the sum of what it missed, from bounded mem
   try {
     socket.pause();
     socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    await vi.waitFor(() => expect(streams.clients()).toBe(1));
+    await untilPasses(() => expect(streams.clients()).toBe(1));
     let sent = 0;
     for (let round = 0; round < 20_000; round++) {
       const names = Array.from({ length: 50 }, (_, i) => `a session's id of thirty-six ${round}-${i}`);
@@ -347,9 +345,9 @@ it("gives a reader that falls behind the sum of what it missed, from bounded mem
       tail = (tail + chunk).slice(-1_000);
     });
     socket.resume();
-    await vi.waitFor(() => expect(tail).toContain('"sessions":null'));
+    await untilPasses(() => expect(tail).toContain('"sessions":null'));
     tell(["the last"]);
-    await vi.waitFor(() => expect(tail).toContain("the last"));
+    await untilPasses(() => expect(tail).toContain("the last"));
     expect(received).toBeLessThan(sent / 2);
   } finally {
     socket.destroy();
@@ -435,15 +433,15 @@ it.each([
       });
       slow.on("error", () => {});
       slow.write("GET /api/v1/live HTTP/1.1\r\nHost: x\r\n\r\n");
-      await vi.waitFor(() => expect(server.streams.clients()).toBe(2));
+      await untilPasses(() => expect(server.streams.clients()).toBe(2));
       const reads = setInterval(() => bytes > 0 && slow.resume(), 20);
       await server.fill();
-      await vi.waitFor(() => expect(server.streams.clients()).toBe(1), { timeout: 10_000 });
-      await vi.waitFor(() => expect(server.sockets.size).toBe(1));
+      await untilPasses(() => expect(server.streams.clients()).toBe(1));
+      await untilPasses(() => expect(server.sockets.size).toBe(1));
       clearInterval(reads);
       expect(quick.ended()).toBe(false);
       const back = await open({}, server.port);
-      await vi.waitFor(() => expect(back.messages()).toEqual([changed(null)]));
+      await untilPasses(() => expect(back.messages()).toEqual([changed(null)]));
       slow.destroy();
     } finally {
       server.close();
@@ -459,11 +457,11 @@ it("cuts a client that never reads when its key is revoked", async () => {
     socket.on("error", () => {});
     socket.pause();
     socket.write("GET /api/v1/live HTTP/1.1\r\nHost: x\r\n\r\n");
-    await vi.waitFor(() => expect(server.streams.clients()).toBe(1));
+    await untilPasses(() => expect(server.streams.clients()).toBe(1));
     await server.fill();
     server.revoke();
-    await vi.waitFor(() => expect(server.streams.clients()).toBe(0));
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0), { timeout: 10_000 });
+    await untilPasses(() => expect(server.streams.clients()).toBe(0));
+    await untilPasses(() => expect(server.sockets.size).toBe(0));
     socket.destroy();
   } finally {
     server.close();
@@ -506,11 +504,11 @@ it("tells pages every moment, and at once when it changes, whether the database 
   try {
     const page = await open({ "x-scope": "read" }, port);
     const harness = await open({ "x-scope": "policy:read" }, port);
-    await vi.waitFor(() => expect(healthIn(page.text()).length).toBeGreaterThan(2));
+    await untilPasses(() => expect(healthIn(page.text()).length).toBeGreaterThan(2));
     expect(healthIn(page.text()).at(-1)).toEqual({ database: null });
     outage = { message: "The database does not answer.", for_ms: 2_000 };
     change();
-    await vi.waitFor(() => expect(healthIn(page.text()).at(-1)).toEqual({ database: outage }));
+    await untilPasses(() => expect(healthIn(page.text()).at(-1)).toEqual({ database: outage }));
     expect(healthIn(harness.text())).toEqual([]);
     expect((await open({ "x-scope": "read" }, port)).incoming.statusCode).toBe(503);
     page.leave();

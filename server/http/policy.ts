@@ -1,4 +1,4 @@
-import { GENERATION_HEADER, PolicyQuery, SavePolicyInput } from "@plimsoll/protocol/api";
+import { GENERATION_HEADER, PolicyQuery, SavePolicyInput, safeParse } from "@plimsoll/protocol/api";
 import type { Hono } from "hono";
 import type { z } from "zod";
 import { PlimsollError } from "../errors.ts";
@@ -79,7 +79,7 @@ function expectedGeneration(header: string | undefined): number {
 }
 
 function parse<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value);
+  const parsed = safeParse(schema, value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw new PlimsollError("invalid_field", `${issue?.path.join(".")}: ${issue?.message}`);

@@ -1,8 +1,9 @@
 import { Agent, createServer, request } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { PlimsollError } from "../errors.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
+import { untilPasses } from "../testing/until.ts";
 
 let server: HttpStack;
 afterEach(() => server?.stop());
@@ -129,7 +130,7 @@ describe("serve", () => {
         .on("error", reject)
         .end();
     });
-    await vi.waitFor(() => expect(arrived).toBe(true));
+    await untilPasses(() => expect(arrived).toBe(true));
     const closing = server.close();
     await expect(server.send("/healthz")).rejects.toMatchObject({ code: "ECONNREFUSED" });
     finish();
@@ -153,7 +154,7 @@ describe("serve", () => {
     });
     const never = server.send("/api/v1/never");
     never.catch(() => {});
-    await vi.waitFor(() => expect(arrived).toBe(true));
+    await untilPasses(() => expect(arrived).toBe(true));
     await server.close();
     await expect(never).rejects.toMatchObject({ code: "ECONNRESET" });
   });

@@ -1,4 +1,5 @@
 import { type ThresholdTimeline, thresholdTimeline } from "@plimsoll/fold";
+import { familyDefaults } from "@plimsoll/harnesses/lines";
 import type { PolicyAnswer, WholePolicy } from "@plimsoll/protocol/api";
 import {
   type PolicyBody,
@@ -142,7 +143,7 @@ export class PolicyBook {
   timelineOf(harness: string, acks: HarnessAcks["acks"]): ThresholdTimeline {
     const known = this.#timelines.get(harness);
     if (known?.acks === acks) return known.timeline;
-    const timeline = thresholdTimeline(harness, this.versions, acks);
+    const timeline = thresholdTimeline(harness, this.versions, acks, familyDefaults(harness));
     this.#timelines.set(harness, { acks, timeline });
     return timeline;
   }

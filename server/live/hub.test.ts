@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
+import { until, untilPasses } from "../testing/until.ts";
 import { createLiveHub, LIVE_CHANNEL, type LiveHub } from "./hub.ts";
 
 const log = pino({ level: "silent" });
@@ -22,7 +25,7 @@ afterEach(async () => {
   await Promise.all(hubs.splice(0).map((hub) => hub.stop()));
   // PostgreSQL delivers in order of commit: after this one, nothing of this test is still on its way.
   await watcher.query(`NOTIFY ${LIVE_CHANNEL}, 'test over'`);
-  await vi.waitFor(() => expect(payloads.at(-1)).toBe("test over"));
+  await untilPasses(() => expect(payloads.at(-1)).toBe("test over"));
   payloads = [];
 });
 afterAll(async () => {
@@ -56,14 +59,14 @@ describe("the live hub", () => {
     const otherProject = listen(b, 2);
     a.changed(1, ["s1"]);
     expect(here.heard).toEqual([["s1"]]);
-    await vi.waitFor(() => expect(there.heard).toEqual([["s1"]]));
+    await untilPasses(() => expect(there.heard).toEqual([["s1"]]));
     b.changed(1, ["s2"]);
-    await vi.waitFor(() => expect(here.heard).toEqual([["s1"], ["s2"]]));
+    await untilPasses(() => expect(here.heard).toEqual([["s1"], ["s2"]]));
     expect(there.heard).toEqual([["s1"], ["s2"]]);
     expect(otherProject.heard).toEqual([]);
     there.end();
     a.changed(1, ["s3"]);
-    await vi.waitFor(() => expect(payloads.filter((text) => text.includes("changes"))).toHaveLength(3));
+    await untilPasses(() => expect(payloads.filter((text) => text.includes("changes"))).toHaveLength(3));
     expect(there.heard).toHaveLength(2);
   });
 
@@ -72,7 +75,7 @@ describe("the live hub", () => {
     expect(a.isWatched(1)).toBe(false);
     const there = listen(b);
     expect(b.isWatched(1)).toBe(true);
-    await vi.waitFor(() => expect(a.isWatched(1)).toBe(true));
+    await untilPasses(() => expect(a.isWatched(1)).toBe(true));
     expect(a.isWatched(2)).toBe(false);
     there.end();
     expect(b.isWatched(1)).toBe(false);
@@ -90,7 +93,7 @@ describe("the live hub", () => {
       if (sent.length % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     }
     const all = new Set(sent);
-    await vi.waitFor(() => expect(new Set(there.heard.flat())).toEqual(all));
+    await untilPasses(() => expect(new Set(there.heard.flat())).toEqual(all));
     expect(sent.length).toBeGreaterThan(1_000);
     expect(payloads.length).toBeLessThanOrEqual((performance.now() - started) / 50 + 2);
     expect(payloads.length).toBeGreaterThanOrEqual(3);
@@ -103,7 +106,7 @@ describe("the live hub", () => {
       1,
       Array.from({ length: 5_000 }, () => randomUUID()),
     );
-    await vi.waitFor(() => expect(there.heard).toEqual([null]));
+    await untilPasses(() => expect(there.heard).toEqual([null]));
     expect(payloads[0]!.length).toBeLessThan(200);
   });
 
@@ -114,13 +117,13 @@ describe("the live hub", () => {
     const ended: (string | null)[] = [];
     b.onInvalidate((hash) => ended.push(hash));
     await cut();
-    await vi.waitFor(() => expect(a.connected() || b.connected()).toBe(false));
+    await untilPasses(() => expect(a.connected() || b.connected()).toBe(false));
     // Said while nobody is connected.
     a.changed(1, ["meanwhile"]);
     a.invalidateKey("ab");
     expect(here.heard[0]).toEqual(["meanwhile"]);
-    await vi.waitFor(() => expect(a.connected() && b.connected()).toBe(true), { timeout: 10_000 });
-    await vi.waitFor(() => {
+    await untilPasses(() => expect(a.connected() && b.connected()).toBe(true));
+    await untilPasses(() => {
       expect(here.heard).toContain(null);
       expect(there.heard).toContain(null);
       expect(ended).toContain(null);
@@ -128,7 +131,7 @@ describe("the live hub", () => {
       expect(payloads.some((text) => text.includes('"ended":"ab"'))).toBe(true);
     });
     a.changed(1, ["after"]);
-    await vi.waitFor(() => expect(there.heard.at(-1)).toEqual(["after"]));
+    await untilPasses(() => expect(there.heard.at(-1)).toEqual(["after"]));
   });
 
   it("tells the other processes that a key ended", async () => {
@@ -137,7 +140,7 @@ describe("the live hub", () => {
     a.onInvalidate((hash) => here!.push(hash));
     b.onInvalidate((hash) => there!.push(hash));
     a.invalidateKey("c0ffee");
-    await vi.waitFor(() => expect(there).toEqual(["c0ffee"]));
+    await untilPasses(() => expect(there).toEqual(["c0ffee"]));
     expect(here).toEqual([]);
   });
 
@@ -147,22 +150,20 @@ describe("the live hub", () => {
     a.onProjectsChanged(here);
     const end = b.onProjectsChanged(there);
     a.projectsChanged();
-    await vi.waitFor(() => expect(there).toHaveBeenCalledTimes(1));
+    await untilPasses(() => expect(there).toHaveBeenCalledTimes(1));
     expect(here).not.toHaveBeenCalled();
     const lost = vi.fn();
     a.onLost(lost);
     await cut();
-    await vi.waitFor(() => expect(lost).toHaveBeenCalled());
+    await untilPasses(() => expect(lost).toHaveBeenCalled());
     a.projectsChanged();
-    await vi.waitFor(() => expect(payloads.filter((text) => text.includes('"projects"'))).toHaveLength(2), {
-      timeout: 10_000,
-    });
+    await untilPasses(() => expect(payloads.filter((text) => text.includes('"projects"'))).toHaveLength(2));
     // Whatever was announced meanwhile is lost, so a new connection counts as a change.
-    await vi.waitFor(() => expect(there.mock.calls.length).toBeGreaterThan(1), { timeout: 10_000 });
+    await untilPasses(() => expect(there.mock.calls.length).toBeGreaterThan(1));
     end();
     const calls = there.mock.calls.length;
     a.projectsChanged();
-    await vi.waitFor(() =>
+    await untilPasses(() =>
       expect(payloads.filter((text) => text.includes('"projects"')).length).toBeGreaterThan(2),
     );
     expect(there).toHaveBeenCalledTimes(calls);
@@ -176,7 +177,7 @@ describe("the live hub", () => {
     const there = listen(b);
     await watcher.query("SELECT pg_notify($1, 'what is this')", [LIVE_CHANNEL]);
     a.changed(1, ["s1"]);
-    await vi.waitFor(() => expect(there.heard).toEqual([["s1"]]));
+    await untilPasses(() => expect(there.heard).toEqual([["s1"]]));
   });
 
   it("sends what is left when it stops", async () => {
@@ -184,17 +185,25 @@ describe("the live hub", () => {
     hub.changed(1, ["first"]);
     hub.changed(1, ["last"]);
     await hub.stop();
-    await vi.waitFor(() => expect(payloads.some((text) => text.includes("last"))).toBe(true));
+    await untilPasses(() => expect(payloads.some((text) => text.includes("last"))).toBe(true));
     hub.changed(1, ["too late"]);
   });
 
   it("keeps trying while there is no database, and stops when told", async () => {
-    const hub = createLiveHub({ connectionString: "postgresql://nobody@127.0.0.1:1/none", log });
+    let tries = 0;
+    const refusing = createServer((socket) => {
+      tries += 1;
+      socket.destroy();
+    });
+    await once(refusing.listen(0, "127.0.0.1"), "listening");
+    const { port } = refusing.address() as AddressInfo;
+    const hub = createLiveHub({ connectionString: `postgresql://nobody@127.0.0.1:${port}/none`, log });
     const { heard } = listen(hub);
     hub.changed(1, ["s1"]);
     expect(heard).toEqual([["s1"]]);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await until(() => tries >= 2);
     expect(hub.connected()).toBe(false);
     await hub.stop();
+    refusing.close();
   });
 });

@@ -15,11 +15,13 @@ const ceilings = (...given: Parameters<typeof commonSteps>) =>
 it("has no steps while nothing changes in the range", () => {
   expect(commonSteps([constantTimeline(OFF)], { from: 0, to: 9_000 })).toEqual([]);
   expect(commonSteps([], { from: 0, to: 9_000 })).toEqual([]);
-  expect(commonSteps([thresholdTimeline("mine@1", versions, [])], { from: 5_500, to: 9_000 })).toEqual([]);
+  expect(commonSteps([thresholdTimeline("mine@1", versions, [], {})], { from: 5_500, to: 9_000 })).toEqual(
+    [],
+  );
 });
 
 it("steps where what all have in common changes", () => {
-  const timeline = thresholdTimeline("mine@1", versions, []);
+  const timeline = thresholdTimeline("mine@1", versions, [], {});
   expect(ceilings([timeline], { from: 2_000, to: 9_000 })).toEqual([
     [2_000, "70%"],
     [5_000, "50%"],
@@ -31,7 +33,7 @@ it("steps where what all have in common changes", () => {
     generation,
     status: "applied" as const,
   });
-  const late = thresholdTimeline("mine@2", versions, [ack(1, 1_500), ack(2, 7_000)]);
+  const late = thresholdTimeline("mine@2", versions, [ack(1, 1_500), ack(2, 7_000)], {});
   expect(ceilings([timeline, late], { from: 2_000, to: 9_000 })).toEqual([
     [2_000, "70%"],
     [5_000, null],

@@ -1,11 +1,5 @@
-import {
-  harnessLine,
-  judgeLine,
-  lineCauses,
-  type OwnHarnessLine,
-  observedLine,
-  type ThresholdTimeline,
-} from "@plimsoll/fold";
+import { judgeLine, observedLine, type ThresholdTimeline } from "@plimsoll/fold";
+import { harnessLine, lineCauses, type OwnHarnessLine } from "@plimsoll/harnesses/lines";
 import type {
   HarnessLinesQuery,
   HarnessLineView,

@@ -59,6 +59,7 @@ it("shows each acknowledged policy from the first turn after it", () => {
     "mine@1",
     [version(1, "50%"), version(2, "40%")],
     [ack(1, 2_500), ack(2, 6_000)],
+    {},
   );
   expect(shown(lineSteps(turnsOf(10), { timeline, reports: [], modelName }))).toEqual([
     [1, 2, "ceiling 40000 policy"],

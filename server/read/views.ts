@@ -1,17 +1,15 @@
 import {
   EMPTY_STATE,
   forecast,
-  harnessLine,
-  hasOwnLine,
   type InForce,
   judgedBy,
-  lineKind,
   minutesFor,
   type ReportedLine,
   reportedLine,
   type ThresholdTimeline,
   utilizationOf,
 } from "@plimsoll/fold";
+import { harnessLine, hasOwnLine, lineKind } from "@plimsoll/harnesses/lines";
 import type { AgentView, AppliedThreshold, SessionStatus, SessionSummary } from "@plimsoll/protocol/api";
 import { lineOf, loadOf, THRESHOLD_NAMES, thresholdText, thresholdTokens } from "@plimsoll/protocol/policy";
 import type { Agent, Session } from "../db/generated/client.ts";

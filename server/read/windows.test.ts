@@ -21,6 +21,8 @@ it("counts agents that wait to be recomputed, without those set aside and those 
     more_windows: 0,
     unknown: [],
     more_unknown: 0,
+    offers: [],
+    observed: [],
     recomputing: 2,
   });
 });

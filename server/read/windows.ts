@@ -1,15 +1,31 @@
-import type { ModelWindowList, ModelWindowView } from "@plimsoll/protocol/api";
+import { type ObservedModel, settledSize, witnessesOf } from "@plimsoll/fold";
+import type {
+  ModelWindowList,
+  ModelWindowView,
+  ObservedWindowView,
+  StatusQuery,
+  UnknownWindows,
+} from "@plimsoll/protocol/api";
+import { Prisma } from "../db/client.ts";
+import { queriesOf } from "../db/sql.ts";
+import { ALL } from "../db/tables/buckets.ts";
+import { readObservedWindows } from "../db/tables/observed-windows.ts";
 import type { Reader } from "../lines/reader.ts";
-import { iso } from "../times.ts";
+import { DAY_MS, iso, spanOf } from "../times.ts";
+import { coveringBuckets } from "./buckets.ts";
 
 /** Sizes in one answer. */
 const MOST_WINDOWS = 500;
 /** Models without a size in one answer. */
 const MOST_UNKNOWN = 50;
+/** Models with an observed size in one answer. */
+const MOST_OBSERVED = 200;
+/** Models that Fleet may name. */
+const MOST_NAMED = 20;
 
-/** The sizes people set, models in use whose size nobody knows, and how many agents are to be recomputed. */
+/** The sizes that people set and harnesses reported, models in use without a size, and how many agents are to be recomputed. */
 export async function readModelWindows({ prisma, projectId }: Reader): Promise<ModelWindowList> {
-  const [rows, total, [unknown], recomputing] = await Promise.all([
+  const [rows, total, [unknown], recomputing, observed] = await Promise.all([
     prisma.modelWindow.findMany({ where: { projectId }, orderBy: { model: "asc" }, take: MOST_WINDOWS }),
     prisma.modelWindow.count({ where: { projectId } }),
     prisma.$queryRaw<{ names: string[]; total: number }[]>`
@@ -20,6 +36,7 @@ export async function readModelWindows({ prisma, projectId }: Reader): Promise<M
         (SELECT count(*) FROM models)::int4 AS total`,
     // Agents set aside after an error are not waiting.
     prisma.refold.count({ where: { projectId, reason: { not: "failed" } } }),
+    readObservedWindows(queriesOf({ prisma }), projectId),
   ]);
   const { names, total: totalUnknown } = unknown!;
   return {
@@ -27,7 +44,55 @@ export async function readModelWindows({ prisma, projectId }: Reader): Promise<M
     more_windows: Math.max(0, total - rows.length),
     unknown: names,
     more_unknown: totalUnknown - names.length,
+    offers: names.map((model) => ({ model, offers: observed.offersFor(model) })),
+    observed: observed.list().slice(0, MOST_OBSERVED).map(observedView),
     recomputing,
+  };
+}
+
+function observedView({ harness, model, sizes }: ObservedModel): ObservedWindowView {
+  return {
+    harness,
+    model,
+    tokens: settledSize(sizes) ?? null,
+    sizes: sizes.map(({ tokens, day, witnesses }) => ({
+      tokens,
+      last_on: iso(day * DAY_MS).slice(0, 10),
+      witnesses: witnessesOf(witnesses),
+    })),
+  };
+}
+
+/** The models of a range without a size, with their turns and the sizes to offer. */
+export async function readUnknownWindows(
+  { prisma, projectId }: Reader,
+  query: StatusQuery,
+): Promise<UnknownWindows> {
+  const span = spanOf(query);
+  const ofHarness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${query.harness}`;
+  const [models, [all], observed] = await Promise.all([
+    prisma.$queryRaw<{ model: string; turns: number; models: number; total: number }[]>`
+      WITH unknown AS MATERIALIZED (
+        SELECT DISTINCT s.harness, a.model FROM agents a
+        JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id
+        WHERE a.project_id = ${projectId} AND a.window_source = 0 AND a.turns > 0 AND a.model IS NOT NULL
+          AND a.last_at >= ${new Date(span.from)} AND a.first_at < ${new Date(span.to)} AND s.deleted_at IS NULL ${ofHarness})
+      SELECT u.model, sum(r.turns)::float8 AS turns, (count(*) OVER ())::int4 AS models,
+        (sum(sum(r.turns)) OVER ())::float8 AS total
+      FROM unknown u JOIN rollups r ON r.project_id = ${projectId} AND r.harness = u.harness AND r.model = u.model
+      WHERE r.turns > 0 AND ${coveringBuckets(span)}
+      GROUP BY u.model ORDER BY turns DESC, u.model LIMIT ${MOST_NAMED}`,
+    prisma.$queryRaw<{ turns: number | null }[]>`
+      SELECT sum(turns)::float8 AS turns FROM rollups
+      WHERE project_id = ${projectId} AND harness = ${query.harness ?? ALL} AND ${coveringBuckets(span)}`,
+    readObservedWindows(queriesOf({ prisma }), projectId),
+  ]);
+  const [first] = models;
+  return {
+    models: models.map(({ model, turns }) => ({ model, turns, offers: observed.offersFor(model) })),
+    more_models: (first?.models ?? 0) - models.length,
+    turns: first?.total ?? 0,
+    turns_in_range: all?.turns ?? 0,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { CreatedKey, DoctorReport, Scope } from "@plimsoll/protocol/api";
+import { type CreatedKey, type DoctorReport, PROJECT_HEADER, type Scope } from "@plimsoll/protocol/api";
 import type { IngestAnswer } from "@plimsoll/protocol/events";
 
 export interface HttpAnswer<T = unknown> {
@@ -15,13 +15,15 @@ export type TestClient = ReturnType<typeof createClient>;
  * Calls a server's HTTP API. Every call sends the local token, unless a key is given.
  * @param url such as http://127.0.0.1:4180
  * @param token the content of the file local-token
+ * @param project id of the project that every call names; absent for none
  */
-export function createClient(url: string, token: string) {
+export function createClient(url: string, token: string, project?: number) {
   async function request<T = unknown>(
     path: string,
     init: RequestInit & { duplex?: "half" } = {},
   ): Promise<HttpAnswer<T>> {
     const headers = new Headers(init.headers);
+    if (project !== undefined) headers.set(PROJECT_HEADER, String(project));
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
     // An empty value sends the request without credentials.
     if (headers.get("authorization") === "") headers.delete("authorization");

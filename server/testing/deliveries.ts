@@ -3,6 +3,7 @@ import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol/
 import { pino } from "pino";
 import { Deliverer, type DelivererOptions } from "../alerts/delivery/deliverer.ts";
 import { AlertDeliveries } from "../alerts/delivery/deliveries.ts";
+import { readNow } from "../alerts/delivery/delivery-rows.ts";
 import { AlertEndpoints } from "../alerts/delivery/endpoints.ts";
 import { enqueueDeliveries } from "../alerts/delivery/outbox.ts";
 import { SecretBox } from "../alerts/delivery/secret-box.ts";
@@ -56,7 +57,8 @@ export async function testDeliveries(): Promise<TestDeliveries> {
       changed: () => {},
       log,
       send: { open: parseNetworks("loopback")! },
-      now: async () => Date.now() + passed,
+      // By the clock that dates what is enqueued, and rounded up: it counts microseconds.
+      now: async () => Math.ceil(await readNow(writers)) + passed,
       random: () => 0,
       ...options,
     });

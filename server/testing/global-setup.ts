@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -9,26 +9,28 @@ import { layoutOf } from "../db/postgres/layout.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The home of this run's PostgreSQL. The first test that needs a database starts it. */
-    testHome: string;
+    /** The folder with a home for the PostgreSQL of each worker. The first test of a worker that needs a database starts it. */
+    testHomes: string;
   }
 }
 
 /**
- * Creates a home for the run. The first test that needs a database starts PostgreSQL in it, so a run of pure tests
- * starts none. PostgreSQL stops here, after the last test.
+ * Creates a folder for the databases of the run. A worker starts PostgreSQL in it for its first test that needs one, so a run of
+ * pure tests starts none, and workers do not share the connections of one. Each PostgreSQL stops here, after the last test.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const home = await mkdtemp(join(tmpdir(), "plimsoll-test-"));
+  const homes = await mkdtemp(join(tmpdir(), "plimsoll-test-"));
   // As root, PostgreSQL runs as another user, who must be able to enter the folder.
-  await chmod(home, 0o711);
-  project.provide("testHome", home);
+  await chmod(homes, 0o711);
+  project.provide("testHomes", homes);
   return async () => {
-    if (existsSync(layoutOf(home).cluster)) {
+    for (const name of await readdir(homes)) {
+      const home = join(homes, name);
+      if (!existsSync(layoutOf(home).cluster)) continue;
       // The workers have exited, so the last process to leave stops PostgreSQL.
       const cluster = await startEmbedded({ home, log: pino({ level: "silent" }) });
       await cluster.stop();
     }
-    await rm(home, { recursive: true, force: true });
+    await rm(homes, { recursive: true, force: true });
   };
 }

@@ -25,6 +25,10 @@ export interface StartOptions {
   limits?: Partial<ConnectionLimits>;
   /** This process' clock, epoch ms. */
   clock?: () => number;
+  /** See `LeaseOptions`. */
+  monotonic?: () => number;
+  /** Called when a sweep over all journals begins. */
+  swept?: () => void;
 }
 
 export interface TestIngest {
@@ -58,19 +62,31 @@ export async function testIngest({
   const path: TestIngest = {
     prisma,
     databaseUrl: url,
-    async start({ projected, segmentTurns, refoldEvents, namesPerDay, limits, clock = Date.now } = {}) {
+    async start({
+      projected,
+      segmentTurns,
+      refoldEvents,
+      namesPerDay,
+      limits,
+      clock = Date.now,
+      monotonic,
+      swept,
+    } = {}) {
       const opened = await openIngest({
         url,
         log,
         clock,
         signals: signals(),
-        projects: async () =>
-          (await prisma.project.findMany({ where: { deletingAt: null } })).map(({ id }) => id),
+        projects: async () => {
+          swept?.();
+          return (await prisma.project.findMany({ where: { deletingAt: null } })).map(({ id }) => id);
+        },
         ...(projected && { projected }),
         ...(segmentTurns && { segmentTurns }),
         ...(refoldEvents && { refoldEvents }),
         ...(namesPerDay && { namesPerDay }),
         ...(limits && { limits }),
+        ...(monotonic && { monotonic }),
       });
       const server: TestPipeline = {
         ...opened,

@@ -1,12 +1,11 @@
 import { execFile } from "node:child_process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { expect } from "vitest";
 import { layoutOf } from "../db/postgres/layout.ts";
 import { readPostmasterPid } from "../db/postgres/postmaster-pid.ts";
 import { projectRoot } from "../root.ts";
-import { emptyDatabase } from "./database.ts";
+import { migratedDatabase } from "./database.ts";
 import {
   type LaunchedServer,
   type LaunchOptions,
@@ -17,13 +16,10 @@ import {
   spawnServer,
 } from "./launch.ts";
 
+import { until } from "./until.ts";
+
 export type { HttpAnswer } from "./client.ts";
 export { makeHome, removeHome, type ServerProcess };
-
-/** Milliseconds a server may answer 503 after a test has taken its database away. */
-const RECOVERY_LIMIT = 60_000;
-
-const NODE_FLAGS = ["--enable-source-maps"];
 
 const run = promisify(execFile);
 
@@ -74,14 +70,14 @@ export async function spawnTestServer(
   command?: LaunchOptions["command"],
 ): Promise<ServerProcess> {
   await buildServer();
-  return spawnServer({ home, env: { HOME: home, ...env }, nodeFlags: NODE_FLAGS, command });
+  return spawnServer({ home, env: { HOME: home, ...env }, command });
 }
 
 /** Starts a server in its own process, without pages, and waits until it listens. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   await buildServer();
   const home = options.home ?? (await makeHome());
-  const own = options.embedded || options.databaseUrl !== undefined ? undefined : await emptyDatabase();
+  const own = options.embedded || options.databaseUrl !== undefined ? undefined : await migratedDatabase();
   const databaseUrl = options.embedded ? undefined : (options.databaseUrl ?? own?.url);
 
   async function cleanUp(): Promise<void> {
@@ -91,21 +87,18 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
 
   const env = { HOME: home, DATABASE_URL: databaseUrl, ...options.env };
   const { under } = options;
-  const server = await launchServer({ home, env, nodeFlags: NODE_FLAGS, under }).catch(
-    async (error: unknown) => {
-      await cleanUp();
-      throw error;
-    },
-  );
+  const server = await launchServer({ home, env, under }).catch(async (error: unknown) => {
+    await cleanUp();
+    throw error;
+  });
   let stopped: Promise<number | null> | undefined;
   return {
     ...server,
     databaseUrl,
     trpc: server.query,
     async expectHealthy() {
-      const limit = performance.now() + RECOVERY_LIMIT;
-      while ((await server.get("/api/trpc/doctor")).status === 503 && performance.now() < limit)
-        await sleep(100);
+      // A test may have taken its database away.
+      await until(async () => (await server.get("/api/trpc/doctor")).status !== 503);
       expect(await server.failedChecks(), server.output()).toEqual([]);
     },
     postmaster: async () => (await readPostmasterPid(layoutOf(home).data))?.pid,

@@ -41,6 +41,13 @@ const t = initTRPC
 
 export const { router } = t;
 
+/** Makes procedures routes of the REST API, under a heading of its description. */
+export const restRoutes =
+  (tag: string, base = "") =>
+  (method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, summary: string): OpenApiMeta => ({
+    openapi: { method, path: `/api/v1${base}${path}`, tags: [tag], summary },
+  });
+
 const CODES = {
   400: "BAD_REQUEST",
   401: "UNAUTHORIZED",

@@ -18,6 +18,8 @@ export interface OpenIngestOptions {
   log: Logger;
   /** This process' clock, epoch ms. */
   clock: () => number;
+  /** See `LeaseOptions`. */
+  monotonic?: () => number;
   /** Turns after which an agent's history is cut; see packages/fold/src/history/segments.ts. */
   segmentTurns?: number;
   /** See `REFOLD_EVENTS`. */
@@ -65,6 +67,7 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
     }),
     signals,
     log,
+    ...(options.monotonic && { monotonic: options.monotonic }),
     projects,
     progressed: (projectId) => ingest.progressed(projectId),
     projected(change) {

@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { fallCauses } from "@plimsoll/harnesses/lines";
 import type { BoundaryView } from "@plimsoll/protocol/api";
 import { X } from "lucide-react";
 import { type ReactNode, useEffect, useRef } from "react";
@@ -12,7 +13,6 @@ import { Term } from "../../ui/term.tsx";
 import { boundaryName, boundaryText } from "../../words.ts";
 import { BoundaryGlyph } from "../boundary-glyph.tsx";
 import { tooltipBox } from "../chart-frame.tsx";
-import { fallCauses } from "./fall-causes.ts";
 import { keptText, sourceOfFall } from "./fall-text.ts";
 import type { SawMarker } from "./shape.ts";
 

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../guard/src/testing/until.ts";
 import { FIXTURES, hasFixtures } from "../../harnesses/src/testing/fold.ts";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
@@ -94,9 +95,7 @@ describe.skipIf(!hasServer)("plimsoll with a real server", () => {
     const stop = new AbortController();
     const following = run(["tail", join(folder, "new")], {}, stop);
     const live = async () => (await status()).fleet.agents as { session: string; context_tokens: number }[];
-    for (let tries = 0; tries < 100 && (await live()).length === 0; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await until(async () => (await live()).length > 0);
     stop.abort();
     await following;
     expect(await live()).toMatchObject([{ session: "running", context_tokens: 150_000 }]);

@@ -25,6 +25,10 @@ export interface FitOptions<M> {
   countTokens?: (messages: readonly M[]) => Promise<number> | number;
   /** What the request holds beside the messages, such as tool definitions. See `PrepareFacts`. */
   besides?: unknown;
+  /**
+   * The model that will answer, or all that may. A wrapped client adds them to those that the call names. See `PrepareFacts`.
+   */
+  model?: string | readonly string[] | undefined;
   /** Receives text to show to the user. */
   say?: (text: string) => void;
   /** Called when a restart needs confirmation; return `true` to restart. */
@@ -56,9 +60,10 @@ export async function fit<M>(
   options: FitOptions<M> = {},
 ): Promise<Prepared<M>> {
   const done: Action<M>[] = [];
+  const { besides, model } = options;
   await countExactly(guard, messages, options);
   for (let round = 0; ; round++) {
-    const facts = { summaries: canSummarise(options), besides: options.besides, sameCall: round > 0 };
+    const facts = { summaries: canSummarise(options), besides, model, sameCall: round > 0 };
     const prepared = guard.prepare(messages, facts);
     done.push(...prepared.actions);
     const open = prepared.actions.find(needsWork);
@@ -114,10 +119,10 @@ const NEAR_LINE = 0.85;
 async function countExactly<M>(
   guard: Conversation<M>,
   messages: readonly M[],
-  { countTokens, besides }: FitOptions<M>,
+  { countTokens, besides, model }: FitOptions<M>,
 ): Promise<void> {
   if (countTokens === undefined) return;
-  const { limits, level } = guard.estimate(messages, besides);
+  const { limits, level } = guard.estimate(messages, { besides, model });
   const lines = Object.values(limits);
   if (level.source === "measured" || lines.length === 0 || level.tokens < Math.min(...lines) * NEAR_LINE)
     return;

@@ -1,4 +1,3 @@
-import type { OwnLineFamily } from "@plimsoll/fold";
 import { agentd } from "./agentd/index.ts";
 import { amp } from "./amp/index.ts";
 import { atif } from "./atif/index.ts";
@@ -18,12 +17,10 @@ import { kimiCode } from "./kimi-code/index.ts";
 import { opencode } from "./opencode/index.ts";
 import { openhands } from "./openhands/index.ts";
 import { ouroboros } from "./ouroboros/index.ts";
+import { phantom } from "./phantom/index.ts";
 import { pi } from "./pi/index.ts";
 import { qwenCode } from "./qwen-code/index.ts";
 import { zed } from "./zed/index.ts";
-
-/** Families whose own line the fold knows must say so here. */
-type WithOwnLine = { [Family in OwnLineFamily]: Harness & { ownLine: Family } };
 
 /** Every family, by the part of an instance name before `@`. */
 export const HARNESSES = {
@@ -45,19 +42,20 @@ export const HARNESSES = {
   zed,
   deepagents,
   openhands,
+  phantom,
   ouroboros,
   agentd,
   atif,
-} satisfies WithOwnLine & Record<string, Harness>;
+} satisfies Record<string, Harness>;
 
 export type Family = keyof typeof HARNESSES;
 
 /** Families that have a part. */
-export type FamilyWith<Part extends keyof Harness> = {
+export type FamilyWith<Part extends Exclude<keyof Harness, "name" | "docs">> = {
   [F in Family]: (typeof HARNESSES)[F][Part] extends None ? never : F;
 }[Family];
 
-type Parts = { [Part in Exclude<keyof Harness, "name">]: Exclude<Harness[Part], None> };
+type Parts = { [Part in Exclude<keyof Harness, "name" | "docs">]: Exclude<Harness[Part], None> };
 
 /** The parts of a kind that are there, by family. */
 export function partsOf<Part extends keyof Parts>(part: Part): (readonly [FamilyWith<Part>, Parts[Part]])[] {

@@ -2,6 +2,8 @@ import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import { partsOf } from "./registry.ts";
 import { agentFramework } from "./telemetry/libraries/agent-framework.ts";
 import { genAi } from "./telemetry/libraries/gen-ai.ts";
+import { genkit } from "./telemetry/libraries/genkit.ts";
+import { langfuse } from "./telemetry/libraries/langfuse.ts";
 import { openHands } from "./telemetry/libraries/openhands.ts";
 import { openInference } from "./telemetry/libraries/openinference.ts";
 import { openLit } from "./telemetry/libraries/openlit.ts";
@@ -27,6 +29,8 @@ export const DIALECTS: readonly TelemetryDialect[] = [
   openLit,
   pydanticAi,
   agentFramework,
+  langfuse,
+  genkit,
   genAi,
 ];
 

@@ -23,3 +23,4 @@ export * from "./api/retention.ts";
 export * from "./api/rollout.ts";
 export * from "./api/session-notes.ts";
 export * from "./api/unmapped-telemetry.ts";
+export { safeParse } from "./safe-parse.ts";

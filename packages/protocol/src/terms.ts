@@ -19,8 +19,11 @@ export type FallHint = (typeof FALL_HINTS)[number];
 export const CROSSING_ORIGINS = ["derived", "reported", "both"] as const;
 export type CrossingOrigin = (typeof CROSSING_ORIGINS)[number];
 
-/** Where a window's size came from, best first. */
-export const WINDOW_SOURCES = ["unknown", "catalog", "configured", "reported"] as const;
+/**
+ * Where a window's size came from. `observed`: other sessions of the project reported it for the model. Stored by position:
+ * append.
+ */
+export const WINDOW_SOURCES = ["unknown", "catalog", "configured", "reported", "observed"] as const;
 export type WindowSource = (typeof WINDOW_SOURCES)[number];
 
 /** Why there is, or is not, a number of turns to the line. */

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LOCAL } from "../../testing/actor.ts";
 import { type TestDeliveries, testDeliveries } from "../../testing/deliveries.ts";
 import { type Receiver, startReceiver } from "../../testing/receiver.ts";
+import { until } from "../../testing/until.ts";
 import { SecretBox } from "./secret-box.ts";
 
 const HOUR = 3_600_000;
@@ -301,6 +302,20 @@ describe("the outbox", () => {
     await outbox.enqueue([id], "g");
     await outbox.deliver(outbox.deliverer());
     expect(receiver.requests.at(-1)!.headers["webhook-signature"]).not.toContain(" ");
+  });
+
+  it("forgets finished deliveries after 30 days, soon after a start", async () => {
+    const { id } = await webhook();
+    const enqueued = [];
+    for (const group of ["old", "new"]) {
+      enqueued.push(await outbox.enqueue([id], group));
+      await outbox.deliver();
+      outbox.pass(15 * 24 * HOUR + 1);
+    }
+    outbox.deliverer().start();
+    await until(async () => (await states()).length < 2);
+    expect(await outbox.prisma.alertDelivery.findMany()).toMatchObject([{ id: enqueued[1]!.id }]);
+    expect(await outbox.prisma.alertAttempt.count()).toBe(1);
   });
 
   it("leaves the endpoints of another server's key to that server, and says so", async () => {

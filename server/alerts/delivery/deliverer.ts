@@ -64,7 +64,7 @@ export class Deliverer {
     return { mostMs: LOOK_EVERY_MS };
   });
   #started = false;
-  #trimmedAt = performance.now();
+  #trimmedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: DelivererOptions) {
     this.#options = options;

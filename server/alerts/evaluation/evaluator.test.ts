@@ -138,6 +138,18 @@ describe("an evaluator", () => {
     expect(await summary()).toEqual(["firing open"]);
   });
 
+  it("forgets an alert whose condition ends before the time of the rule", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 }, for: "10m" });
+    const evaluator = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.evaluate();
+    expect(await alerts.ingest.prisma.alert.findMany()).toMatchObject([{ phase: "pending" }]);
+    await alerts.pipeline.send(turn(100));
+    await evaluator.evaluate();
+    expect(await alerts.ingest.prisma.alert.count()).toBe(0);
+    expect(await summary()).toEqual([]);
+  });
+
   it("takes silence for missing data, and never tells an end", async () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     const evaluator = alerts.evaluator();

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AuditEntryView,
   type AuditPage,
@@ -8,23 +7,24 @@ import {
   type KeyView,
   LOCAL_SCHEME,
   type RotatedKey,
+  type Scope,
 } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { emptyDatabase } from "../../testing/database.ts";
+import { migratedDatabase } from "../../testing/database.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../../testing/server.ts";
 import { until } from "../../testing/until.ts";
 import { turn, unique } from "../support.ts";
 import { ask, makeKeyIn, makeProject, post, refusal } from "../two-projects.ts";
 
 /** Two processes of one database. */
-let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let a: TestServer;
 let b: TestServer;
 const both = () => [a, b];
 
 beforeAll(async () => {
-  database = await emptyDatabase();
+  database = await migratedDatabase();
   [a, b] = await Promise.all([
     startTestServer({ databaseUrl: database.url }),
     startTestServer({ databaseUrl: database.url }),
@@ -101,16 +101,26 @@ async function signIn(server: TestServer, userAgent = "test/1") {
   };
 }
 
+/** A key that lives for `lifeMs`, or twice as long if that is over when the server hears of it, and so on. */
+async function shortKey(lifeMs: number, scope: Scope): Promise<CreatedKey & { expires_at: string }> {
+  const key = { name: `short ${lifeMs}`, scopes: [scope], expires_at: inMs(lifeMs) };
+  const made = await a.mutate<CreatedKey>("keys.create", key).catch((error: unknown) => {
+    if (lifeMs > 60_000) throw error;
+  });
+  return made === undefined ? shortKey(2 * lifeMs, scope) : { ...made, expires_at: key.expires_at };
+}
+
 describe("a key that expired", () => {
   it("is refused by every process that has it cached, however often it is sent", async () => {
-    const expires_at = inMs(4_000);
-    const { secret } = await a.mutate<CreatedKey>("keys.create", {
-      name: "ci",
-      scopes: ["ingest"],
-      expires_at,
-    });
-    for (const server of both()) expect((await server.send(event(), secret)).status).toBe(200);
-    await sleep(Date.parse(expires_at) - Date.now() + 5);
+    let expires_at = "";
+    let secret = "";
+    // A key that expires before both have it cached is made again, to live longer.
+    for (let lifeMs = 1_000, cached = 0; cached < 2; lifeMs *= 2) {
+      ({ secret, expires_at } = await shortKey(lifeMs, "ingest"));
+      const answers = [await a.send(event(), secret), await b.send(event(), secret)];
+      cached = answers.filter(({ status }) => status === 200).length;
+    }
+    await until(() => Date.now() > Date.parse(expires_at));
     const day = new Date(expires_at).toLocaleDateString("en-GB", {
       day: "numeric",
       month: "long",
@@ -129,12 +139,8 @@ describe("a key that expired", () => {
   });
 
   it("cannot be given back its life", async () => {
-    const { id, secret } = await a.mutate<CreatedKey>("keys.create", {
-      name: "short",
-      scopes: ["admin"],
-      expires_at: inMs(700),
-    });
-    await sleep(710);
+    const { id, secret } = await shortKey(1_000, "admin");
+    await until(async () => (await a.get("/api/v1/fleet", secret)).status === 401);
     await expect(a.mutate("keys.rotate", { id })).rejects.toThrow("409");
     expect((await ask(a, secret, "keys.rotate", { id }, "mutation")).status).toBe(401);
   });
@@ -249,9 +255,7 @@ describe("a browser that was signed out", () => {
     const kept = await owner.live(a);
     const target = (await thief.list(b)).find(({ current }) => current)!;
     expect((await owner.mutate(b, "browsers.signOut", { id: target.id })).status).toBe(200);
-    const begun = Date.now();
-    await until(() => streams.every(({ ended }) => ended()), 5_000);
-    expect(Date.now() - begun).toBeLessThan(5_000);
+    await until(() => streams.every(({ ended }) => ended()));
     for (const server of both()) {
       expect((await thief.get(server, "/api/v1/fleet")).status).toBe(401);
       expect((await thief.mutate(server, "browsers.signOutOthers")).status).toBe(401);

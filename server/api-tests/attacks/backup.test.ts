@@ -4,7 +4,7 @@ import type { FleetStatus, ProjectView, SessionPage } from "@plimsoll/protocol/a
 import type { RestoreResult } from "@plimsoll/protocol/backup";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectTo } from "../../testing/backends.ts";
-import { emptyDatabase } from "../../testing/database.ts";
+import { migratedDatabase } from "../../testing/database.ts";
 import { send } from "../../testing/http-stack.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../../testing/server.ts";
 import { until } from "../../testing/until.ts";
@@ -219,9 +219,9 @@ describe("a backup of an external database in an embedded one", () => {
 describe("a hostile file or sender", () => {
   let target: TestServer;
   let second: TestServer;
-  let database: Awaited<ReturnType<typeof emptyDatabase>>;
+  let database: Awaited<ReturnType<typeof migratedDatabase>>;
   beforeAll(async () => {
-    database = await emptyDatabase();
+    database = await migratedDatabase();
     target = await startTestServer({ databaseUrl: database.url });
     second = await startTestServer({ databaseUrl: database.url });
   });

@@ -1,9 +1,8 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { Worker } from "node:worker_threads";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../../testing/server.ts";
+import { type HealthWatch, watchHealth } from "../health-watch.ts";
 import { makeKey, turn, unique } from "../support.ts";
 
 const MIB = 1024 * 1024;
@@ -11,6 +10,7 @@ const MIB = 1024 * 1024;
 const CROWD = 80;
 
 let server: TestServer;
+let health: HealthWatch;
 let key: string;
 
 beforeAll(async () => {
@@ -19,9 +19,11 @@ beforeAll(async () => {
     env: { PLIMSOLL_QUOTA_EVENTS_PER_SECOND: "0", PLIMSOLL_QUOTA_READS_PER_SECOND: "0" },
   });
   key = (await makeKey(server, "admin")).secret;
+  health = await watchHealth(server);
 });
 
 afterAll(async () => {
+  await health.stop();
   await server.expectHealthy();
   await server.stop();
 });
@@ -50,14 +52,14 @@ async function post({ path = "/api/v1/events", method = "POST", body, headers = 
 /** Sends a body many times at once. Returns the statuses, the most work before an answer, and the growth in bytes. */
 async function flood(sent: Sent, times: number) {
   const before = memory();
-  const health = await watchHealth();
+  await health.take();
   let peak = before;
   const watch = setInterval(() => {
     peak = Math.max(peak, memory());
   }, 20);
   const statuses = await Promise.all(Array.from({ length: times }, () => post(sent)));
   clearInterval(watch);
-  return { statuses, workMs: await health.stop(), growth: peak - before };
+  return { statuses, workMs: await health.take(), growth: peak - before };
 }
 
 function expectBounded({ statuses, workMs, growth }: Awaited<ReturnType<typeof flood>>, allowed: number[]) {
@@ -74,46 +76,6 @@ const event = () => turn(unique("session"), 1_000);
 /** Memory of the server in bytes. */
 const memory = () =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))?.[1]) * 1024;
-
-/**
- * Asks for the server's health every few milliseconds, in a thread of its own: the senders keep this one busy.
- * @returns the most CPU time that the server's main thread spent before it answered, in ms: that of a busy machine does not count
- */
-async function watchHealth(): Promise<{ stop(): Promise<number> }> {
-  const code = `
-    const { parentPort, workerData } = require("node:worker_threads");
-    const { readFileSync } = require("node:fs");
-    // Fields 14 and 15, in hundredths of a second.
-    const spent = () => {
-      const [, , ...fields] = readFileSync(workerData.stat, "utf8").split(") ")[1].split(" ");
-      return (Number(fields[9]) + Number(fields[10])) * 10;
-    };
-    let most = 0;
-    let over = false;
-    parentPort.on("message", () => { over = true; });
-    (async () => {
-      while (!over) {
-        const start = spent();
-        const response = await fetch(workerData.url);
-        await response.arrayBuffer();
-        most = Math.max(most, response.ok ? spent() - start : Infinity);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
-      parentPort.postMessage(most);
-      parentPort.close();
-    })();`;
-  const { pid, url } = server;
-  const workerData = { url: `${url}/healthz`, stat: `/proc/${pid}/task/${pid}/stat` };
-  const worker = new Worker(code, { eval: true, workerData });
-  await once(worker, "online");
-  return {
-    async stop() {
-      worker.postMessage("stop");
-      const [most] = (await once(worker, "message")) as [number];
-      return most;
-    },
-  };
-}
 
 describe("bodies that are small on the wire and much work", () => {
   const junk = (count: number) =>

@@ -49,19 +49,23 @@ it("wrong login links lock nobody out", async () => {
   expect(good.headers.get("set-cookie")).toContain("HttpOnly");
 });
 
-it.each([
-  ["Via", "1.1 proxy"],
-  ["X-Real-IP", "203.0.113.9"],
-  ["X-Forwarded-For", "127.0.0.1"],
-  ["X-Forwarded-Proto", "https"],
-  ["Forwarded", "for=127.0.0.1"],
-  ["CF-Connecting-IP", "203.0.113.9"],
-])("a request with %s is not local, whether its proxy is trusted or not", async (name, value) => {
+it("a request with a header of proxies is not local, whether its proxy is trusted or not", async () => {
   server = await startTestServer({ env: { PLIMSOLL_TRUSTED_PROXIES: "loopback" } });
-  const { status, body } = await server.request("/api/v1/projects", { headers: { [name]: value } });
-  expect(status).toBe(401);
-  expect(body).toMatchObject({ error: { message: expect.stringContaining("server's own machine") } });
-  expect((await server.get("/api/v1/projects")).status).toBe(200);
+  for (const [name, value] of [
+    ["Via", "1.1 proxy"],
+    ["X-Real-IP", "203.0.113.9"],
+    ["X-Forwarded-For", "127.0.0.1"],
+    ["X-Forwarded-Proto", "https"],
+    ["Forwarded", "for=127.0.0.1"],
+    ["CF-Connecting-IP", "203.0.113.9"],
+  ] as const) {
+    const { status, body } = await server.request("/api/v1/projects", { headers: { [name]: value } });
+    expect(status, name).toBe(401);
+    expect(body, name).toMatchObject({
+      error: { message: expect.stringContaining("server's own machine") },
+    });
+    expect((await server.get("/api/v1/projects")).status, name).toBe(200);
+  }
 });
 
 it("behind a trusted proxy, one visitor's wrong keys do not throttle another's, who cannot pretend", async () => {

@@ -67,6 +67,11 @@ export type AuditEntry = Prisma.AuditEntryModel
  */
 export type ModelWindow = Prisma.ModelWindowModel
 /**
+ * Model ObservedWindow
+ * Window sizes that the harnesses of a family reported for a model.
+ */
+export type ObservedWindow = Prisma.ObservedWindowModel
+/**
  * Model RecordMapping
  * Where records of OpenTelemetry that no dialect knows say what a turn needs.
  */

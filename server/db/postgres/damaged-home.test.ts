@@ -65,10 +65,9 @@ async function query(url: string, sql: string) {
 }
 
 /** A home that has been in use and was stopped. */
-const copyHome = () =>
-  cp(used, home, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true }).then(own);
+const copyHome = async () => void execFileSync("cp", ["-a", `${used}/.`, home]);
 
-/** `cp` makes its caller the owner. */
+/** What a test made belongs to its user. */
 async function own(): Promise<void> {
   const user = await databaseUser(log);
   if (user === undefined) return;

@@ -38,12 +38,16 @@ const COMPOSITION_ESTIMATED_BIT = 64;
 /** Bit of `facets` that marks a turn that reports a call again. */
 export const REPEAT_BIT = 128;
 
+/** The source of the window has two bits at 4, and this one since there are more than four sources. */
+const SOURCE_BIT = 256;
+
 /** Six small facts in one number: a column each would cost every turn eight bytes of padding. */
 export function packFacets(facets: Facets): number {
   const { basis, windowSource, estimated, compaction, compositionEstimated, isRepeat } = facets;
   return (
     (basis ? BASES.indexOf(basis) : 0) |
-    (sourceCode(windowSource) << 2) |
+    ((sourceCode(windowSource) & 3) << 2) |
+    (sourceCode(windowSource) > 3 ? SOURCE_BIT : 0) |
     (estimated ? 16 : 0) |
     (compaction ? COMPACTION_BIT : 0) |
     (compositionEstimated ? COMPOSITION_ESTIMATED_BIT : 0) |
@@ -54,7 +58,7 @@ export function packFacets(facets: Facets): number {
 export function unpackFacets(code: number): Facets {
   return {
     basis: (code & 3) === 0 ? undefined : (BASES[code & 3] as Facets["basis"]),
-    windowSource: sourceOf((code >> 2) & 3),
+    windowSource: sourceOf(((code >> 2) & 3) | ((code & SOURCE_BIT) === 0 ? 0 : 4)),
     estimated: (code & 16) !== 0,
     compaction: (code & COMPACTION_BIT) !== 0,
     compositionEstimated: (code & COMPOSITION_ESTIMATED_BIT) !== 0,

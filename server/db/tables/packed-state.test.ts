@@ -5,6 +5,7 @@ import {
   type Summary,
   type WindowSummary,
 } from "@plimsoll/fold";
+import { WINDOW_SOURCES } from "@plimsoll/protocol/events";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -49,7 +50,7 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
   currentEstimated: fc.boolean(),
   currentWindow: maybe(index),
   windowTokens: maybe(tokens),
-  windowSource: fc.constantFrom("reported", "configured", "catalog", "unknown"),
+  windowSource: fc.constantFrom(...WINDOW_SOURCES),
   uncounted: index,
   recent: fc.array(tokens, { maxLength: 12 }),
   above: fc.uniqueArray(fc.constantFrom(...THRESHOLD_NAMES)),

@@ -1,4 +1,4 @@
-import { familyDefaults } from "@plimsoll/fold";
+import { familyDefaults } from "@plimsoll/harnesses/lines";
 import { familyOf, type PolicyBody, resolveForHarness } from "@plimsoll/protocol/policy";
 import type { MeasuredEffects } from "./effects.ts";
 import { type ReplayPolicy, replayPolicyOf } from "./replay-policy.ts";

@@ -13,6 +13,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   journal: "id",
   api_keys: "id",
   model_windows: "model",
+  observed_windows: "harness, model",
   record_mappings: "name",
   refolds: "agent_id",
   rejected_events: "id",

@@ -1,8 +1,9 @@
 import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../../db/sql.ts";
 import { type TestDatabase, testDatabase } from "../../testing/database.ts";
 import { sqlOfClient } from "../../testing/sql.ts";
+import { untilPasses } from "../../testing/until.ts";
 import { type Deletion, startDeletion } from "./deletion.ts";
 
 const MINUTE = 60_000;
@@ -59,7 +60,7 @@ describe("the job that deletes projects", () => {
     await markedProject(2 * MINUTE, 3);
     const { id } = await database.prisma.project.create({ data: { name: "kept", createdAt: new Date() } });
     const { looks } = start();
-    await vi.waitFor(() => expect(looks).toHaveLength(1));
+    await untilPasses(() => expect(looks).toHaveLength(1));
     expect(await left()).toEqual([id]);
     expect(await database.prisma.harness.count()).toBe(0);
   });
@@ -67,14 +68,14 @@ describe("the job that deletes projects", () => {
   it("waits until no process can still write to the project", async () => {
     const id = await markedProject(MINUTE - 10_000);
     const { looks } = start();
-    await vi.waitFor(() => expect(looks).toHaveLength(1));
+    await untilPasses(() => expect(looks).toHaveLength(1));
     expect(await left()).toEqual([id]);
     await database.prisma.project.update({
       where: { id },
       data: { deletingAt: new Date(Date.now() - MINUTE - 1_000) },
     });
     looks[0]!();
-    await vi.waitFor(() => expect(looks).toHaveLength(2));
+    await untilPasses(() => expect(looks).toHaveLength(2));
     expect(await left()).toEqual([]);
   });
 
@@ -85,10 +86,10 @@ describe("the job that deletes projects", () => {
       if (failures-- > 0) throw new Error("connection lost");
       return transaction(work);
     });
-    await vi.waitFor(() => expect(looks).toHaveLength(1));
+    await untilPasses(() => expect(looks).toHaveLength(1));
     expect(await left()).toHaveLength(1);
     looks[0]!();
-    await vi.waitFor(() => expect(looks).toHaveLength(2));
+    await untilPasses(() => expect(looks).toHaveLength(2));
     expect(await left()).toEqual([]);
   });
 
@@ -102,13 +103,13 @@ describe("the job that deletes projects", () => {
       if (steps === 1) stopped = first.deletion.stop();
       return more;
     });
-    await vi.waitFor(() => expect(stopped).toBeDefined());
+    await untilPasses(() => expect(stopped).toBeDefined());
     await stopped;
     expect(steps).toBe(1);
     expect(await left()).toEqual([id]);
     expect(await database.prisma.harness.count()).toBe(7_000);
     const second = start();
-    await vi.waitFor(() => expect(second.looks).toHaveLength(1));
+    await untilPasses(() => expect(second.looks).toHaveLength(1));
     expect(await left()).toEqual([]);
     expect(await database.prisma.harness.count()).toBe(0);
   });

@@ -3,7 +3,9 @@ import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { readEntries } from "../../read/audit.ts";
 import { actorOf, type Principal } from "../../tenants/access/principal.ts";
-import { procedure, router } from "../init.ts";
+import { procedure, restRoutes, router } from "../init.ts";
+
+const rest = restRoutes("audit");
 
 /** @throws PlimsollError `wrong_project` for a key: a browser session reaches every project, and a key its own */
 function requirePerson({ kind }: Principal): void {
@@ -46,14 +48,7 @@ export const browsers = router({
 /** The audit log. */
 export const audit = router({
   list: procedure("admin")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/audit",
-        tags: ["audit"],
-        summary: "Who changed what, newest first; for a key, in its own project alone",
-      },
-    })
+    .meta(rest("GET", "/audit", "Who changed what, newest first; for a key, in its own project alone"))
     .input(AuditQuery)
     .output(AuditPage)
     .query(({ ctx: { principal, services }, input }) => {

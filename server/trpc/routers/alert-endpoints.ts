@@ -14,17 +14,13 @@ import {
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { actorOf } from "../../tenants/access/principal.ts";
-import { answer, procedure, router } from "../init.ts";
+import { answer, procedure, restRoutes, router } from "../init.ts";
 
-const tags = ["alerts"];
-const path = "/api/v1/alerts";
-const meta = (method: "GET" | "POST" | "PUT" | "DELETE", where: string, summary: string) => ({
-  openapi: { method, path: `${path}${where}` as const, tags, summary },
-});
+const rest = restRoutes("alerts", "/alerts");
 
 export const alertEndpoints = router({
   list: procedure("read")
-    .meta(meta("GET", "/endpoints", "Alert endpoints, by name"))
+    .meta(rest("GET", "/endpoints", "Alert endpoints, by name"))
     .input(z.object({}).optional())
     .output(answer(AlertEndpointList))
     .query(async ({ ctx: { principal, services } }) => ({
@@ -32,7 +28,7 @@ export const alertEndpoints = router({
     })),
 
   get: procedure("read")
-    .meta(meta("GET", "/endpoints/{id}", "An alert endpoint"))
+    .meta(rest("GET", "/endpoints/{id}", "An alert endpoint"))
     .input(AlertEndpointQuery)
     .output(answer(AlertEndpointView))
     .query(({ ctx: { principal, services }, input }) =>
@@ -40,7 +36,7 @@ export const alertEndpoints = router({
     ),
 
   create: procedure("alerts:write")
-    .meta(meta("POST", "/endpoints", "Creates an alert endpoint; the answer has its signing secret"))
+    .meta(rest("POST", "/endpoints", "Creates an alert endpoint; the answer has its signing secret"))
     .input(CreateAlertEndpointCall)
     .output(answer(AlertEndpointWithSecret))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -48,7 +44,7 @@ export const alertEndpoints = router({
     ),
 
   save: procedure("alerts:write")
-    .meta(meta("PUT", "/endpoints/{id}", "Renames an alert endpoint, or gives it another target"))
+    .meta(rest("PUT", "/endpoints/{id}", "Renames an alert endpoint, or gives it another target"))
     .input(SaveAlertEndpointCall)
     .output(answer(AlertEndpointWithSecret))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -56,7 +52,7 @@ export const alertEndpoints = router({
     ),
 
   remove: procedure("alerts:write")
-    .meta(meta("DELETE", "/endpoints/{id}", "Deletes an alert endpoint and the log of its deliveries"))
+    .meta(rest("DELETE", "/endpoints/{id}", "Deletes an alert endpoint and the log of its deliveries"))
     .input(AlertEndpointQuery)
     .output(z.object({}))
     .mutation(async ({ ctx: { principal, services }, input }) => {
@@ -65,7 +61,7 @@ export const alertEndpoints = router({
     }),
 
   rotate: procedure("alerts:write")
-    .meta(meta("POST", "/endpoints/{id}/rotate", "Gives a webhook a new signing secret"))
+    .meta(rest("POST", "/endpoints/{id}/rotate", "Gives a webhook a new signing secret"))
     .input(AlertEndpointQuery)
     .output(answer(AlertEndpointWithSecret))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -73,7 +69,7 @@ export const alertEndpoints = router({
     ),
 
   pause: procedure("alerts:write")
-    .meta(meta("POST", "/endpoints/{id}/pause", "Sends nothing to an alert endpoint until it is resumed"))
+    .meta(rest("POST", "/endpoints/{id}/pause", "Sends nothing to an alert endpoint until it is resumed"))
     .input(AlertEndpointQuery)
     .output(answer(AlertEndpointView))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -81,7 +77,7 @@ export const alertEndpoints = router({
     ),
 
   resume: procedure("alerts:write")
-    .meta(meta("POST", "/endpoints/{id}/resume", "Sends to a paused alert endpoint again"))
+    .meta(rest("POST", "/endpoints/{id}/resume", "Sends to a paused alert endpoint again"))
     .input(AlertEndpointQuery)
     .output(answer(AlertEndpointView))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -89,7 +85,7 @@ export const alertEndpoints = router({
     ),
 
   test: procedure("alerts:write")
-    .meta(meta("POST", "/endpoints/{id}/test", "Sends a test and waits for the answer"))
+    .meta(rest("POST", "/endpoints/{id}/test", "Sends a test and waits for the answer"))
     .input(AlertEndpointQuery)
     .output(answer(AlertAttempt))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -99,7 +95,7 @@ export const alertEndpoints = router({
 
 export const alertDeliveries = router({
   list: procedure("read")
-    .meta(meta("GET", "/deliveries", "Deliveries of alerts, newest first"))
+    .meta(rest("GET", "/deliveries", "Deliveries of alerts, newest first"))
     .input(AlertDeliveriesQuery)
     .output(answer(AlertDeliveryPage))
     .query(({ ctx: { principal, services }, input }) =>
@@ -107,7 +103,7 @@ export const alertDeliveries = router({
     ),
 
   get: procedure("read")
-    .meta(meta("GET", "/endpoints/{endpoint}/deliveries/{id}", "A delivery with its attempts"))
+    .meta(rest("GET", "/endpoints/{endpoint}/deliveries/{id}", "A delivery with its attempts"))
     .input(AlertDeliveryQuery)
     .output(answer(AlertDeliveryDetail))
     .query(({ ctx: { principal, services }, input }) =>
@@ -115,7 +111,7 @@ export const alertDeliveries = router({
     ),
 
   redeliver: procedure("alerts:write")
-    .meta(meta("POST", "/endpoints/{endpoint}/deliveries/{id}/redeliver", "Sends a delivery again"))
+    .meta(rest("POST", "/endpoints/{endpoint}/deliveries/{id}/redeliver", "Sends a delivery again"))
     .input(AlertDeliveryQuery)
     .output(answer(AlertDeliveryView))
     .mutation(({ ctx: { principal, services }, input }) =>

@@ -28,19 +28,15 @@ import { readAlertTimeline } from "../../alerts/alert-timeline.ts";
 import { readAlerts } from "../../alerts/read-alerts.ts";
 import { actorOf } from "../../tenants/access/principal.ts";
 import { spanOf } from "../../times.ts";
-import { answer, freshProcedure, procedure, router } from "../init.ts";
+import { answer, freshProcedure, procedure, restRoutes, router } from "../init.ts";
 import { alertDeliveries, alertEndpoints } from "./alert-endpoints.ts";
 
-const tags = ["alerts"];
-const path = "/api/v1/alerts";
+const rest = restRoutes("alerts", "/alerts");
 const nothing = z.object({}).optional();
-const meta = (method: "GET" | "POST" | "PUT" | "DELETE", where: string, summary: string) => ({
-  openapi: { method, path: `${path}${where}` as const, tags, summary },
-});
 
 const rules = router({
   list: procedure("read")
-    .meta(meta("GET", "/rules", "Alert rules, by name"))
+    .meta(rest("GET", "/rules", "Alert rules, by name"))
     .input(nothing)
     .output(answer(AlertRuleList))
     .query(async ({ ctx: { principal, services } }) => ({
@@ -48,7 +44,7 @@ const rules = router({
     })),
 
   get: procedure("read")
-    .meta(meta("GET", "/rules/{id}", "An alert rule"))
+    .meta(rest("GET", "/rules/{id}", "An alert rule"))
     .input(AlertRuleQuery)
     .output(answer(AlertRuleView))
     .query(({ ctx: { principal, services }, input }) =>
@@ -56,7 +52,7 @@ const rules = router({
     ),
 
   create: procedure("alerts:write")
-    .meta(meta("POST", "/rules", "Creates an alert rule"))
+    .meta(rest("POST", "/rules", "Creates an alert rule"))
     .input(CreateAlertRuleCall)
     .output(answer(AlertRuleView))
     .mutation(({ ctx: { principal, services }, input: { rule, enabled } }) =>
@@ -64,7 +60,7 @@ const rules = router({
     ),
 
   createPreset: procedure("alerts:write")
-    .meta(meta("POST", "/presets", "Creates an alert rule from a preset"))
+    .meta(rest("POST", "/presets", "Creates an alert rule from a preset"))
     .input(AlertPresetCall)
     .output(answer(AlertRuleView))
     .mutation(({ ctx: { principal, services }, input: { preset, endpoints } }) => {
@@ -73,7 +69,7 @@ const rules = router({
     }),
 
   save: procedure("alerts:write")
-    .meta(meta("PUT", "/rules/{id}", "Replaces an alert rule"))
+    .meta(rest("PUT", "/rules/{id}", "Replaces an alert rule"))
     .input(SaveAlertRuleCall)
     .output(answer(AlertRuleView))
     .mutation(({ ctx: { principal, services }, input: { id, expected, rule } }) =>
@@ -81,7 +77,7 @@ const rules = router({
     ),
 
   switch: procedure("alerts:write")
-    .meta(meta("POST", "/rules/{id}/switch", "Switches an alert rule on or off"))
+    .meta(rest("POST", "/rules/{id}/switch", "Switches an alert rule on or off"))
     .input(SwitchAlertRuleCall)
     .output(answer(AlertRuleView))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -89,7 +85,7 @@ const rules = router({
     ),
 
   remove: procedure("alerts:write")
-    .meta(meta("DELETE", "/rules/{id}", "Deletes an alert rule; its alerts end"))
+    .meta(rest("DELETE", "/rules/{id}", "Deletes an alert rule; its alerts end"))
     .input(RemoveAlertRuleCall)
     .output(z.object({}))
     .mutation(async ({ ctx: { principal, services }, input }) => {
@@ -98,7 +94,7 @@ const rules = router({
     }),
 
   export: procedure("read")
-    .meta(meta("GET", "/export", "All alert rules as YAML"))
+    .meta(rest("GET", "/export", "All alert rules as YAML"))
     .input(nothing)
     .output(answer(AlertRuleExport))
     .query(async ({ ctx: { principal, services } }) => ({
@@ -106,7 +102,7 @@ const rules = router({
     })),
 
   import: procedure("alerts:write")
-    .meta(meta("POST", "/import", "Saves alert rules from YAML, all of them or none"))
+    .meta(rest("POST", "/import", "Saves alert rules from YAML, all of them or none"))
     .input(ImportAlertRulesCall)
     .output(answer(AlertRuleImport))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -116,7 +112,7 @@ const rules = router({
 
 const silences = router({
   list: procedure("read")
-    .meta(meta("GET", "/silences", "Silences, the latest end first"))
+    .meta(rest("GET", "/silences", "Silences, the latest end first"))
     .input(nothing)
     .output(answer(AlertSilenceList))
     .query(async ({ ctx: { principal, services } }) => ({
@@ -124,7 +120,7 @@ const silences = router({
     })),
 
   create: procedure("alerts:write")
-    .meta(meta("POST", "/silences", "Silences the alerts that match"))
+    .meta(rest("POST", "/silences", "Silences the alerts that match"))
     .input(CreateAlertSilenceCall)
     .output(answer(AlertSilenceView))
     .mutation(({ ctx: { principal, services }, input: { starts_at, ends_at, ...silence } }) => {
@@ -138,7 +134,7 @@ const silences = router({
     }),
 
   end: procedure("alerts:write")
-    .meta(meta("POST", "/silences/{id}/end", "Ends a silence now"))
+    .meta(rest("POST", "/silences/{id}/end", "Ends a silence now"))
     .input(EndAlertSilenceCall)
     .output(answer(AlertSilenceView))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -148,19 +144,19 @@ const silences = router({
 
 export const alerts = router({
   list: procedure("read")
-    .meta(meta("GET", "", "Alerts that fire, the worst first; or those that have ended"))
+    .meta(rest("GET", "", "Alerts that fire, the worst first; or those that have ended"))
     .input(AlertsQuery)
     .output(answer(AlertPage))
     .query(({ ctx, input }) => readAlerts(ctx.reader, input)),
 
   timeline: procedure("read")
-    .meta(meta("GET", "/timeline", "When the rules fired in the last 24 hours"))
+    .meta(rest("GET", "/timeline", "When the rules fired in the last 24 hours"))
     .input(nothing)
     .output(answer(AlertTimeline))
     .query(({ ctx }) => readAlertTimeline(ctx.reader)),
 
   acknowledge: procedure("alerts:write")
-    .meta(meta("POST", "/acknowledge", "Acknowledges alerts that fire"))
+    .meta(rest("POST", "/acknowledge", "Acknowledges alerts that fire"))
     .input(AcknowledgeAlertsCall)
     .output(answer(AcknowledgedAlerts))
     .mutation(({ ctx: { principal, services }, input: { ids } }) =>
@@ -168,7 +164,7 @@ export const alerts = router({
     ),
 
   backtest: freshProcedure("read")
-    .meta(meta("POST", "/backtest", "What a rule would have told over recorded history"))
+    .meta(rest("POST", "/backtest", "What a rule would have told over recorded history"))
     .input(AlertBacktestCall)
     .output(answer(AlertBacktest))
     .mutation(({ ctx: { reader, services }, input: { rule, from, to } }) =>

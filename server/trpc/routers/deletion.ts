@@ -14,7 +14,11 @@ import {
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { actorOf, type Principal } from "../../tenants/access/principal.ts";
-import { procedure, router } from "../init.ts";
+import { procedure, restRoutes, router } from "../init.ts";
+
+const sessionsRest = restRoutes("sessions");
+const harnessesRest = restRoutes("metrics");
+const projectsRest = restRoutes("projects");
 
 const by = (principal: Principal, dryRun = false) => ({
   projectId: principal.projectId,
@@ -23,14 +27,9 @@ const by = (principal: Principal, dryRun = false) => ({
 });
 
 export const deleteSessions = procedure("admin")
-  .meta({
-    openapi: {
-      method: "POST",
-      path: "/api/v1/sessions/delete",
-      tags: ["sessions"],
-      summary: "Delete sessions; for ten seconds, undelete brings them back",
-    },
-  })
+  .meta(
+    sessionsRest("POST", "/sessions/delete", "Delete sessions; for ten seconds, undelete brings them back"),
+  )
   .input(DeleteSessionsInput)
   .output(DeletionView)
   .mutation(({ ctx: { principal, services }, input }) =>
@@ -38,14 +37,7 @@ export const deleteSessions = procedure("admin")
   );
 
 export const undeleteSessions = procedure("admin")
-  .meta({
-    openapi: {
-      method: "POST",
-      path: "/api/v1/sessions/undelete",
-      tags: ["sessions"],
-      summary: "Undo the deletion of sessions within ten seconds",
-    },
-  })
+  .meta(sessionsRest("POST", "/sessions/undelete", "Undo the deletion of sessions within ten seconds"))
   .input(UndeleteSessionsInput)
   .output(UndeletionView)
   .mutation(({ ctx: { principal, services }, input }) =>
@@ -55,14 +47,13 @@ export const undeleteSessions = procedure("admin")
 /** Not `harnesses`, which is the list. */
 export const harness = router({
   delete: procedure("admin")
-    .meta({
-      openapi: {
-        method: "POST",
-        path: "/api/v1/harnesses/delete",
-        tags: ["metrics"],
-        summary: "Delete harness instances with their sessions; for ten seconds, undelete brings them back",
-      },
-    })
+    .meta(
+      harnessesRest(
+        "POST",
+        "/harnesses/delete",
+        "Delete harness instances with their sessions; for ten seconds, undelete brings them back",
+      ),
+    )
     .input(DeleteHarnessesInput)
     .output(DeletionView)
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -78,14 +69,13 @@ export const harness = router({
     ),
 
   undelete: procedure("admin")
-    .meta({
-      openapi: {
-        method: "POST",
-        path: "/api/v1/harnesses/undelete",
-        tags: ["metrics"],
-        summary: "Undo the deletion of harness instances within ten seconds",
-      },
-    })
+    .meta(
+      harnessesRest(
+        "POST",
+        "/harnesses/undelete",
+        "Undo the deletion of harness instances within ten seconds",
+      ),
+    )
     .input(UndeleteHarnessesInput)
     .output(UndeletionView)
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -104,27 +94,13 @@ export const deleteDemo = procedure("admin")
 
 export const retention = router({
   get: procedure("admin")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/retention",
-        tags: ["projects"],
-        summary: "How long the project keeps its data, and the size on disk",
-      },
-    })
+    .meta(projectsRest("GET", "/retention", "How long the project keeps its data, and the size on disk"))
     .input(z.object({}))
     .output(RetentionView)
     .query(({ ctx: { principal, services } }) => services.retention.read(principal.projectId)),
 
   preview: procedure("admin")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/retention/preview",
-        tags: ["projects"],
-        summary: "What a retention would remove now",
-      },
-    })
+    .meta(projectsRest("GET", "/retention/preview", "What a retention would remove now"))
     .input(RetentionPreviewQuery)
     .output(RetentionPreview)
     .query(({ ctx: { principal, services }, input }) =>
@@ -135,14 +111,9 @@ export const retention = router({
     ),
 
   set: procedure("admin")
-    .meta({
-      openapi: {
-        method: "PUT",
-        path: "/api/v1/retention",
-        tags: ["projects"],
-        summary: "Set how long the project keeps its data; null keeps it for good",
-      },
-    })
+    .meta(
+      projectsRest("PUT", "/retention", "Set how long the project keeps its data; null keeps it for good"),
+    )
     .input(RetentionDays)
     .output(RetentionView)
     .mutation(({ ctx: { principal, services }, input }) =>

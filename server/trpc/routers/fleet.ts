@@ -21,30 +21,18 @@ import { readHarnesses } from "../../read/harnesses.ts";
 import { readRestarts } from "../../read/restarts.ts";
 import { readSeries } from "../../read/series.ts";
 import { readStatus } from "../../read/status.ts";
-import { answer, freshProcedure, procedure } from "../init.ts";
+import { answer, freshProcedure, procedure, restRoutes } from "../init.ts";
+
+const rest = restRoutes("metrics");
 
 export const status = freshProcedure("read")
-  .meta({
-    openapi: {
-      method: "GET",
-      path: "/api/v1/status",
-      tags: ["metrics"],
-      summary: "Fleet totals over a range, beside the period before it",
-    },
-  })
+  .meta(rest("GET", "/status", "Fleet totals over a range, beside the period before it"))
   .input(StatusQuery)
   .output(answer(FleetStatus))
   .query(({ ctx, input }) => ctx.shared(input, () => readStatus(ctx.reader, input)));
 
 export const fleet = freshProcedure("read")
-  .meta({
-    openapi: {
-      method: "GET",
-      path: "/api/v1/fleet",
-      tags: ["metrics"],
-      summary: "Every live agent against its own lines, sorted by load",
-    },
-  })
+  .meta(rest("GET", "/fleet", "Every live agent against its own lines, sorted by load"))
   .input(FleetQuery)
   .output(answer(FleetView))
   .query(({ ctx, input }) => ctx.shared(input, () => readFleet(ctx.reader, input)));
@@ -56,61 +44,31 @@ export const fleetPart = freshProcedure("read")
   .query(({ ctx, input }) => ctx.shared(input, () => readFleetPart(ctx.reader, input)));
 
 export const series = freshProcedure("read")
-  .meta({
-    openapi: { method: "GET", path: "/api/v1/series", tags: ["metrics"], summary: "A metric over time" },
-  })
+  .meta(rest("GET", "/series", "A metric over time"))
   .input(SeriesQuery)
   .output(answer(Series))
   .query(({ ctx, input }) => ctx.shared(input, () => readSeries(ctx.reader, input)));
 
 export const extent = procedure("read")
-  .meta({
-    openapi: {
-      method: "GET",
-      path: "/api/v1/extent",
-      tags: ["metrics"],
-      summary: "How far back the recorded history goes",
-    },
-  })
+  .meta(rest("GET", "/extent", "How far back the recorded history goes"))
   .input(z.object({}).optional())
   .output(answer(Extent))
   .query(({ ctx }) => readExtent(ctx.reader));
 
 export const restarts = freshProcedure("read")
-  .meta({
-    openapi: {
-      method: "GET",
-      path: "/api/v1/restarts",
-      tags: ["metrics"],
-      summary: "Restarts in a range by harness and model",
-    },
-  })
+  .meta(rest("GET", "/restarts", "Restarts in a range by harness and model"))
   .input(StatusQuery)
   .output(answer(RestartList))
   .query(({ ctx, input }) => ctx.shared(input, () => readRestarts(ctx.reader, input)));
 
 export const harnessLines = freshProcedure("read")
-  .meta({
-    openapi: {
-      method: "GET",
-      path: "/api/v1/harness-lines",
-      tags: ["metrics"],
-      summary: "Where harnesses compact by themselves, computed and observed",
-    },
-  })
+  .meta(rest("GET", "/harness-lines", "Where harnesses compact by themselves, computed and observed"))
   .input(HarnessLinesQuery)
   .output(answer(ObservedHarnessLines))
   .query(({ ctx, input }) => ctx.shared(input, () => readHarnessLines(ctx.reader, input)));
 
 export const harnesses = freshProcedure("read")
-  .meta({
-    openapi: {
-      method: "GET",
-      path: "/api/v1/harnesses",
-      tags: ["metrics"],
-      summary: "Harness instances and what they can report",
-    },
-  })
+  .meta(rest("GET", "/harnesses", "Harness instances and what they can report"))
   .input(z.object({}))
   .output(HarnessList)
   .query(({ ctx }) => readHarnesses(ctx.reader));

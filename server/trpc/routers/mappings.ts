@@ -2,20 +2,13 @@ import { RemoveMappingCall, SavedMapping, SavedMappingList } from "@plimsoll/pro
 import { RecordMapping } from "@plimsoll/protocol/mapping";
 import { z } from "zod";
 import { actorOf } from "../../tenants/access/principal.ts";
-import { procedure, router } from "../init.ts";
+import { procedure, restRoutes, router } from "../init.ts";
 
-const tags = ["mappings"];
+const rest = restRoutes("mappings");
 
 export const mappings = router({
   list: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/mappings",
-        tags,
-        summary: "Mappings of OpenTelemetry records that no dialect knows, by name",
-      },
-    })
+    .meta(rest("GET", "/mappings", "Mappings of OpenTelemetry records that no dialect knows, by name"))
     .input(z.object({}).optional())
     .output(SavedMappingList)
     .query(async ({ ctx: { principal, services } }) => ({
@@ -23,14 +16,13 @@ export const mappings = router({
     })),
 
   save: procedure("admin")
-    .meta({
-      openapi: {
-        method: "PUT",
-        path: "/api/v1/mappings/{name}",
-        tags,
-        summary: "Creates or replaces a mapping; records received from then on are read by it",
-      },
-    })
+    .meta(
+      rest(
+        "PUT",
+        "/mappings/{name}",
+        "Creates or replaces a mapping; records received from then on are read by it",
+      ),
+    )
     .input(RecordMapping)
     .output(SavedMapping)
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -38,14 +30,7 @@ export const mappings = router({
     ),
 
   remove: procedure("admin")
-    .meta({
-      openapi: {
-        method: "DELETE",
-        path: "/api/v1/mappings/{name}",
-        tags,
-        summary: "Removes a mapping; turns that it made stay",
-      },
-    })
+    .meta(rest("DELETE", "/mappings/{name}", "Removes a mapping; turns that it made stay"))
     .input(RemoveMappingCall)
     .output(z.object({}))
     .mutation(async ({ ctx: { principal, services }, input }) => {

@@ -15,9 +15,9 @@ import { z } from "zod";
 import { readPolicyHarnesses } from "../../policies/read-harnesses.ts";
 import { readPolicyVersion, readPolicyVersions } from "../../policies/read-versions.ts";
 import { actorOf } from "../../tenants/access/principal.ts";
-import { answer, freshProcedure, procedure, router } from "../init.ts";
+import { answer, freshProcedure, procedure, restRoutes, router } from "../init.ts";
 
-const tags = ["policies"];
+const rest = restRoutes("policies");
 
 export const policies = router({
   /** The newest version, also when it is not offered to all yet. */
@@ -27,40 +27,19 @@ export const policies = router({
     .query(({ ctx }) => ctx.reader.policy.whole()),
 
   versions: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/policy/versions",
-        tags,
-        summary: "Saved policies, newest first",
-      },
-    })
+    .meta(rest("GET", "/policy/versions", "Saved policies, newest first"))
     .input(PolicyVersionsQuery)
     .output(PolicyVersionPage)
     .query(({ ctx, input }) => readPolicyVersions(ctx.reader, input)),
 
   version: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/policy/versions/{generation}",
-        tags,
-        summary: "A saved policy",
-      },
-    })
+    .meta(rest("GET", "/policy/versions/{generation}", "A saved policy"))
     .input(PolicyGenerationQuery)
     .output(PolicyVersionDetail)
     .query(({ ctx, input }) => readPolicyVersion(ctx.reader, input.generation)),
 
   harnesses: freshProcedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/policy/harnesses",
-        tags,
-        summary: "How far each harness is with the policy that it is offered",
-      },
-    })
+    .meta(rest("GET", "/policy/harnesses", "How far each harness is with the policy that it is offered"))
     .input(z.object({}).optional())
     .output(answer(PolicyHarnessList))
     .query(({ ctx }) => readPolicyHarnesses(ctx.reader)),
@@ -103,14 +82,13 @@ export const policies = router({
     }),
 
   rejudging: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/policy/rejudging",
-        tags,
-        summary: "How many agents are still to be judged again by a policy that counts for history",
-      },
-    })
+    .meta(
+      rest(
+        "GET",
+        "/policy/rejudging",
+        "How many agents are still to be judged again by a policy that counts for history",
+      ),
+    )
     .input(z.object({}).optional())
     .output(RejudgingView)
     .query(async ({ ctx: { reader } }) => ({
@@ -120,14 +98,9 @@ export const policies = router({
     })),
 
   rollout: freshProcedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/policy/rollout",
-        tags,
-        summary: "The newest rollout in stages: how far it is, and what it waits for",
-      },
-    })
+    .meta(
+      rest("GET", "/policy/rollout", "The newest rollout in stages: how far it is, and what it waits for"),
+    )
     .input(z.object({}).optional())
     .output(answer(RolloutAnswer))
     .query(async ({ ctx: { principal, services } }) => ({
@@ -135,14 +108,7 @@ export const policies = router({
     })),
 
   changeRollout: procedure("policy:write")
-    .meta({
-      openapi: {
-        method: "POST",
-        path: "/api/v1/policy/rollout",
-        tags,
-        summary: "Advances, halts or resumes a rollout",
-      },
-    })
+    .meta(rest("POST", "/policy/rollout", "Advances, halts or resumes a rollout"))
     .input(ChangeRolloutCall)
     .output(RolloutAnswer)
     .mutation(async ({ ctx: { principal, services }, input }) => ({

@@ -10,9 +10,9 @@ import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { actorOf, type Principal } from "../../tenants/access/principal.ts";
 import { noProject } from "../../tenants/projects/projects.ts";
-import { procedure, router } from "../init.ts";
+import { procedure, restRoutes, router } from "../init.ts";
 
-const tags = ["projects"];
+const rest = restRoutes("projects");
 
 /** A key knows its own project and no other; a person knows all of them. */
 function requireReach({ kind, projectId }: Principal, id: number): void {
@@ -21,14 +21,7 @@ function requireReach({ kind, projectId }: Principal, id: number): void {
 
 export const projects = router({
   list: procedure("admin")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/projects",
-        tags,
-        summary: "All projects; for a key, its own project alone",
-      },
-    })
+    .meta(rest("GET", "/projects", "All projects; for a key, its own project alone"))
     .input(z.object({}))
     .output(ProjectList)
     .query(async ({ ctx: { principal, services } }) => ({
@@ -39,14 +32,7 @@ export const projects = router({
     })),
 
   create: procedure("admin")
-    .meta({
-      openapi: {
-        method: "POST",
-        path: "/api/v1/projects",
-        tags,
-        summary: "Create a project; not with a key, which belongs to its own project",
-      },
-    })
+    .meta(rest("POST", "/projects", "Create a project; not with a key, which belongs to its own project"))
     .input(CreateProjectInput)
     .output(ProjectView)
     .mutation(({ ctx: { principal, services }, input }) => {
@@ -60,14 +46,7 @@ export const projects = router({
     }),
 
   rename: procedure("admin")
-    .meta({
-      openapi: {
-        method: "PATCH",
-        path: "/api/v1/projects/{id}",
-        tags,
-        summary: "Rename a project; its links and keys stay valid",
-      },
-    })
+    .meta(rest("PATCH", "/projects/{id}", "Rename a project; its links and keys stay valid"))
     .input(RenameProjectInput)
     .output(ProjectView)
     .mutation(({ ctx: { principal, services }, input }) => {
@@ -76,14 +55,7 @@ export const projects = router({
     }),
 
   archive: procedure("admin")
-    .meta({
-      openapi: {
-        method: "POST",
-        path: "/api/v1/projects/{id}/archive",
-        tags,
-        summary: "Make a project refuse new events; it can still be read",
-      },
-    })
+    .meta(rest("POST", "/projects/{id}/archive", "Make a project refuse new events; it can still be read"))
     .input(ProjectQuery)
     .output(ProjectView)
     .mutation(({ ctx: { principal, services }, input }) => {
@@ -92,14 +64,7 @@ export const projects = router({
     }),
 
   unarchive: procedure("admin")
-    .meta({
-      openapi: {
-        method: "POST",
-        path: "/api/v1/projects/{id}/unarchive",
-        tags,
-        summary: "Let an archived project take events again",
-      },
-    })
+    .meta(rest("POST", "/projects/{id}/unarchive", "Let an archived project take events again"))
     .input(ProjectQuery)
     .output(ProjectView)
     .mutation(({ ctx: { principal, services }, input }) => {
@@ -108,14 +73,7 @@ export const projects = router({
     }),
 
   delete: procedure("admin")
-    .meta({
-      openapi: {
-        method: "DELETE",
-        path: "/api/v1/projects/{id}",
-        tags,
-        summary: "Delete a project with all its data and keys; name confirms it",
-      },
-    })
+    .meta(rest("DELETE", "/projects/{id}", "Delete a project with all its data and keys; name confirms it"))
     .input(DeleteProjectInput)
     .output(z.object({ deleting: z.literal(true) }))
     .mutation(async ({ ctx: { principal, services }, input }) => {

@@ -8,16 +8,13 @@ import {
 import { readPolicy } from "@plimsoll/protocol/policy";
 import { invalidPolicy } from "../../policies/policies.ts";
 import { spanOf } from "../../times.ts";
-import { answer, freshProcedure, procedure, router } from "../init.ts";
+import { answer, freshProcedure, procedure, restRoutes, router } from "../init.ts";
 
-const tags = ["policies"];
-const path = "/api/v1/policy/replays";
+const rest = restRoutes("policies", "/policy/replays");
 
 export const replays = router({
   start: freshProcedure("read")
-    .meta({
-      openapi: { method: "POST", path, tags, summary: "Starts to replay a policy over recorded turns" },
-    })
+    .meta(rest("POST", "", "Starts to replay a policy over recorded turns"))
     .input(ReplayCall)
     .output(answer(ReplayView))
     .mutation(({ ctx: { reader, services }, input: { candidate, from, to, ...filter } }) => {
@@ -35,22 +32,19 @@ export const replays = router({
     }),
 
   status: procedure("read")
-    .meta({
-      openapi: { method: "GET", path: `${path}/{id}`, tags, summary: "The progress or result of a replay" },
-    })
+    .meta(rest("GET", "/{id}", "The progress or result of a replay"))
     .input(ReplayQuery)
     .output(answer(ReplayView))
     .query(({ ctx: { reader, services }, input: { id } }) => services.replays.view(reader.projectId, id)),
 
   session: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: `${path}/{id}/sessions/{session}`,
-        tags,
-        summary: "Context tokens of one session by turn: what happened, the current policy and the candidate",
-      },
-    })
+    .meta(
+      rest(
+        "GET",
+        "/{id}/sessions/{session}",
+        "Context tokens of one session by turn: what happened, the current policy and the candidate",
+      ),
+    )
     .input(ReplaySessionQuery)
     .output(answer(ReplaySessionView))
     .query(({ ctx: { reader, services }, input: { id, session } }) =>
@@ -58,9 +52,7 @@ export const replays = router({
     ),
 
   cancel: procedure("read")
-    .meta({
-      openapi: { method: "POST", path: `${path}/{id}/cancel`, tags, summary: "Ends a replay that runs" },
-    })
+    .meta(rest("POST", `/{id}/cancel`, "Ends a replay that runs"))
     .input(ReplayQuery)
     .output(answer(ReplayView))
     .mutation(async ({ ctx: { reader, services }, input: { id } }) => {

@@ -25,17 +25,15 @@ import { readFilterValues } from "../../read/session-filter-values.ts";
 import { countSessions, readSessions } from "../../read/sessions.ts";
 import { readTurns } from "../../read/turns.ts";
 import { actorOf } from "../../tenants/access/principal.ts";
-import { answer, freshProcedure, procedure, router } from "../init.ts";
+import { answer, freshProcedure, procedure, restRoutes, router } from "../init.ts";
 import { deleteSessions, undeleteSessions } from "./deletion.ts";
 
-const tags = ["sessions"];
+const rest = restRoutes("sessions");
 const nothing = z.object({}).optional();
 
 const views = router({
   list: procedure("read")
-    .meta({
-      openapi: { method: "GET", path: "/api/v1/session-views", tags, summary: "Saved views, by name" },
-    })
+    .meta(rest("GET", "/session-views", "Saved views, by name"))
     .input(nothing)
     .output(answer(SavedSessionViewList))
     .query(async ({ ctx: { principal, services } }) => ({
@@ -43,14 +41,7 @@ const views = router({
     })),
 
   save: procedure("sessions:write")
-    .meta({
-      openapi: {
-        method: "PUT",
-        path: "/api/v1/session-views/{id}",
-        tags,
-        summary: "Creates or replaces a saved view; the caller chooses its id",
-      },
-    })
+    .meta(rest("PUT", "/session-views/{id}", "Creates or replaces a saved view; the caller chooses its id"))
     .input(SaveSessionViewCall)
     .output(answer(SavedSessionView))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -58,14 +49,7 @@ const views = router({
     ),
 
   remove: procedure("sessions:write")
-    .meta({
-      openapi: {
-        method: "DELETE",
-        path: "/api/v1/session-views/{id}",
-        tags,
-        summary: "Deletes a saved view",
-      },
-    })
+    .meta(rest("DELETE", "/session-views/{id}", "Deletes a saved view"))
     .input(RemoveSessionViewCall)
     .output(z.object({}))
     .mutation(async ({ ctx: { principal, services }, input }) => {
@@ -79,48 +63,25 @@ export const sessions = router({
   undelete: undeleteSessions,
 
   list: freshProcedure("read")
-    .meta({
-      openapi: { method: "GET", path: "/api/v1/sessions", tags, summary: "Sessions active in a range" },
-    })
+    .meta(rest("GET", "/sessions", "Sessions active in a range"))
     .input(SessionsQuery)
     .output(answer(SessionPage))
     .query(({ ctx, input }) => readSessions(ctx.reader, input)),
 
   count: freshProcedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/session-count",
-        tags,
-        summary: "How many sessions match",
-      },
-    })
+    .meta(rest("GET", "/session-count", "How many sessions match"))
     .input(SessionFilter)
     .output(answer(SessionCount))
     .query(({ ctx, input }) => countSessions(ctx.reader, input)),
 
   values: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/session-values",
-        tags,
-        summary: "Tags and models that sessions can be filtered by",
-      },
-    })
+    .meta(rest("GET", "/session-values", "Tags and models that sessions can be filtered by"))
     .input(nothing)
     .output(answer(SessionFilterValues))
     .query(({ ctx }) => readFilterValues(ctx.reader)),
 
   tag: procedure("sessions:write")
-    .meta({
-      openapi: {
-        method: "POST",
-        path: "/api/v1/session-tags",
-        tags,
-        summary: "Adds a tag to sessions, or removes it",
-      },
-    })
+    .meta(rest("POST", "/session-tags", "Adds a tag to sessions, or removes it"))
     .input(TagSessionsCall)
     .output(answer(TaggedSessions))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -128,14 +89,7 @@ export const sessions = router({
     ),
 
   saveNote: procedure("sessions:write")
-    .meta({
-      openapi: {
-        method: "PUT",
-        path: "/api/v1/sessions/{id}/note",
-        tags,
-        summary: "Replaces the note of a session; an empty text deletes it",
-      },
-    })
+    .meta(rest("PUT", "/sessions/{id}/note", "Replaces the note of a session; an empty text deletes it"))
     .input(SaveNoteCall)
     .output(answer(SessionNoteText))
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -145,40 +99,25 @@ export const sessions = router({
   views,
 
   get: freshProcedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/sessions/{id}",
-        tags,
-        summary: "One session: agents, windows, boundaries, crossings",
-      },
-    })
+    .meta(rest("GET", "/sessions/{id}", "One session: agents, windows, boundaries, crossings"))
     .input(SessionQuery)
     .output(answer(SessionDetail))
     .query(({ ctx, input }) => readSession(ctx.reader, input.id)),
 
   turns: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/sessions/{id}/turns",
-        tags,
-        summary: "A session's turns, newest first",
-      },
-    })
+    .meta(rest("GET", "/sessions/{id}/turns", "A session's turns, newest first"))
     .input(TurnsQuery)
     .output(answer(TurnPage))
     .query(({ ctx, input }) => readTurns(ctx.reader, input)),
 
   chart: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/sessions/{id}/chart",
-        tags,
-        summary: "Context tokens by turn, at most about 1,000 points an agent; no peak is left out",
-      },
-    })
+    .meta(
+      rest(
+        "GET",
+        "/sessions/{id}/chart",
+        "Context tokens by turn, at most about 1,000 points an agent; no peak is left out",
+      ),
+    )
     .input(SessionQuery)
     .output(answer(SessionChart))
     .query(({ ctx, input }) => readChart(ctx.reader, input.id)),

@@ -14,6 +14,8 @@ import {
   RotatedKey,
   RotateKeyInput,
   SetModelWindowInput,
+  StatusQuery,
+  UnknownWindows,
   UnmappedTelemetryList,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
@@ -22,11 +24,13 @@ import { freshReader } from "../../lines/reader.ts";
 import { readCounts } from "../../read/counts.ts";
 import { readRefusals } from "../../read/refusals.ts";
 import { readUnmapped } from "../../read/unmapped.ts";
-import { findModelWindow, readModelWindows } from "../../read/windows.ts";
+import { findModelWindow, readModelWindows, readUnknownWindows } from "../../read/windows.ts";
 import { actorOf } from "../../tenants/access/principal.ts";
 import { iso } from "../../times.ts";
 import { BUDGET_MS, examine } from "../../upkeep/doctor/examine.ts";
-import { freshProcedure, procedure, router } from "../init.ts";
+import { freshProcedure, procedure, restRoutes, router } from "../init.ts";
+
+const rest = restRoutes("metrics");
 
 export const keys = router({
   list: procedure("admin")
@@ -61,6 +65,19 @@ export const windows = router({
     .input(z.object({}).optional())
     .output(ModelWindowList)
     .query(({ ctx }) => readModelWindows(ctx.reader)),
+
+  unknown: freshProcedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/windows/unknown",
+        tags: ["metrics"],
+        summary: "Models of a range without a known window size, with their turns and sizes to offer",
+      },
+    })
+    .input(StatusQuery)
+    .output(UnknownWindows)
+    .query(({ ctx, input }) => readUnknownWindows(ctx.reader, input)),
 
   set: procedure("admin")
     .input(SetModelWindowInput)
@@ -97,40 +114,31 @@ export const windows = router({
 
 export const ingest = router({
   counts: freshProcedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/ingest/counts",
-        tags: ["metrics"],
-        summary: "What became of received events, by outcome",
-      },
-    })
+    .meta(rest("GET", "/ingest/counts", "What became of received events, by outcome"))
     .input(CountsQuery)
     .output(IngestCounts)
     .query(({ ctx, input }) => readCounts(ctx.reader, input)),
 
   refusals: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/ingest/refusals",
-        tags: ["metrics"],
-        summary: "What is wrong with refused events: field, harness and a redacted example",
-      },
-    })
+    .meta(
+      rest(
+        "GET",
+        "/ingest/refusals",
+        "What is wrong with refused events: field, harness and a redacted example",
+      ),
+    )
     .input(z.object({}).optional())
     .output(IngestRefusals)
     .query(({ ctx }) => readRefusals(ctx.reader)),
 
   unmapped: procedure("read")
-    .meta({
-      openapi: {
-        method: "GET",
-        path: "/api/v1/ingest/unmapped",
-        tags: ["metrics"],
-        summary: "Which OpenTelemetry data became no event: source, reason and names of attributes",
-      },
-    })
+    .meta(
+      rest(
+        "GET",
+        "/ingest/unmapped",
+        "Which OpenTelemetry data became no event: source, reason and names of attributes",
+      ),
+    )
     .input(z.object({}).optional())
     .output(UnmappedTelemetryList)
     .query(({ ctx }) => readUnmapped(ctx.reader)),

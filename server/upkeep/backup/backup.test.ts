@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { BackupManifest } from "@plimsoll/protocol/backup";
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
@@ -479,12 +478,7 @@ describe("the transaction of a backup", () => {
     );
     return rows.length;
   };
-  async function untilNone(client: pg.Client): Promise<void> {
-    for (let tries = 0; (await openTransactions(client)) > 0; tries += 1) {
-      if (tries > 100) throw new Error("a transaction is still open");
-      await sleep(50);
-    }
-  }
+  const untilNone = (client: pg.Client) => until(async () => (await openTransactions(client)) === 0);
 
   it("sees one moment: rows that are written meanwhile are not in it", async () => {
     const other = await fresh();

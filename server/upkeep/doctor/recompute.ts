@@ -1,16 +1,24 @@
-import { catalogWindow, modelNames, type ThresholdTimeline } from "@plimsoll/fold";
+import {
+  catalogWindow,
+  lookupByName,
+  type ObservedWindows,
+  type ThresholdTimeline,
+  type WindowLookup,
+} from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import type { AgentRow } from "../../db/tables/agents.ts";
 import type { BoundaryRow } from "../../db/tables/boundaries.ts";
 import { crossingOriginCode } from "../../db/tables/codes.ts";
 import type { CrossingRow } from "../../db/tables/crossings.ts";
 import { models } from "../../db/tables/models.ts";
+import { readObservedWindows } from "../../db/tables/observed-windows.ts";
 import { packStored } from "../../db/tables/packed-state.ts";
 import type { WindowRow } from "../../db/tables/windows.ts";
 import { type HarnessAcks, readAcknowledgements } from "../../lines/acknowledgements.ts";
 import { PolicyBook } from "../../lines/policy-book.ts";
-import { type AgentChanges, tallyOf } from "../../write/plan/agent-changes.ts";
+import { type AgentChanges, type RowChanges, tallyOf } from "../../write/plan/agent-changes.ts";
 import type { AgentNews } from "../../write/plan/agent-news.ts";
+import { KnownKeys } from "../../write/plan/known-keys.ts";
 import { type History, openHistory } from "../../write/plan/read-history.ts";
 import { refoldAgent } from "../../write/plan/refold-agent.ts";
 import { type ComparedRow, differingColumns } from "./differing-columns.ts";
@@ -23,8 +31,10 @@ export interface RecomputeSettings {
   acks: Map<string, HarnessAcks>;
   /** Names of models by number. */
   names: ReadonlyMap<number, string>;
-  /** Window sizes that a person set, by model. Tokens. */
-  sizes: ReadonlyMap<string, number>;
+  /** Window sizes that a person set. */
+  configured: WindowLookup;
+  /** Window sizes that harnesses reported. */
+  observed: ObservedWindows;
 }
 
 const MODELS = `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`;
@@ -42,7 +52,8 @@ export async function readRecomputeSettings(
     policy,
     acks: new Map(),
     names: new Map(names.map((row) => models.parse(row)).map(({ id, name }) => [id, name])),
-    sizes: new Map(sizes.map(({ model, tokens }) => [model, tokens])),
+    configured: lookupByName(new Map(sizes.map(({ model, tokens }) => [model, tokens]))),
+    observed: await readObservedWindows(sql, projectId),
   };
 }
 
@@ -58,7 +69,7 @@ export async function recomputeAgent(
   harness: string,
   settings: RecomputeSettings,
 ): Promise<string[]> {
-  const { projectId, names, sizes } = settings;
+  const { projectId, names, configured, observed } = settings;
   const number = new Map([...names].map(([id, name]) => [name, id]));
   const differences = new Set<string>();
   const modelName = (id: number) => {
@@ -67,19 +78,19 @@ export async function recomputeAgent(
     return name ?? "";
   };
   const history = new RecordedHistory(openHistory(sql, projectId, agent, modelName));
-  const configured = (model: string) =>
-    modelNames(model)
-      .map((name) => sizes.get(name))
-      .find((tokens) => tokens !== undefined);
   const { changes } = await refoldAgent({
     history,
     agent: { ...agent, harness, receivedAt: agent.lastReceivedAt },
-    known: { row: { ...agent, state: undefined }, stored: undefined },
+    known: { row: { ...agent, state: undefined }, stored: undefined, keys: KnownKeys.empty() },
     news: NO_NEWS,
     options: {
       fold: {
         thresholds: await timelineOf(sql, harness, settings),
-        lookups: { configured, catalog: catalogWindow },
+        lookups: {
+          configured,
+          observed: (model) => observed.read(harness, model),
+          catalog: catalogWindow,
+        },
       },
       // The fold keeps the stored cuts and makes none of its own, so each of them is proven.
       segmentTurns: Number.POSITIVE_INFINITY,
@@ -90,11 +101,11 @@ export async function recomputeAgent(
     extent: "to_the_end",
   });
   for (const difference of [
-    ...turnDifferences(changes),
-    ...boundaryDifferences(changes, history, agent),
-    ...crossingDifferences(changes, history, agent),
+    ...turnDifferences(changes.rows.turns),
+    ...boundaryDifferences(changes.rows.boundaries, history, agent),
+    ...crossingDifferences(changes.rows.crossings, history, agent),
     ...windowDifferences(changes, history, agent),
-    ...segmentDifferences(changes, history),
+    ...segmentDifferences(changes.rows.segments, history),
     ...agentDifferences(changes, history, agent),
   ])
     differences.add(difference);
@@ -169,7 +180,7 @@ class RecordedHistory implements History {
 /** A turn keeps its time of receipt in whole seconds. */
 const ROUNDING_MS = 1_000;
 
-function* turnDifferences({ added, replaced }: AgentChanges): Generator<string> {
+function* turnDifferences({ added, replaced }: RowChanges["turns"]): Generator<string> {
   if (added.length > 0) yield "turns (row missing)";
   for (const { before, after } of replaced) {
     yield* differingColumns(
@@ -188,25 +199,25 @@ function* turnDifferences({ added, replaced }: AgentChanges): Generator<string> 
 }
 
 function* boundaryDifferences(
-  { boundaryInserts, boundaryUpserts, boundaryDeletes }: AgentChanges,
+  { inserts, upserts, deletes }: RowChanges["boundaries"],
   { boundaries }: RecordedHistory,
   { sessionId }: AgentRow,
 ): Generator<string> {
-  for (const { receivedAt: _, ...row } of [...boundaryInserts, ...boundaryUpserts]) {
+  for (const { receivedAt: _, ...row } of [...inserts, ...upserts]) {
     yield* rowDifferences("boundaries", boundaries.get(row.id), row);
   }
-  if (boundaryDeletes.length > 0) yield "boundaries (row too many)";
+  if (deletes.length > 0) yield "boundaries (row too many)";
   for (const row of boundaries.values()) yield* differingColumns("boundaries", row, { sessionId });
 }
 
 function* crossingDifferences(
-  { crossingUpserts, crossingOrigins, crossingDeletes }: AgentChanges,
+  changes: RowChanges["crossings"],
   { crossings }: RecordedHistory,
   { sessionId }: AgentRow,
 ): Generator<string> {
   // A report in a later segment may change the origin of a crossing in an earlier one.
-  const origins = new Map([...crossingOrigins].map(([id, origin]) => [id, crossingOriginCode(origin)]));
-  const found = new Map(crossingUpserts.map((row) => [row.id, row]));
+  const origins = new Map([...changes.origins].map(([id, origin]) => [id, crossingOriginCode(origin)]));
+  const found = new Map(changes.upserts.map((row) => [row.id, row]));
   for (const row of found.values()) {
     const origin = origins.get(row.id) ?? row.origin;
     yield* rowDifferences("crossings", crossings.get(row.id), { ...row, origin });
@@ -215,27 +226,27 @@ function* crossingDifferences(
     const row = crossings.get(id);
     if (!found.has(id)) yield* rowDifferences("crossings", row, { origin });
   }
-  if (crossingDeletes.length > 0) yield "crossings (row too many)";
+  if (changes.deletes.length > 0) yield "crossings (row too many)";
   for (const row of crossings.values()) yield* differingColumns("crossings", row, { sessionId });
 }
 
 function* windowDifferences(
-  { windowUpserts, windowDeletes, after }: AgentChanges,
+  { rows: { windows }, after }: AgentChanges,
   { windowRows }: RecordedHistory,
   { state }: AgentRow,
 ): Generator<string> {
-  for (const row of windowUpserts) yield* rowDifferences("windows", windowRows.get(row.index), row);
+  for (const row of windows.upserts) yield* rowDifferences("windows", windowRows.get(row.index), row);
   // The window an agent is in gets a row when its state is dropped.
   const current = state === undefined ? after.stored?.window : undefined;
   if (current !== undefined) yield* rowDifferences("windows", windowRows.get(current.index), current);
-  if (windowDeletes.some((index) => index !== current?.index)) yield "windows (row too many)";
+  if (windows.deletes.some((index) => index !== current?.index)) yield "windows (row too many)";
 }
 
 function* segmentDifferences(
-  { segmentUpserts, segmentDeletes }: AgentChanges,
+  { upserts, deletes }: RowChanges["segments"],
   { summaries, states }: RecordedHistory,
 ): Generator<string> {
-  for (const { endsAt, state, summary } of segmentUpserts) {
+  for (const { endsAt, state, summary } of upserts) {
     yield* differingColumns(
       "segments",
       { state: states.get(endsAt), summary: summaries.get(endsAt) },
@@ -245,7 +256,7 @@ function* segmentDifferences(
       },
     );
   }
-  if (segmentDeletes.length > 0) yield "segments (row too many)";
+  if (deletes.length > 0) yield "segments (row too many)";
 }
 
 function* agentDifferences(

@@ -9,17 +9,11 @@ import { storedTurns } from "../plan/read-history.ts";
 import { storedInTail } from "../plan/tail.ts";
 import type { ProjectMemory } from "./memory.ts";
 
-/**
- * Which of the arrived turns and marks are looked up: those whose key may be among the remembered ones, or all, if the
- * memory has proved wrong.
- */
-export type Lookup = "may_be_stored" | "all";
-
 /** What is stored of the arrived turns and marks, if the memory can tell. */
 export function recall(memory: ProjectMemory, owner: ArrivedAgent): StoredEvents | undefined {
   const known = memory.agents.get(owner.id);
-  if (known === undefined || !memory.keys.has(owner.id)) return undefined;
-  const { turns, marks } = candidatesOf(owner, known, memory, "may_be_stored");
+  if (known === undefined) return undefined;
+  const { turns, marks } = candidatesOf(owner, known);
   if (turns.size + marks.size === 0) return NOTHING_STORED;
   const tail = memory.tails.get(owner.id);
   const inTail = tail && storedInTail(tail, turns, marks);
@@ -32,7 +26,6 @@ export async function lookUp(
   memory: ProjectMemory,
   agents: ReadonlyMap<string, KnownAgent>,
   owners: readonly ArrivedAgent[],
-  lookup: Lookup,
 ): Promise<Map<string, StoredEvents>> {
   const found = new Found();
   const turns: TurnAt[] = [];
@@ -40,8 +33,8 @@ export async function lookUp(
   const ids = new Map<number, string>();
   for (const owner of owners) {
     const known = agents.get(owner.id);
-    const tail = lookup === "all" ? undefined : memory.tails.get(owner.id);
-    const maybe = candidatesOf(owner, known, memory, lookup);
+    const tail = memory.tails.get(owner.id);
+    const maybe = candidatesOf(owner, known);
     if (maybe.turns.size + maybe.marks.size === 0) continue;
     const inTail = tail && storedInTail(tail, maybe.turns, maybe.marks);
     if (inTail !== undefined) found.add(owner.id, inTail);
@@ -68,8 +61,6 @@ export async function lookUp(
 function candidatesOf(
   owner: ArrivedAgent,
   known: KnownAgent | undefined,
-  memory: ProjectMemory,
-  lookup: Lookup,
 ): { turns: Set<string>; marks: Set<string> } {
   const turns = new Set<string>();
   const marks = new Set<string>();
@@ -78,9 +69,9 @@ function candidatesOf(
     if (owner.sessionId === undefined) for (const id of owner.marks.keys()) marks.add(id);
     return { turns, marks };
   }
-  const keys = lookup === "all" ? undefined : memory.keys.get(owner.id);
-  for (const key of owner.turns.keys()) if (keys === undefined || keys.mayHave(key)) turns.add(key);
-  for (const id of owner.marks.keys()) if (keys === undefined || keys.mayHave(eventKey(id))) marks.add(id);
+  const { keys } = known;
+  for (const key of owner.turns.keys()) if (keys.mayHave(key)) turns.add(key);
+  for (const id of owner.marks.keys()) if (keys.mayHave(eventKey(id))) marks.add(id);
   return { turns, marks };
 }
 

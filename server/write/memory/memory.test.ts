@@ -12,7 +12,6 @@ import { recordWriters } from "../../testing/record-statements.ts";
 import { groupEvents } from "../plan/group-events.ts";
 import { type ChunkPlan, planChunk } from "../project/plan-chunk.ts";
 import { encodeChunk, remember, sendChunk } from "../project/write-chunk.ts";
-import type { Lookup } from "./look-up.ts";
 import { ProjectMemory } from "./memory.ts";
 
 const SETTINGS = { thresholds: DEFAULT_THRESHOLDS, segmentTurns: 256, refoldEvents: 4_096, namesPerDay: 500 };
@@ -62,14 +61,10 @@ const turns = (sessions: readonly number[], n: number, at = 10_000 * (n + 1)): P
   );
 
 /** Projects events in one piece, as the projector does. */
-async function project(
-  memory: ProjectMemory,
-  events: readonly PlimsollEvent[],
-  lookup: Lookup = "may_be_stored",
-): Promise<ChunkPlan> {
+async function project(memory: ProjectMemory, events: readonly PlimsollEvent[]): Promise<ChunkPlan> {
   reads = [];
   const arrivals = groupEvents(1, [{ events, request: 0, receivedAt: EVENTS_START }]);
-  const plan = await planChunk(writers, memory, arrivals, SETTINGS, lookup);
+  const plan = await planChunk(writers, memory, arrivals, SETTINGS);
   await writers.transaction((sql) => sendChunk(sql, finish(encodeChunk(memory, plan))));
   remember(memory, plan);
   return plan;
@@ -91,7 +86,7 @@ describe("a chunk of more agents and sessions than the memory holds", () => {
     expected = await dumpTables(path.prisma, { counts: false });
   });
 
-  it.each<[of: string, prepare: () => Promise<ProjectMemory>, lookup?: Lookup]>([
+  it.each<[of: string, prepare: () => Promise<ProjectMemory>]>([
     [
       "agents that it wrote last",
       async () => {
@@ -101,19 +96,9 @@ describe("a chunk of more agents and sessions than the memory holds", () => {
       },
     ],
     ["agents that another process wrote", () => restarted()],
-    ["agents whose events are all looked up", () => restarted(), "all"],
-    [
-      "agents of which some are remembered without their keys",
-      async () => {
-        const memory = await restarted();
-        await project(memory, turns([0, 1, 2], 0));
-        memory.keys.clear();
-        return memory;
-      },
-    ],
-  ])("is projected in one piece: %s", async (_, prepare, lookup) => {
+  ])("is projected in one piece: %s", async (_, prepare) => {
     const memory = await prepare();
-    const { agents, sessions } = await project(memory, second, lookup);
+    const { agents, sessions } = await project(memory, second);
     expect(agents).toHaveLength(2 * all.length);
     expect(sessions).toHaveLength(all.length);
     expect(await dumpTables(path.prisma, { counts: false })).toEqual(expected);
@@ -173,7 +158,7 @@ describe("the memory", () => {
     const remembered = [...memory.agents.values()].map(({ row }) => nameOf.get(row.sessionId));
     expect(new Set(remembered)).toEqual(new Set(["s0", "s2"]));
     const { agents } = await project(memory, turns([1], 1));
-    expect(reads).toEqual(["agents"]);
+    expect(reads).toEqual(["agents", "turn_blocks", "boundaries"]);
     expect(agents.map(({ after }) => after.row.turns)).toEqual([2, 2]);
   });
 
@@ -213,26 +198,27 @@ describe("the memory", () => {
     expect(reads).toEqual(["agents"]);
   });
 
-  it.each<[what: string, isNew: boolean, before: string[], expected: string[] | undefined]>([
-    ["starts the keys of a new agent", true, [], ["2"]],
-    ["adds to the keys that it has of an agent", false, ["1"], ["1", "2"]],
-    ["keeps no keys of an agent whose earlier keys it lacks", false, [], undefined],
-  ])("%s", async (_, isNew, before, expected) => {
+  it("looks a mark up that has the id of an inferred fall", async () => {
     const memory = await open();
-    if (before.length > 0) memory.addKeys("a", true, before);
-    memory.addKeys("a", isNew, ["2"]);
-    const keys = memory.keys.get("a");
-    expect(keys && ["1", "2", "3"].filter((key) => keys.mayHave(key))).toEqual(expected);
+    await project(memory, turns([0], 1));
+    await project(memory, [...turns([0], 2), ...turns([0], 0, 90_000)]);
+    const fall = await path.prisma.boundary.findFirstOrThrow({ where: { type: "unexplained" } });
+    const same = { id: fall.id, type: "cleared", session: "s0", agent: "main", at: 95_000 };
+    for (const remembered of [memory, await open()]) {
+      const { agents } = await project(remembered, [parsedEvent(same), ...turns([0], 3, 99_000)]);
+      expect(reads).toContain("boundaries");
+      expect(agents).not.toEqual([]);
+    }
   });
 
   it("reads the keys of the turns and marks of stored agents", async () => {
     const mark = parsedEvent({ id: "mark", type: "cleared", session: "s0", agent: "main", at: 20_000 });
     const { agents } = await project(await open(), [...turns([0], 0), mark]);
     const memory = await open();
-    await memory.loadKeys(writers, new Map(agents.map(({ after }) => [after.row.id, after])));
     const main = agents.find(({ after }) => after.row.name === "main")!;
-    const keys = memory.keys.get(main.after.row.id)!;
-    const stored = [...main.added.map(({ turn }) => turn.key), eventKey("mark")];
+    const { id } = main.after.row;
+    const { keys } = (await memory.loadAgents(writers, [id])).get(id)!;
+    const stored = [...main.rows.turns.added.map(({ turn }) => turn.key), eventKey("mark")];
     expect(stored.map((key) => keys.mayHave(key))).toEqual([true, true]);
     expect(keys.mayHave(eventKey("unheard of"))).toBe(false);
   });
@@ -270,6 +256,6 @@ describe("the memory", () => {
     memory.setWindow("m", 1_000);
     memory.setWindow("m", 2_000);
     memory.setWindow("removed", null);
-    expect(memory.lookups.configured?.(model)).toBe(tokens);
+    expect(memory.lookupsOf("h").configured(model)).toBe(tokens);
   });
 });

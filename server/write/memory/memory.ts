@@ -1,12 +1,19 @@
-import { catalogWindow, modelNames, type ThresholdTimeline, type WindowLookups } from "@plimsoll/fold";
+import {
+  catalogWindow,
+  lookupByName,
+  ObservedWindows,
+  type ThresholdTimeline,
+  type WindowLookup,
+  type WindowLookups,
+} from "@plimsoll/fold";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../../db/sql.ts";
-import { agents } from "../../db/tables/agents.ts";
+import { type AgentRow, agents } from "../../db/tables/agents.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import type { ReportedMark } from "../../db/tables/boundaries.ts";
-import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import { eventKey, modelNumber } from "../../db/tables/identity.ts";
 import { models } from "../../db/tables/models.ts";
+import { readObservedWindows } from "../../db/tables/observed-windows.ts";
 import { unpackStored } from "../../db/tables/packed-state.ts";
 import { dayOf, MOST_MODELS, OTHER } from "../../db/tables/rollup-names.ts";
 import { sessions } from "../../db/tables/sessions.ts";
@@ -14,20 +21,22 @@ import { addAcknowledgements, type HarnessAcks, readAcknowledgements } from "../
 import { PolicyBook } from "../../lines/policy-book.ts";
 import type { KnownAgent } from "../plan/agent-changes.ts";
 import type { ArrivedHarness } from "../plan/group-events.ts";
+import { KnownKeys } from "../plan/known-keys.ts";
 import type { KnownSession } from "../plan/plan-session.ts";
 import { type Tail, tailKilobytes } from "../plan/tail.ts";
-import { KnownKeys } from "./known-keys.ts";
 import { NewRows } from "./new-rows.ts";
 import { RollupNames } from "./rollup-names.ts";
 
-/** Agents, and sessions, remembered; some 3 kB each. */
+/** Agents, and sessions, remembered. */
 const REMEMBERED = 10_000;
+/** An agent without its keys. */
+const AGENT_BYTES = 3_000;
+/** Of all agents together: so many agents, and the keys of some 8 million turns. */
+const AGENT_BYTES_IN_ALL = REMEMBERED * AGENT_BYTES + 64 * 1_024 * 1_024;
 /** All tails together, and one of them, in kB. */
 const TAIL_KB_IN_ALL = 150_000;
 const TAIL_KB = 8_192;
 
-/** Of all sets of turn keys together: some 8 million turns. */
-const KEY_BYTES_IN_ALL = 64 * 1_024 * 1_024;
 /** Agents whose keys one statement reads. */
 const KEYS_OF_AGENTS = 200;
 
@@ -49,13 +58,10 @@ export class ProjectMemory {
     maxEntrySize: TAIL_KB,
     sizeCalculation: tailKilobytes,
   });
-  /** The keys of all turns and marks, by agent. */
-  readonly keys = new LRUCache<string, KnownKeys>({
-    maxSize: KEY_BYTES_IN_ALL,
-    sizeCalculation: ({ bytes }) => bytes,
-  });
   readonly rollupNames: RollupNames;
   policy = PolicyBook.empty;
+  /** Window sizes that the harnesses of the project reported. */
+  observed = new ObservedWindows();
   /** By harness instance. */
   readonly #acks = new LRUCache<string, HarnessAcks>({ max: REMEMBERED });
   /** Ids of harness instances that have a row. */
@@ -65,12 +71,17 @@ export class ProjectMemory {
   readonly #modelIds = new Map<string, number>();
   readonly #modelNames = new Map<number, string>();
   readonly #windows = new Map<string, number>();
+  #configured: WindowLookup | undefined;
   #lastNumber = 0;
 
   private constructor(projectId: number, remembered: number) {
     this.projectId = projectId;
     this.rollupNames = new RollupNames(projectId);
-    this.agents = new LRUCache({ max: remembered });
+    this.agents = new LRUCache({
+      max: remembered,
+      maxSize: AGENT_BYTES_IN_ALL,
+      sizeCalculation: ({ keys }) => AGENT_BYTES + keys.bytes,
+    });
     this.sessions = new LRUCache({ max: remembered });
   }
 
@@ -84,8 +95,9 @@ export class ProjectMemory {
     remembered = REMEMBERED,
   ): Promise<ProjectMemory> {
     const memory = new ProjectMemory(projectId, remembered);
-    const [policy, stored, windows, newHarnesses, [last]] = await Promise.all([
+    const [policy, observed, stored, windows, newHarnesses, [last]] = await Promise.all([
       PolicyBook.read(sql, projectId),
+      readObservedWindows(sql, projectId),
       sql.query<Record<string, unknown>>(
         `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`,
         projectId,
@@ -101,6 +113,7 @@ export class ProjectMemory {
       ),
     ]);
     memory.policy = policy;
+    memory.observed = observed;
     for (const row of stored) {
       const { id, name, addedAt } = models.parse(row);
       memory.#keepModel(name, id);
@@ -121,42 +134,37 @@ export class ProjectMemory {
     if (missing.length === 0) return known;
     const keys = missing.map((id) => ({ id }));
     const { text, values } = agents.find(this.projectId, keys);
-    for (const raw of await sql.query<Record<string, unknown>>(text, ...values)) {
-      const { state, ...row } = agents.parse(raw);
-      const stored = state === undefined ? undefined : unpackStored(state);
-      const agent = { row: { ...row, state: undefined }, stored };
-      this.agents.set(row.id, agent);
-      known.set(row.id, agent);
+    const found = (await sql.query<Record<string, unknown>>(text, ...values)).map((raw) => agents.parse(raw));
+    for (let from = 0; from < found.length; from += KEYS_OF_AGENTS) {
+      const rows = found.slice(from, from + KEYS_OF_AGENTS);
+      const keys = await this.#readKeys(sql, rows);
+      for (const { state, ...row } of rows) {
+        const stored = state === undefined ? undefined : unpackStored(state);
+        const agent = { row: { ...row, state: undefined }, stored, keys: keys.get(row.number)! };
+        this.agents.set(row.id, agent);
+        known.set(row.id, agent);
+      }
     }
     return known;
   }
 
-  /** Reads the keys of the agents' turns and marks, unless they are remembered. */
-  async loadKeys(sql: Pick<Sql, "query">, known: ReadonlyMap<string, KnownAgent>): Promise<void> {
-    const missing = [...known.keys()].filter((id) => !this.keys.has(id));
-    for (let from = 0; from < missing.length; from += KEYS_OF_AGENTS) {
-      const keys = new Map<number, KnownKeys>();
-      const part = missing.slice(from, from + KEYS_OF_AGENTS);
-      const numbers = new Map(part.map((id) => [id, known.get(id)!.row.number]));
-      for (const number of numbers.values()) keys.set(number, KnownKeys.empty());
-      const [turns, marks] = await Promise.all([
-        sql.query<PackedKeys>(FIND_KEYS, this.projectId, [...numbers.values()]),
-        sql.query<MarkId>(FIND_MARKS, this.projectId, part),
-      ]);
-      for (const { agent, packed } of turns) keys.set(agent, keys.get(agent)!.addPacked(packed));
-      for (const { agent_id, id } of marks) {
-        const agent = numbers.get(agent_id)!;
-        keys.set(agent, keys.get(agent)!.add([eventKey(id)]));
-      }
-      for (const [id, number] of numbers) this.keys.set(id, keys.get(number)!);
+  /** Reads the keys of the agents' turns and marks. By the number of the agent. */
+  async #readKeys(
+    sql: Pick<Sql, "query">,
+    rows: readonly Pick<AgentRow, "id" | "number">[],
+  ): Promise<Map<number, KnownKeys>> {
+    const keys = new Map(rows.map(({ number }) => [number, KnownKeys.empty()]));
+    const numbers = new Map(rows.map(({ id, number }) => [id, number]));
+    const [turns, marks] = await Promise.all([
+      sql.query<PackedKeys>(FIND_KEYS, this.projectId, [...keys.keys()]),
+      sql.query<MarkId>(FIND_MARKS, this.projectId, [...numbers.keys()]),
+    ]);
+    for (const { agent, packed } of turns) keys.set(agent, keys.get(agent)!.addPacked(packed));
+    for (const { agent_id, id } of marks) {
+      const agent = numbers.get(agent_id)!;
+      keys.set(agent, keys.get(agent)!.add([eventKey(id)]));
     }
-  }
-
-  /** Remembers the turns and marks that were added to an agent. */
-  addKeys(id: string, isNew: boolean, keys: readonly string[]): void {
-    // A set without the agent's earlier events would call them new.
-    const known = isNew ? KnownKeys.empty() : this.keys.get(id);
-    if (known !== undefined) this.keys.set(id, known.add(keys));
+    return keys;
   }
 
   /** Forgets agents that were removed, and their sessions. */
@@ -164,7 +172,6 @@ export class ProjectMemory {
     for (const id of sessions) this.sessions.delete(id);
     for (const id of agents) {
       this.agents.delete(id);
-      this.keys.delete(id);
       this.tails.delete(id);
     }
   }
@@ -301,18 +308,17 @@ export class ProjectMemory {
   setWindow(model: string, tokens: number | null): void {
     if (tokens === null) this.#windows.delete(model);
     else this.#windows.set(model, tokens);
+    this.#configured = undefined;
   }
 
-  get lookups(): WindowLookups {
+  /** How the windows of a harness' models are resolved. */
+  lookupsOf(harness: string): WindowLookups {
     return {
       configured: (model) => {
-        if (this.#windows.size === 0) return undefined;
-        for (const name of modelNames(model)) {
-          const tokens = this.#windows.get(name);
-          if (tokens !== undefined) return tokens;
-        }
-        return undefined;
+        this.#configured ??= lookupByName(this.#windows);
+        return this.#configured(model);
       },
+      observed: (model) => this.observed.ask(harness, model),
       catalog: catalogWindow,
     };
   }
@@ -356,9 +362,8 @@ interface MarkId {
   id: string;
 }
 
-// No sender uses the id of an inferred fall.
-const FIND_MARKS = `SELECT b.agent_id, b.id FROM boundaries b
-WHERE b.project_id = $1 AND b.agent_id = ANY($2::uuid[]) AND b.origin = ${BOUNDARY_ORIGIN.reported}`;
+const FIND_MARKS =
+  "SELECT b.agent_id, b.id FROM boundaries b WHERE b.project_id = $1 AND b.agent_id = ANY($2::uuid[])";
 
 interface SessionExtras {
   main_name: string | null;

@@ -20,6 +20,7 @@ import type { BlockKey, BlockStretch, TurnBlock } from "../../db/tables/turn-blo
 import type { WindowRow } from "../../db/tables/windows.ts";
 import { smallerName } from "./agent-address.ts";
 import type { ArrivedAgent } from "./group-events.ts";
+import { KnownKeys } from "./known-keys.ts";
 
 /** Turns after which a segment is cut: a late event costs a fold of about so many. */
 export const SEGMENT_TURNS = 256;
@@ -33,6 +34,8 @@ export interface KnownAgent {
   row: AgentRow;
   /** Undefined after the state was dropped: it is folded again from the last cut. */
   stored: StoredState | undefined;
+  /** Of all its stored turns and marks. */
+  keys: KnownKeys;
 }
 
 /** What the fold of one agent needs from outside. */
@@ -47,64 +50,76 @@ export interface AgentOptions {
   nextNumber: () => number;
 }
 
-/** What a batch of events changes in the rows of one agent. */
+/** What a batch of events changes in one agent. */
 export interface AgentChanges {
   harness: string;
   /** Undefined for an agent that is new. */
   before: AgentRow | undefined;
   after: KnownAgent;
-  blockDeletes: BlockKey[];
-  /** New blocks, and blocks in the place of deleted ones. */
-  blockInserts: TurnBlock[];
-  /** Segments that are over: the blocks of each become one. */
-  blockJoins: BlockStretch[];
-  /** New marks and falls. The insert fails if an id is stored after all; see `Lookup` of look-up.ts. */
-  boundaryInserts: BoundaryRow[];
-  /** Stored marks and falls that read differently now. */
-  boundaryUpserts: BoundaryRow[];
-  /** Marks of earlier batches whose level a new turn shows. */
-  settled: BoundaryReading[];
-  boundaryDeletes: string[];
-  crossingUpserts: CrossingRow[];
-  /** To change after `crossingUpserts`; those come after `crossingDeletes`. By crossing id. */
-  crossingOrigins: Map<string, CrossingOrigin>;
-  crossingDeletes: string[];
-  windowUpserts: WindowRow[];
-  windowDeletes: number[];
-  segmentUpserts: SegmentRow[];
-  segmentDeletes: number[];
+  rows: RowChanges;
   /** The summary of the events that continued the history; undefined if it was folded again, or cut. */
   run: Summary | undefined;
-  /** For the rollups. */
-  added: TurnReading[];
-  replaced: { before: TurnReading; after: TurnReading }[];
+}
+
+/** What changes in the other rows of an agent, by table, and what that adds to the rollups. */
+export interface RowChanges {
+  blocks: {
+    deletes: BlockKey[];
+    /** New blocks, and blocks in the place of deleted ones. */
+    inserts: TurnBlock[];
+    /** Segments that are over: the blocks of each become one. */
+    joins: BlockStretch[];
+  };
+  boundaries: {
+    deletes: string[];
+    /** New marks and falls. The insert fails if an id is stored after all. */
+    inserts: BoundaryRow[];
+    /** Stored marks and falls that read differently now. */
+    upserts: BoundaryRow[];
+    /** Marks of earlier batches whose level a new turn shows. */
+    settled: BoundaryReading[];
+  };
+  crossings: {
+    deletes: string[];
+    upserts: CrossingRow[];
+    /** To change after the upserts. By crossing id. */
+    origins: Map<string, CrossingOrigin>;
+  };
+  windows: { deletes: number[]; upserts: WindowRow[] };
+  segments: { deletes: number[]; upserts: SegmentRow[] };
+  turns: { added: TurnReading[]; replaced: { before: TurnReading; after: TurnReading }[] };
   boundaryCounts: { reading: BoundaryReading; count: 1 | -1 }[];
 }
 
-export function noChanges(harness: string, before: AgentRow | undefined, after: KnownAgent): AgentChanges {
+export function noRows(): RowChanges {
   return {
-    harness,
-    before,
-    after,
-    blockDeletes: [],
-    blockInserts: [],
-    blockJoins: [],
-    boundaryInserts: [],
-    boundaryUpserts: [],
-    settled: [],
-    boundaryDeletes: [],
-    crossingUpserts: [],
-    crossingOrigins: new Map(),
-    crossingDeletes: [],
-    windowUpserts: [],
-    windowDeletes: [],
-    segmentUpserts: [],
-    segmentDeletes: [],
-    run: undefined,
-    added: [],
-    replaced: [],
+    blocks: { deletes: [], inserts: [], joins: [] },
+    boundaries: { deletes: [], inserts: [], upserts: [], settled: [] },
+    crossings: { deletes: [], upserts: [], origins: new Map() },
+    windows: { deletes: [], upserts: [] },
+    segments: { deletes: [], upserts: [] },
+    turns: { added: [], replaced: [] },
     boundaryCounts: [],
   };
+}
+
+/** Adds changes in another part of the history. */
+export function addRows(to: RowChanges, more: RowChanges): void {
+  for (const table of ["blocks", "boundaries", "windows", "segments", "turns"] as const)
+    addLists(to[table], more[table]);
+  addAll(to.crossings.deletes, more.crossings.deletes);
+  addAll(to.crossings.upserts, more.crossings.upserts);
+  for (const [id, origin] of more.crossings.origins) to.crossings.origins.set(id, origin);
+  addAll(to.boundaryCounts, more.boundaryCounts);
+}
+
+function addLists<Lists extends { [Name in keyof Lists]: unknown[] }>(to: Lists, more: Lists): void {
+  for (const name of Object.keys(more) as (keyof Lists)[]) addAll(to[name], more[name]);
+}
+
+/** One by one: a call has no room for as many arguments as a history has turns. */
+function addAll<Item>(to: Item[], more: readonly Item[]): void {
+  for (const item of more) to.push(item);
 }
 
 /** The sums of an agent's whole history. */
@@ -159,6 +174,7 @@ export function knownAgent(
   const row = before?.row;
   return {
     stored,
+    keys: before?.keys ?? KnownKeys.empty(),
     row: {
       id: identity.id,
       number: row?.number ?? nextNumber(),
@@ -201,43 +217,14 @@ export function windowRow(agentId: string, window: WindowSummary): WindowRow {
 
 /** The changes of two steps, one after the other. */
 export function joinChanges(first: AgentChanges, second: AgentChanges): AgentChanges {
-  const joined = { ...second };
-  for (const field of LISTS) (joined[field] as unknown[]) = [...first[field], ...second[field]];
-  Object.assign(joined, joinCrossings(first, second));
-  const version = first.after.row.version;
-  return {
-    ...joined,
-    before: first.before,
-    after: { ...second.after, row: { ...second.after.row, version } },
-  };
+  const rows = noRows();
+  addRows(rows, first.rows);
+  addRows(rows, second.rows);
+  const upserts = new Map(first.rows.crossings.upserts.map((row) => [row.id, row]));
+  for (const id of second.rows.crossings.deletes) upserts.delete(id);
+  for (const row of second.rows.crossings.upserts) upserts.set(row.id, row);
+  rows.crossings.upserts = [...upserts.values()];
+  const { version } = first.after.row;
+  const after = { ...second.after, row: { ...second.after.row, version } };
+  return { ...second, before: first.before, after, rows };
 }
-
-type CrossingRowChanges = Pick<AgentChanges, "crossingUpserts" | "crossingOrigins" | "crossingDeletes">;
-
-function joinCrossings(first: CrossingRowChanges, second: CrossingRowChanges): CrossingRowChanges {
-  const upserts = new Map(first.crossingUpserts.map((row) => [row.id, row]));
-  for (const id of second.crossingDeletes) upserts.delete(id);
-  for (const row of second.crossingUpserts) upserts.set(row.id, row);
-  return {
-    crossingUpserts: [...upserts.values()],
-    crossingOrigins: new Map([...first.crossingOrigins, ...second.crossingOrigins]),
-    crossingDeletes: [...first.crossingDeletes, ...second.crossingDeletes],
-  };
-}
-
-const LISTS = [
-  "blockDeletes",
-  "blockInserts",
-  "blockJoins",
-  "boundaryInserts",
-  "boundaryUpserts",
-  "settled",
-  "boundaryDeletes",
-  "windowUpserts",
-  "windowDeletes",
-  "segmentUpserts",
-  "segmentDeletes",
-  "added",
-  "replaced",
-  "boundaryCounts",
-] as const satisfies readonly (keyof AgentChanges)[];

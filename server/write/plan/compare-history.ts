@@ -20,7 +20,7 @@ import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import { crossingOfRow, crossingRow } from "../../db/tables/crossings.ts";
 import { blocksOf } from "../../db/tables/turn-blocks.ts";
 import { sameReading, turnRow } from "../../db/tables/turns.ts";
-import { type AgentChanges, countBoundary } from "./agent-changes.ts";
+import { countBoundary, noRows, type RowChanges } from "./agent-changes.ts";
 import { sameTurn } from "./group-events.ts";
 import type { StretchEvents, StretchMark } from "./news-by-time.ts";
 import type { StoredStretch } from "./read-history.ts";
@@ -36,20 +36,7 @@ export interface AgentPlace {
 }
 
 export interface Comparison {
-  changes: Pick<
-    AgentChanges,
-    | "blockDeletes"
-    | "blockInserts"
-    | "boundaryInserts"
-    | "boundaryUpserts"
-    | "boundaryDeletes"
-    | "crossingUpserts"
-    | "crossingOrigins"
-    | "crossingDeletes"
-    | "added"
-    | "replaced"
-    | "boundaryCounts"
-  >;
+  rows: RowChanges;
   tally: Tally;
   /**
    * Whether a crossing may be stored with another origin. A report in the next segment may be the cause, so that segment
@@ -67,23 +54,7 @@ export function compareHistory(
   tally: Tally,
   place: AgentPlace,
 ): Comparison {
-  const comparison: Comparison = {
-    changes: {
-      blockDeletes: [],
-      blockInserts: [],
-      boundaryInserts: [],
-      boundaryUpserts: [],
-      boundaryDeletes: [],
-      crossingUpserts: [],
-      crossingOrigins: new Map(),
-      crossingDeletes: [],
-      added: [],
-      replaced: [],
-      boundaryCounts: [],
-    },
-    tally,
-    originChanged: false,
-  };
+  const comparison: Comparison = { rows: noRows(), tally, originChanged: false };
   compareTurns(comparison, place, stored, events, results);
   for (const result of results) {
     for (const reading of result.marks.values()) {
@@ -97,7 +68,7 @@ export function compareHistory(
 
 /** If some turn is new or reads differently, all blocks of the stretch are packed again: one for each result, or more. */
 function compareTurns(
-  { changes }: Comparison,
+  { rows: { blocks, turns } }: Comparison,
   place: AgentPlace,
   stored: StoredStretch,
   events: StretchEvents,
@@ -106,21 +77,21 @@ function compareTurns(
   const rows = results.map((result) =>
     result.turns.map((reading) => {
       const { stored, receivedAt, facts } = events.turns.get(reading.turn.key)!;
-      if (stored === undefined) changes.added.push(reading);
+      if (stored === undefined) turns.added.push(reading);
       else if (stored.reading.report !== facts || !readsTheSameCall(stored.reading, reading)) {
-        changes.replaced.push({ before: stored.reading, after: reading });
+        turns.replaced.push({ before: stored.reading, after: reading });
       } else return stored.row;
       const { number: agent, modelId } = place;
       return turnRow(reading, { agent, modelId: modelId(facts.model), receivedAt });
     }),
   );
-  const changed = changes.added.length + changes.replaced.length > 0;
+  const changed = turns.added.length + turns.replaced.length > 0;
   const moved = stored.turns.some(({ row }) => !events.turns.has(row.key));
   // A cut that is new must not run through a block.
   const cut = rows.filter(({ length }) => length > 0).length > 1;
   if (!changed && !moved && !cut) return;
-  changes.blockDeletes.push(...new Set(stored.turns.map(({ block }) => block)));
-  changes.blockInserts.push(...rows.flatMap(blocksOf));
+  blocks.deletes.push(...new Set(stored.turns.map(({ block }) => block)));
+  blocks.inserts.push(...rows.flatMap(blocksOf));
 }
 
 /** Whether a fold read the turn the same way, and found the same other reports of its call. */
@@ -139,8 +110,8 @@ function compareMark(
   const before = stored && readingOfRow(stored);
   if (stored !== undefined && sameBoundary(before!, reading) && sameMark(markOfRow(stored), mark)) return;
   const { receivedAt } = mark;
-  const { boundaryInserts, boundaryUpserts } = comparison.changes;
-  const rows = stored === undefined ? boundaryInserts : boundaryUpserts;
+  const { inserts, upserts } = comparison.rows.boundaries;
+  const rows = stored === undefined ? inserts : upserts;
   rows.push(reportedRow(mark, reading, { ...rowPlace(place), receivedAt }));
   replaceBoundary(comparison, before, reading);
 }
@@ -158,13 +129,13 @@ function compareInferred(
     left.delete(inferred.id);
     if (row !== undefined && sameInferred(row, inferred)) continue;
     const receivedAt = row?.receivedAt ?? place.receivedAt;
-    const { boundaryInserts, boundaryUpserts } = comparison.changes;
-    const rows = row === undefined ? boundaryInserts : boundaryUpserts;
+    const { inserts, upserts } = comparison.rows.boundaries;
+    const rows = row === undefined ? inserts : upserts;
     rows.push(inferredRow(inferred, { ...rowPlace(place), receivedAt }));
     replaceBoundary(comparison, row && readingOfRow(row), inferred);
   }
   for (const row of left.values()) {
-    comparison.changes.boundaryDeletes.push(row.id);
+    comparison.rows.boundaries.deletes.push(row.id);
     replaceBoundary(comparison, readingOfRow(row), undefined);
   }
 }
@@ -179,7 +150,7 @@ function compareCrossings(
 ): void {
   const left = new Map(stored.crossings.map((row) => [row.id, crossingOfRow(row)]));
   const found = new Map<string, Crossing>();
-  const origins = comparison.changes.crossingOrigins;
+  const { origins, upserts, deletes } = comparison.rows.crossings;
   if ([...events.marks.values()].some(({ mark }) => mark.facts.crossing !== undefined)) {
     // A report that had joined a crossing before the stretch may have moved.
     for (const [id, origin] of originsAt(from.levels)) origins.set(id, origin);
@@ -203,10 +174,10 @@ function compareCrossings(
     countWarning(comparison, crossing, 1);
     if (before !== undefined && sameCrossing(before, crossing)) continue;
     const { agentId, sessionId } = place;
-    comparison.changes.crossingUpserts.push(crossingRow(crossing, { agentId, sessionId }));
+    upserts.push(crossingRow(crossing, { agentId, sessionId }));
   }
   for (const [id, crossing] of left) {
-    comparison.changes.crossingDeletes.push(id);
+    deletes.push(id);
     countWarning(comparison, crossing, -1);
   }
 }
@@ -220,7 +191,7 @@ function replaceBoundary(
   before: BoundaryReading | undefined,
   after: BoundaryReading | undefined,
 ): void {
-  const counts = comparison.changes.boundaryCounts;
+  const counts = comparison.rows.boundaryCounts;
   if (before !== undefined) {
     counts.push({ reading: before, count: -1 });
     comparison.tally = countBoundary(comparison.tally, before, -1);

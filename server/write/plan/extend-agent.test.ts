@@ -65,12 +65,12 @@ function expectChanges(result: AgentChanges | RefoldReason): AgentChanges {
 function historyOf(...events: Event[]): { known: KnownAgent; stored: StoredEvents } {
   const changes = expectChanges(extend(undefined, events));
   const place = { agentId: changes.after.row.id, sessionId: changes.after.row.sessionId, receivedAt: 5_000 };
-  const readings = new Map(changes.added.map((reading) => [reading.turn.key, reading]));
-  const turns = changes.blockInserts.flatMap((block) =>
+  const readings = new Map(changes.rows.turns.added.map((reading) => [reading.turn.key, reading]));
+  const turns = changes.rows.blocks.inserts.flatMap((block) =>
     block.rows.map((row) => ({ row, reading: readings.get(row.key)!, block })),
   );
   const { marks } = arrived(...events);
-  const rows = changes.boundaryInserts.filter(({ id }) => marks.has(id));
+  const rows = changes.rows.boundaries.inserts.filter(({ id }) => marks.has(id));
   return {
     known: changes.after,
     stored: {
@@ -144,11 +144,11 @@ describe("an extension", () => {
   it("inserts the turns and boundaries that are new, and counts them", () => {
     const { known, stored } = historyOf(turn("a", 10, 900), masked("m", 20));
     const changes = expectChanges(extend(known, [turn("b", 30, 300)], stored));
-    expect(changes.blockInserts.map(({ rows }) => rows.map(({ contextTokens }) => contextTokens))).toEqual([
-      [300],
-    ]);
-    expect(changes.settled).toMatchObject([{ id: "m", tokensBefore: 900, tokensAfter: 300 }]);
-    expect(changes.boundaryCounts.map(({ count, reading }) => [count, reading.tokensAfter])).toEqual([
+    expect(
+      changes.rows.blocks.inserts.map(({ rows }) => rows.map(({ contextTokens }) => contextTokens)),
+    ).toEqual([[300]]);
+    expect(changes.rows.boundaries.settled).toMatchObject([{ id: "m", tokensBefore: 900, tokensAfter: 300 }]);
+    expect(changes.rows.boundaryCounts.map(({ count, reading }) => [count, reading.tokensAfter])).toEqual([
       [-1, undefined],
       [1, 300],
     ]);
@@ -165,12 +165,12 @@ describe("an extension", () => {
     const { known, stored } = historyOf(turn("a", 10, 100), turn("b", 20, 110));
     const grown = turn("a", 10, 100, { usage: { input_tokens: 100, output_tokens: 50 } });
     const changes = expectChanges(extend(known, [grown], stored));
-    expect(changes.blockDeletes).toEqual([blockOf(stored)]);
-    expect(changes.blockInserts).toMatchObject([
+    expect(changes.rows.blocks.deletes).toEqual([blockOf(stored)]);
+    expect(changes.rows.blocks.inserts).toMatchObject([
       { firstKey: blockOf(stored).firstKey, rows: [{ outputTokens: 50 }, { outputTokens: 1 }] },
     ]);
-    expect(changes.added).toEqual([]);
-    expect(changes.replaced).toHaveLength(1);
+    expect(changes.rows.turns.added).toEqual([]);
+    expect(changes.rows.turns.replaced).toHaveLength(1);
     expect(changes.after.row).toMatchObject({ turns: 2, version: 2, currentTokens: 110 });
   });
 
@@ -178,13 +178,13 @@ describe("an extension", () => {
     const { known, stored } = historyOf(turn("a", 10, 100), turn("b", 20, 110), turn("c", 30, 120));
     expect(known.stored?.open.turns).toBe(3);
     const changes = expectChanges(extend(known, [turn("d", 40, 130), turn("e", 50, 140)], stored));
-    expect(changes.segmentUpserts).toHaveLength(1);
-    expect(changes.segmentUpserts[0]!.endsAt).toBe(arrived(turn("d", 40, 1)).firstAt);
+    expect(changes.rows.segments.upserts).toHaveLength(1);
+    expect(changes.rows.segments.upserts[0]!.endsAt).toBe(arrived(turn("d", 40, 1)).firstAt);
     expect(changes.after.stored?.open.turns).toBe(1);
     expect(changes.after.row.turns).toBe(5);
-    expect(changes.blockInserts.map(({ rows }) => rows.length)).toEqual([1, 1]);
+    expect(changes.rows.blocks.inserts.map(({ rows }) => rows.length)).toEqual([1, 1]);
     const [first, last] = [arrived(turn("a", 10, 1)).firstAt, arrived(turn("d", 40, 1)).firstAt];
-    expect(changes.blockJoins).toEqual([{ agent: 7, from: first, to: last }]);
+    expect(changes.rows.blocks.joins).toEqual([{ agent: 7, from: first, to: last }]);
   });
 
   it("writes a window once the agent has left it", () => {
@@ -199,9 +199,9 @@ describe("an extension", () => {
       reason: "full",
     });
     const stayed = expectChanges(extend(known, [turn("b", 15, 130)], stored));
-    expect(stayed.windowUpserts).toEqual([]);
+    expect(stayed.rows.windows.upserts).toEqual([]);
     const left = expectChanges(extend(known, [restarted, turn("b", 30, 50)], stored));
-    expect(left.windowUpserts).toMatchObject([{ index: 0, turns: 1, peakTokens: 100 }]);
+    expect(left.rows.windows.upserts).toMatchObject([{ index: 0, turns: 1, peakTokens: 100 }]);
     expect(left.after.row).toMatchObject({ windows: 2, restarts: 1, currentTokens: 50 });
   });
 
@@ -218,8 +218,10 @@ describe("an extension", () => {
     const { known, stored } = historyOf(turn("a", 10, 100), report);
     expect(known.row.warnings).toBe(1);
     const changes = expectChanges(extend(known, [turn("b", 20, 160)], stored));
-    expect(changes.crossingDeletes).toHaveLength(1);
-    expect(changes.crossingUpserts).toMatchObject([{ threshold: "warning", up: true, contextTokens: 160 }]);
+    expect(changes.rows.crossings.deletes).toHaveLength(1);
+    expect(changes.rows.crossings.upserts).toMatchObject([
+      { threshold: "warning", up: true, contextTokens: 160 },
+    ]);
     expect(changes.after.row.warnings).toBe(1);
   });
 });

@@ -28,7 +28,8 @@ import {
   countBoundary,
   type KnownAgent,
   knownAgent,
-  noChanges,
+  noRows,
+  type RowChanges,
   tallyOf,
   totalsOf,
   windowRow,
@@ -69,25 +70,22 @@ export function* extendKnownAgent(
   const runs = [...segments.closed.map(({ result }) => result), segments.open];
   const { totals, window, over } = joinTotals(totalsOf(known?.row), from.window, runs);
   const stored = { state: segments.open.state, window, open: openSummary(from, segments) };
-  const rows = yield* rowsOf(agent, runs, news, known, options);
-  const after = knownAgent(
-    agent,
-    known,
-    { stored, totals, tally: rows.tally },
-    { ...options, nextNumber: () => rows.number },
-  );
+  const number = known?.row.number ?? options.nextNumber();
+  const { rows, tally } = yield* rowsOf(agent, runs, news, known, { ...options, number });
+  rows.blocks.joins = joinsOf(from, segments, number);
+  rows.windows.upserts = over.map((one) => windowRow(agent.id, one));
+  rows.segments.upserts = segments.closed.map(({ endsAt, result }, index) => ({
+    agent: number,
+    endsAt,
+    state: packState(result.state),
+    summary: packSummary(index === 0 ? joinSummaries(from.open, result.summary) : result.summary),
+  }));
   return {
-    ...noChanges(agent.harness, known?.row, after),
-    ...rows.changes,
-    windowUpserts: over.map((one) => windowRow(agent.id, one)),
+    harness: agent.harness,
+    before: known?.row,
+    after: knownAgent(agent, known, { stored, totals, tally }, { ...options, nextNumber: () => number }),
+    rows,
     run: segments.closed.length === 0 ? segments.open.summary : undefined,
-    blockJoins: joinsOf(from, segments, rows.number),
-    segmentUpserts: segments.closed.map(({ endsAt, result }, index) => ({
-      agent: rows.number,
-      endsAt,
-      state: packState(result.state),
-      summary: packSummary(index === 0 ? joinSummaries(from.open, result.summary) : result.summary),
-    })),
   };
 }
 
@@ -145,45 +143,20 @@ export function joinTotals(
   return { totals, window, over };
 }
 
-type RowChanges = Pick<
-  AgentChanges,
-  | "blockDeletes"
-  | "blockInserts"
-  | "boundaryInserts"
-  | "settled"
-  | "crossingUpserts"
-  | "crossingOrigins"
-  | "crossingDeletes"
-  | "added"
-  | "replaced"
-  | "boundaryCounts"
->;
-
 /** Yields every `STEP_EVENTS`. */
 function* rowsOf(
   agent: AgentIdentity,
   runs: readonly FoldResult[],
   news: AgentNews,
   known: KnownAgent | undefined,
-  { modelId, nextNumber }: AgentOptions,
-): Steps<{ number: number; tally: Tally; changes: RowChanges }> {
-  const number = known?.row.number ?? nextNumber();
+  { modelId, number }: Pick<AgentOptions, "modelId"> & { number: number },
+): Steps<{ rows: RowChanges; tally: Tally }> {
   const place = { agentId: agent.id, sessionId: agent.sessionId, receivedAt: agent.receivedAt };
   const received = new Map<string, number>();
   for (const { facts, receivedAt } of news.newTurns) received.set(facts.key, receivedAt);
   const marks = new Map(news.newMarks.map((mark) => [mark.facts.id, mark]));
-  const changes: RowChanges = {
-    blockDeletes: [],
-    blockInserts: [],
-    boundaryInserts: [],
-    settled: [],
-    crossingUpserts: [],
-    crossingOrigins: new Map(),
-    crossingDeletes: [],
-    added: [],
-    replaced: [],
-    boundaryCounts: [],
-  };
+  const changes = noRows();
+  const { blocks, boundaries, crossings, turns, boundaryCounts } = changes;
   let tally = tallyOf(known?.row);
 
   const changed = new Map<string, TurnRow>();
@@ -191,11 +164,11 @@ function* rowsOf(
     const reading = { ...before.reading, turn: after, report: after };
     const receivedAt = before.row.at + before.row.delay * 1_000;
     changed.set(after.key, turnRow(reading, { agent: number, modelId: before.row.modelId, receivedAt }));
-    changes.replaced.push({ before: before.reading, after: reading });
+    turns.replaced.push({ before: before.reading, after: reading });
   }
   for (const block of new Set(news.changedTurns.map(({ before }) => before.block))) {
-    changes.blockDeletes.push(block);
-    changes.blockInserts.push({ ...block, rows: block.rows.map((row) => changed.get(row.key) ?? row) });
+    blocks.deletes.push(block);
+    blocks.inserts.push({ ...block, rows: block.rows.map((row) => changed.get(row.key) ?? row) });
   }
   const pending = new Map(known?.stored?.state.pending.map((reading) => [reading.id, reading]));
   for (const run of runs) {
@@ -205,39 +178,39 @@ function* rowsOf(
       const { key, model } = reading.turn;
       const receivedAt = received.get(key) ?? agent.receivedAt;
       rows.push(turnRow(reading, { agent: number, modelId: modelId(model), receivedAt }));
-      changes.added.push(reading);
+      turns.added.push(reading);
       if (++done % STEP_EVENTS === 0) yield;
     }
-    for (const block of blocksOf(rows)) changes.blockInserts.push(block);
+    for (const block of blocksOf(rows)) blocks.inserts.push(block);
     for (const reading of run.marks.values()) {
       if (++done % STEP_EVENTS === 0) yield;
       const mark = marks.get(reading.id);
       if (mark !== undefined) {
-        changes.boundaryInserts.push(reportedRow(mark, reading, { ...place, receivedAt: mark.receivedAt }));
+        boundaries.inserts.push(reportedRow(mark, reading, { ...place, receivedAt: mark.receivedAt }));
       } else {
-        changes.settled.push(reading);
+        boundaries.settled.push(reading);
         const before = pending.get(reading.id)!;
-        changes.boundaryCounts.push({ reading: before, count: -1 });
+        boundaryCounts.push({ reading: before, count: -1 });
         tally = countBoundary(tally, before, -1);
       }
-      changes.boundaryCounts.push({ reading, count: 1 });
+      boundaryCounts.push({ reading, count: 1 });
       tally = countBoundary(tally, reading, 1);
     }
     yield;
     for (const inferred of run.inferred.values()) {
-      changes.boundaryInserts.push(inferredRow(inferred, place));
-      changes.boundaryCounts.push({ reading: inferred, count: 1 });
+      boundaries.inserts.push(inferredRow(inferred, place));
+      boundaryCounts.push({ reading: inferred, count: 1 });
       tally = countBoundary(tally, inferred, 1);
     }
     for (const crossing of run.crossings.values()) {
-      changes.crossingUpserts.push(crossingRow(crossing, place));
+      crossings.upserts.push(crossingRow(crossing, place));
       if (crossing.up && crossing.threshold === "warning") tally.warnings += 1;
     }
-    for (const [id, origin] of run.origins) changes.crossingOrigins.set(id, origin);
+    for (const [id, origin] of run.origins) crossings.origins.set(id, origin);
     for (const [id, { threshold, up }] of run.withdrawn) {
-      changes.crossingDeletes.push(id);
+      crossings.deletes.push(id);
       if (up && threshold === "warning") tally.warnings -= 1;
     }
   }
-  return { number, tally, changes };
+  return { rows: changes, tally };
 }

@@ -1,15 +1,28 @@
 import {
+  addSize,
+  contextTokens,
   finish,
   markFacts,
   mergeTurns,
+  type ObservedSize,
+  provenanceOf,
   STEP_EVENTS,
   type Steps,
   type TurnFacts,
   turnFacts,
+  witnessMask,
 } from "@plimsoll/fold";
-import type { HarnessEvent, MarkEvent, PlimsollEvent, PolicyAckEvent } from "@plimsoll/protocol/events";
+import type {
+  HarnessEvent,
+  MarkEvent,
+  PlimsollEvent,
+  PolicyAckEvent,
+  PromptRefusedEvent,
+  TurnEvent,
+} from "@plimsoll/protocol/events";
 import { detailOf, preferredMark, type ReportedMark } from "../../db/tables/boundaries.ts";
 import { eventKey, harnessId } from "../../db/tables/identity.ts";
+import { DAY_MS } from "../../times.ts";
 import {
   type AgentAddress,
   identityOf,
@@ -80,6 +93,8 @@ export interface Arrivals {
   agents: Map<string, ArrivedAgent>;
   sessions: Map<string, ArrivedSession>;
   harnesses: Map<string, ArrivedHarness>;
+  /** Window sizes that were reported, by harness instance and by model as it was sent. */
+  sizes: Map<string, Map<string, readonly ObservedSize[]>>;
 }
 
 export function groupEvents(projectId: number, received: readonly Received[]): Arrivals {
@@ -88,13 +103,19 @@ export function groupEvents(projectId: number, received: readonly Received[]): A
 
 /** As `groupEvents`, in steps of `STEP_EVENTS`. */
 export function* groupInSteps(projectId: number, received: readonly Received[]): Steps<Arrivals> {
-  const arrivals: Arrivals = { agents: new Map(), sessions: new Map(), harnesses: new Map() };
+  const arrivals: Arrivals = {
+    agents: new Map(),
+    sessions: new Map(),
+    harnesses: new Map(),
+    sizes: new Map(),
+  };
   const owners: Owners = new Map();
   let done = 0;
   for (const { events, request, receivedAt } of received) {
     for (const event of events) {
       const owner = ownerOf(arrivals, owners, projectId, event);
       addEvent(owner, event, request, receivedAt);
+      if ("context_window" in event && event.context_window !== undefined) addReportedSize(arrivals, event);
       if (++done % STEP_EVENTS === 0) yield;
     }
   }
@@ -210,6 +231,22 @@ function newAgent(
     lastAt: at,
     receivedAt: 0,
   };
+}
+
+/** Adds the size that one report gives. Reports are not merged before, so that the result does not depend on their order. */
+function addReportedSize({ sizes }: Arrivals, event: TurnEvent | PromptRefusedEvent): void {
+  const { harness, model, at, witness } = event;
+  const tokens = event.context_window!;
+  // A prompt that does not fit proves the size wrong.
+  if (event.type === "turn" && (contextTokens(event.usage) ?? 0) > tokens) return;
+  let models = sizes.get(harness);
+  if (models === undefined) {
+    models = new Map();
+    sizes.set(harness, models);
+  }
+  const day = Math.floor(at / DAY_MS);
+  const witnesses = witnessMask(provenanceOf(witness));
+  models.set(model, addSize(models.get(model) ?? [], { tokens, day, witnesses }));
 }
 
 function addEvent(

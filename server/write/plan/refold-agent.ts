@@ -18,15 +18,17 @@ import {
   type AgentChanges,
   type AgentIdentity,
   type AgentOptions,
+  addRows,
   countBoundary,
   type KnownAgent,
   knownAgent,
-  noChanges,
+  noRows,
+  type RowChanges,
   tallyOf,
   windowRow,
 } from "./agent-changes.ts";
 import type { AgentNews } from "./agent-news.ts";
-import { type Comparison, compareHistory } from "./compare-history.ts";
+import { compareHistory } from "./compare-history.ts";
 import { inSlices } from "./in-slices.ts";
 import { NewsByTime, type StretchEvents } from "./news-by-time.ts";
 import type { History, StoredStretch } from "./read-history.ts";
@@ -97,7 +99,7 @@ class Refold {
   /** How many cuts are left out if one is impossible. */
   readonly #back: number;
   readonly #news: NewsByTime;
-  readonly #changes: AgentChanges;
+  readonly #rows = noRows();
   /** From when on events are folded again because of the news. Epoch ms. */
   readonly #lateFrom: number;
   #cuts: SegmentCut[] = [];
@@ -111,16 +113,13 @@ class Refold {
   #overtaken = 0;
   #end: { state: AgentState; open: Summary } | undefined;
   /** The events that were folded last, up to the end of the history; undefined if the fold stopped early. */
-  #last:
-    | { from: AgentState; stored: StoredStretch; changes: Comparison["changes"]; folded: Segments }
-    | undefined;
+  #last: { from: AgentState; stored: StoredStretch; rows: RowChanges; folded: Segments } | undefined;
 
   constructor(input: RefoldInput, impossible: ReadonlySet<number>, back: number) {
     this.#input = input;
     this.#impossible = impossible;
     this.#back = back;
     this.#news = new NewsByTime(input.news);
-    this.#changes = noChanges(input.agent.harness, input.known.row, input.known);
     this.#lateFrom = this.#news.reachesAt;
     this.#tally = tallyOf(input.known.row);
   }
@@ -155,9 +154,8 @@ class Refold {
       index = next;
       state = index === last ? reached : await this.#stateAt(index);
     }
-    await this.#finish();
-    const doneTo = this.#doneTo;
-    return { outcome: "done", changes: this.#changes, tail: this.#tail(), doneTo };
+    const changes = await this.#finish();
+    return { outcome: "done", changes, tail: this.#tail(), doneTo: this.#doneTo };
   }
 
   /** Index of the cut to go on from, if some segments are left out; undefined if nothing is left to do. */
@@ -169,7 +167,7 @@ class Refold {
 
   async #readCuts(): Promise<void> {
     for (const { endsAt, summary } of await this.#input.history.cuts()) {
-      if (this.#impossible.has(endsAt)) this.#changes.segmentDeletes.push(endsAt);
+      if (this.#impossible.has(endsAt)) this.#rows.segments.deletes.push(endsAt);
       else this.#cuts.push({ endsAt, summary: unpackSummary(summary) });
     }
   }
@@ -220,7 +218,7 @@ class Refold {
       const results = [...folded.closed.map(({ result }) => result), folded.open];
       this.#stored = countStored(this.#stored, stored);
       this.#folded += events.turns.size + events.marks.size;
-      const { changes, tally, originChanged } = compareHistory(
+      const { rows, tally, originChanged } = compareHistory(
         state,
         stored,
         events,
@@ -230,12 +228,8 @@ class Refold {
       );
       this.#tally = tally;
       this.#overtaken += stored.turns.filter(({ row }) => row.at >= this.#lateFrom).length;
-      const { crossingOrigins, ...lists } = changes;
-      for (const [id, origin] of crossingOrigins) this.#changes.crossingOrigins.set(id, origin);
-      for (const field of Object.keys(lists) as (keyof typeof lists)[]) {
-        for (const one of lists[field]) (this.#changes[field] as unknown[]).push(one);
-      }
-      if (atEnd) this.#last = { from: state, stored, changes, folded };
+      addRows(this.#rows, rows);
+      if (atEnd) this.#last = { from: state, stored, rows, folded };
       this.#news.folded(to);
       const sameState = !atEnd && packState(folded.open.state) === (await history.state(to));
       return {
@@ -252,7 +246,7 @@ class Refold {
     const reach = this.#end === undefined ? 0 : this.#overtaken;
     // The next steps change what a tail would add to.
     if (this.#last === undefined || this.#doneTo !== undefined) return { runs: [], reach };
-    const { from, stored, changes, folded } = this.#last;
+    const { from, stored, rows, folded } = this.#last;
     const { windows, ...rest } = joinSummaries(EMPTY_SUMMARY, ...this.#cuts.map(({ summary }) => summary));
     const before = {
       totals: { ...rest, windows: windows.length },
@@ -262,7 +256,7 @@ class Refold {
         open: EMPTY_SUMMARY,
       },
     };
-    return { runs: [runSinceCut(before, stored, changes, folded)], reach };
+    return { runs: [runSinceCut(before, stored, rows, folded)], reach };
   }
 
   #place() {
@@ -276,10 +270,10 @@ class Refold {
     const { row } = this.#input.known;
     const gone = this.#cuts.slice(index + 1, through + 1);
     const kept = new Set(closed.map(({ endsAt }) => endsAt));
-    for (const { endsAt } of gone) if (!kept.has(endsAt)) this.#changes.segmentDeletes.push(endsAt);
+    for (const { endsAt } of gone) if (!kept.has(endsAt)) this.#rows.segments.deletes.push(endsAt);
     for (const { endsAt, result } of closed) {
       const state = packState(result.state);
-      this.#changes.segmentUpserts.push({
+      this.#rows.segments.upserts.push({
         agent: row.number,
         endsAt,
         state,
@@ -305,7 +299,7 @@ class Refold {
     return tally;
   }
 
-  async #finish(): Promise<void> {
+  async #finish(): Promise<AgentChanges> {
     const { agent, known, options, history } = this.#input;
     const { state, open } = this.#end ?? known.stored!;
     const whole = joinSummaries(...this.#cuts.map(({ summary }) => summary), open);
@@ -314,17 +308,23 @@ class Refold {
     for (const over of whole.windows.slice(0, -1)) {
       const stored = left.get(over.index);
       const row = windowRow(agent.id, over);
-      if (stored === undefined || !sameWindow(stored, row)) this.#changes.windowUpserts.push(row);
+      if (stored === undefined || !sameWindow(stored, row)) this.#rows.windows.upserts.push(row);
       left.delete(over.index);
     }
-    this.#changes.windowDeletes.push(...left.keys());
+    this.#rows.windows.deletes.push(...left.keys());
     const totals = { ...whole, windows: whole.windows.length };
     const after = {
       stored: { state, window, open },
       totals,
       tally: this.#isWhole() ? this.#recounted() : this.#tally,
     };
-    this.#changes.after = knownAgent(agent, known, after, options);
+    return {
+      harness: agent.harness,
+      before: known.row,
+      after: knownAgent(agent, known, after, options),
+      rows: this.#rows,
+      run: undefined,
+    };
   }
 }
 

@@ -20,7 +20,7 @@ import {
   type AgentTotals,
   type KnownAgent,
   knownAgent,
-  noChanges,
+  type RowChanges,
   tallyOf,
   totalsOf,
   windowRow,
@@ -58,7 +58,7 @@ export interface Tail {
 /** Most turns that a cut leaves after it, whatever the reach. */
 const MOST_KEPT_TURNS = 1_024;
 /** Turns below which a stretch is not divided: each run has blocks of its own. */
-const LEAST_RUN_TURNS = 64;
+export const LEAST_RUN_TURNS = 64;
 /** The next late events reach back little further than the last ones: by this factor they are folded again from a run. */
 export const MARGIN = 1.25;
 /** By this factor they may reach further back without a read. */
@@ -129,12 +129,13 @@ export function appendToTail(
   const reach = FADING * reached;
   const none: Tail = { runs: [], reach };
   if (known?.stored === undefined || changes.run === undefined) return none;
-  if (news.changedTurns.length > 0 || hasReports(news) || changes.crossingOrigins.size > 0) return none;
+  if (news.changedTurns.length > 0 || hasReports(news) || changes.rows.crossings.origins.size > 0)
+    return none;
   const run: TailRun = {
     before: { totals: totalsOf(known.row), stored: known.stored },
-    stored: stretchOf(EMPTY_STRETCH, changes, changes.added),
+    stored: stretchOf(EMPTY_STRETCH, changes.rows, changes.rows.turns.added),
     summary: changes.run,
-    ended: changes.windowUpserts.map(({ index }) => index),
+    ended: changes.rows.windows.upserts.map(({ index }) => index),
   };
   if (mayCut(known.stored.state)) return trimmed({ runs: [...runs, run], reach });
   // A boundary waits for its level: the next events belong to the same run.
@@ -142,7 +143,7 @@ export function appendToTail(
   if (last === undefined) return none;
   const longer: TailRun = {
     before: last.before,
-    stored: stretchOf(last.stored, changes, changes.added),
+    stored: stretchOf(last.stored, changes.rows, changes.rows.turns.added),
     summary: joinSummaries(last.summary, run.summary),
     ended: [...last.ended, ...run.ended],
   };
@@ -156,12 +157,12 @@ export function appendToTail(
 export function runSinceCut(
   before: TailPoint,
   stored: StoredStretch,
-  changes: StretchChanges,
+  rows: RowChanges,
   { closed, open }: Segments,
 ): TailRun {
   const { turns, summary } = open;
   const from = closed.at(-1)?.endsAt ?? Number.NEGATIVE_INFINITY;
-  const all = stretchOf(stored, changes, [...closed.flatMap(({ result }) => result.turns), ...turns]);
+  const all = stretchOf(stored, rows, [...closed.flatMap(({ result }) => result.turns), ...turns]);
   const ended = summary.windows.slice(0, -1).map(({ index }) => index);
   return { before, stored: between(all, { from, to: Number.POSITIVE_INFINITY }), summary, ended };
 }
@@ -256,28 +257,23 @@ export function extendFromTail(
     const { id: agentId, sessionId, receivedAt } = agent;
     const { number } = known.row;
     const place = { agentId, sessionId, receivedAt, number, modelId: options.modelId };
-    const { changes: compared, tally } = compareHistory(
-      from.state,
-      stored,
-      events,
-      results,
-      tallyOf(known.row),
-      place,
-    );
+    const { rows, tally } = compareHistory(from.state, stored, events, results, tallyOf(known.row), place);
     const { totals, window, over } = joinTotals(earlier, from.window, results);
     const still = new Set(over.map((one) => one.index));
-    const changes: AgentChanges = {
-      ...noChanges(agent.harness, known.row, known),
-      ...compared,
-      windowUpserts: over.map((one) => windowRow(agentId, one)),
-      windowDeletes: runs.flatMap(({ ended }) => ended).filter((one) => !still.has(one)),
-    };
+    rows.windows.upserts = over.map((one) => windowRow(agentId, one));
+    rows.windows.deletes = runs.flatMap(({ ended }) => ended).filter((one) => !still.has(one));
     const open = joinSummaries(from.open, ...results.map(({ summary }) => summary));
     const state = folded.open.state;
-    changes.after = knownAgent(agent, known, { stored: { state, window, open }, totals, tally }, options);
+    const changes: AgentChanges = {
+      harness: agent.harness,
+      before: known.row,
+      after: knownAgent(agent, known, { stored: { state, window, open }, totals, tally }, options),
+      rows,
+      run: undefined,
+    };
     const after = stretchOf(
       stored,
-      changes,
+      rows,
       results.flatMap((result) => result.turns),
     );
     const divided = divide(after, runs[0]!.before, folded);
@@ -305,18 +301,6 @@ function divide(stretch: StoredStretch, start: TailPoint, { closed, open }: Segm
   }
   return runs;
 }
-
-type StretchChanges = Pick<
-  AgentChanges,
-  | "blockDeletes"
-  | "blockInserts"
-  | "boundaryInserts"
-  | "boundaryUpserts"
-  | "boundaryDeletes"
-  | "crossingUpserts"
-  | "crossingDeletes"
-> &
-  Partial<Pick<AgentChanges, "settled">>;
 
 const EMPTY_STRETCH: StoredStretch = { turns: [], marks: [], crossings: [] };
 const EVERYTHING = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
@@ -362,24 +346,24 @@ function joinStretches(stretches: readonly StoredStretch[]): StoredStretch {
 /** What is stored of a stretch after some changes. `folded` are the turns as they read now. */
 function stretchOf(
   before: StoredStretch,
-  changes: StretchChanges,
+  { blocks, boundaries, crossings: changed }: RowChanges,
   folded: readonly TurnReading[],
 ): StoredStretch {
   const readings = new Map(folded.map((reading) => [reading.turn.key, reading]));
-  const gone = new Set<unknown>(changes.blockDeletes);
+  const gone = new Set<unknown>(blocks.deletes);
   const turns = before.turns.filter(({ block }) => !gone.has(block));
-  for (const block of changes.blockInserts) {
+  for (const block of blocks.inserts) {
     for (const row of block.rows) turns.push({ row, reading: readings.get(row.key)!, block });
   }
   const marks = new Map(before.marks.map((row) => [row.id, row]));
-  for (const row of [...changes.boundaryInserts, ...changes.boundaryUpserts]) marks.set(row.id, row);
-  for (const { id, window: windowIndex, tokensBefore, tokensAfter } of changes.settled ?? []) {
+  for (const row of [...boundaries.inserts, ...boundaries.upserts]) marks.set(row.id, row);
+  for (const { id, window: windowIndex, tokensBefore, tokensAfter } of boundaries.settled) {
     const row = marks.get(id);
     if (row !== undefined) marks.set(id, { ...row, windowIndex, tokensBefore, tokensAfter });
   }
-  for (const id of changes.boundaryDeletes) marks.delete(id);
+  for (const id of boundaries.deletes) marks.delete(id);
   const crossings = new Map(before.crossings.map((row) => [row.id, row]));
-  for (const id of changes.crossingDeletes) crossings.delete(id);
-  for (const row of changes.crossingUpserts) crossings.set(row.id, row);
+  for (const id of changed.deletes) crossings.delete(id);
+  for (const row of changed.upserts) crossings.set(row.id, row);
   return { turns, marks: [...marks.values()], crossings: [...crossings.values()] };
 }

@@ -92,7 +92,7 @@ describe("set_window", () => {
     const rows = await prisma.modelWindow.findMany({ orderBy: [{ projectId: "asc" }, { model: "asc" }] });
     expect(rows).toEqual([...stored.map((row) => ({ projectId: 1, model: "m", ...row })), ...elsewhere]);
     const last = commands.at(-1)![0];
-    expect(memory.lookups.configured?.("vendor/m")).toBe(last ?? undefined);
+    expect(memory.lookupsOf("h").configured("vendor/m")).toBe(last ?? undefined);
   });
 
   it.each<[model: string, agents: string[]]>([

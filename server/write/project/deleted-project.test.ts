@@ -1,23 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout } from "node:timers/promises";
 import { pino } from "pino";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { DatabaseClock } from "../../db/database-clock.ts";
 import { LeaseLost, LeaseSeeker } from "../../db/lease.ts";
 import { openWriters, type Writers } from "../../db/sql.ts";
 import { deleteProjectStep, PROJECT_TABLES } from "../../tenants/projects/delete-step.ts";
 import { offer, type TestIngest, type TestPipeline, testIngest } from "../../testing/ingest.ts";
 import { sqlOfClient } from "../../testing/sql.ts";
+import { until, untilPasses } from "../../testing/until.ts";
 import { HeldProject } from "./held-project.ts";
 
 let test: TestIngest;
 let server: TestPipeline;
 let writers: Writers;
 let doomed = 1;
+let sweeps = 0;
 
 beforeAll(async () => {
   test = await testIngest();
-  server = await test.start();
+  server = await test.start({ swept: () => (sweeps += 1) });
   writers = openWriters({ url: test.databaseUrl, size: 2, log: pino({ level: "silent" }) });
 });
 afterAll(async () => {
@@ -66,8 +67,9 @@ describe("the projector of a deleted project", () => {
     await mark();
     await deleteRows();
     expect(await tablesWithRows()).toEqual([]);
-    // Long enough for another sweep.
-    await setTimeout(1_500);
+    // A sweep that began after the deletion is over once the next one begins.
+    const from = sweeps;
+    await until(() => sweeps >= from + 2);
     expect(await tablesWithRows()).toEqual([]);
   });
 
@@ -96,6 +98,6 @@ describe("the projector of a deleted project", () => {
     await mark();
     await deleteRows();
     await send();
-    await vi.waitFor(async () => expect(await tablesWithRows()).toEqual([]), { timeout: 5_000 });
+    await untilPasses(async () => expect(await tablesWithRows()).toEqual([]));
   });
 });

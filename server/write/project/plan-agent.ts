@@ -14,6 +14,7 @@ import {
   extendFromTail,
   isOverdue,
   keptTurns,
+  LEAST_RUN_TURNS,
   MARGIN,
   type Tail,
   tailAfterRefold,
@@ -125,9 +126,10 @@ function continueWith(
   return { changes, tail };
 }
 
-/** Two runs: the newest events, among which later ones may fall, and the events before them. `ms` is how late those may be. */
+/** One run if it is short, else two: the newest events, among which later ones may fall, and those before. `ms` is how late those may be. */
 function partsOf(news: AgentNews, ms: number): AgentNews[] {
   if (!hasEvents(news)) return [];
+  if (news.newTurns.length < LEAST_RUN_TURNS) return [news];
   const { late: earlier, rest: newest } = splitNews(news, timesOf(news).last - ms);
   return [earlier, newest].filter(hasEvents);
 }
@@ -149,7 +151,7 @@ function keepTail(
   { changes, tail }: ContinuedTail,
   options: AgentOptions,
 ): AgentChanges | undefined {
-  const { after } = changes;
+  const { after, rows } = changes;
   const cut = cutTail(tail, after, options);
   if (cut === undefined) {
     if (isOverdue(tail, after, options.segmentTurns)) return undefined;
@@ -160,7 +162,10 @@ function keepTail(
   return {
     ...changes,
     after: cut.known,
-    segmentUpserts: [...changes.segmentUpserts, cut.segment],
-    blockJoins: [...changes.blockJoins, cut.blocks],
+    rows: {
+      ...rows,
+      segments: { ...rows.segments, upserts: [...rows.segments.upserts, cut.segment] },
+      blocks: { ...rows.blocks, joins: [...rows.blocks.joins, cut.blocks] },
+    },
   };
 }

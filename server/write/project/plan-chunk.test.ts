@@ -2,7 +2,6 @@ import type { PlimsollEvent } from "@plimsoll/protocol/events";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/policy";
 import { beforeEach, describe, expect, it } from "vitest";
 import { parsedEvent } from "../../testing/events.ts";
-import type { Lookup } from "../memory/look-up.ts";
 import { ProjectMemory } from "../memory/memory.ts";
 import { groupEvents } from "../plan/group-events.ts";
 import { type ChunkPlan, planChunk } from "./plan-chunk.ts";
@@ -30,9 +29,9 @@ const sql = {
   },
 };
 
-async function plan(events: PlimsollEvent[], lookup: Lookup = "may_be_stored"): Promise<ChunkPlan> {
+async function plan(events: PlimsollEvent[]): Promise<ChunkPlan> {
   const arrivals = groupEvents(1, [{ events, request: 0, receivedAt: 9_000 }]);
-  const planned = await planChunk(sql, memory, arrivals, SETTINGS, lookup);
+  const planned = await planChunk(sql, memory, arrivals, SETTINGS);
   remember(memory, planned);
   return planned;
 }
@@ -64,12 +63,6 @@ describe("the plan of a chunk", () => {
     expect(reads[0]).toBe("turn_blocks");
   });
 
-  it("looks every turn up if the memory has proved wrong", async () => {
-    await plan([turn("a", 1), turn("b", 1)], "all");
-    // At its time, then anywhere.
-    expect(reads).toEqual(["turn_blocks", "turn_blocks"]);
-  });
-
   const MANY = 20_000;
   const masked = (n: number) =>
     parsedEvent({ id: `m${n}`, type: "masked", agent: "a", at: n, observations: 1 });
@@ -85,7 +78,7 @@ describe("the plan of a chunk", () => {
     const pause = async () => {
       pauses += 1;
     };
-    await planChunk(sql, memory, arrivals, SETTINGS, "may_be_stored", pause);
+    await planChunk(sql, memory, arrivals, SETTINGS, pause);
     expect(pauses).toBeGreaterThan(2);
   });
 });

@@ -2,9 +2,9 @@ import { STEP_EVENTS, type Steps } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import { type BoundaryRow, reportedRow } from "../../db/tables/boundaries.ts";
 import type { RollupNameRow } from "../../db/tables/rollup-names.ts";
-import { type Lookup, lookUp, recall } from "../memory/look-up.ts";
+import { lookUp, recall } from "../memory/look-up.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
-import type { AgentChanges, AgentOptions, KnownAgent } from "../plan/agent-changes.ts";
+import type { AgentChanges, AgentOptions, KnownAgent, RowChanges } from "../plan/agent-changes.ts";
 import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../plan/agent-news.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../plan/group-events.ts";
 import { inSlices, slicer } from "../plan/in-slices.ts";
@@ -31,6 +31,8 @@ export interface ChunkPlan {
   models: Map<string, number>;
   /** Harnesses whose thresholds changed, with the time (epoch ms) of the earliest change. */
   rejudged: Map<string, number>;
+  /** Models whose turns without a size had another one before, by family of harnesses. */
+  resized: Map<string, string[]>;
   /** Agents whose late events change more than one chunk folds again. */
   refolds: DeferredRefold[];
   ledger: Ledger;
@@ -80,7 +82,6 @@ export async function planChunk(
   memory: ProjectMemory,
   arrivals: Arrivals,
   settings: ProjectSettings,
-  lookup: Lookup,
   pause: (share: number) => Promise<unknown> = () => new Promise(setImmediate),
 ): Promise<ChunkPlan> {
   const owners = [...arrivals.agents.values()];
@@ -96,6 +97,7 @@ export async function planChunk(
     [...arrivals.harnesses.values()].map(({ instance }) => instance),
   );
   plan.models = nameModels(memory, owners, settings.namesPerDay);
+  plan.resized = memory.observed.learn(reportedSizes(arrivals));
   const bySession = new Map<string, AgentChange[]>();
   let planned = 0;
   const add = async (owner: ArrivedAgent, news: AgentNews, changes: AgentChanges | undefined) => {
@@ -106,40 +108,41 @@ export async function planChunk(
     await inSlices(addToRollups(plan.rollups, changes), slice);
   };
   const slice = slicer(() => pause(planned / owners.length));
-  // A read waits until the chunk before is written. Until then, the agents are planned of which nothing has to be read.
-  const unknown: ArrivedAgent[] = [];
-  const unread: { agent: AgentOfSession; known: KnownAgent; news: AgentNews }[] = [];
+  /** Returns false if the agent's history must be read. */
   const planFromMemory = async (owner: ArrivedAgent, known: KnownAgent | undefined, news: AgentNews) => {
     // An agent is made by its first event; one heard from without learning anything only moves its times.
     if (!isOfSession(owner) || (known === undefined && !hasEvents(news))) await add(owner, news, undefined);
     else {
-      const agent = atItsAddress(owner, known);
-      const changes = await inSlices(
-        changesFromMemory(memory, agent, known, news, optionsOf(owner.harness)),
-        slice,
-      );
-      if (changes !== undefined) await add(owner, news, changes);
-      else if (known !== undefined) unread.push({ agent, known, news });
-      else throw new Error(`the new agent ${owner.id} cannot be out of order`);
+      const options = optionsOf(owner.harness);
+      const steps = changesFromMemory(memory, atItsAddress(owner, known), known, news, options);
+      const changes = await inSlices(steps, slice);
+      if (changes === undefined) return false;
+      await add(owner, news, changes);
     }
     await slice();
+    return true;
   };
+  // A read waits until the chunk before is written. Until then, the agents are planned of which nothing has to be read.
+  const unread: ArrivedAgent[] = [];
   for (const owner of owners) {
-    const stored = lookup === "all" ? undefined : recall(memory, owner);
-    if (stored === undefined) unknown.push(owner);
-    else await planFromMemory(owner, memory.agents.get(owner.id), newsOf(owner, stored));
+    const stored = recall(memory, owner);
+    const isPlanned =
+      stored !== undefined &&
+      (await planFromMemory(owner, memory.agents.get(owner.id), newsOf(owner, stored)));
+    if (!isPlanned) unread.push(owner);
   }
-  const ids = unknown.filter(isOfSession).map(({ id }) => id);
-  const agents = await memory.loadAgents(sql, ids);
-  await memory.loadKeys(sql, agents);
-  const stored = await lookUp(sql, memory, agents, unknown, lookup);
-  for (const owner of unknown) {
+  const agents = await memory.loadAgents(
+    sql,
+    unread.filter(isOfSession).map(({ id }) => id),
+  );
+  const stored = await lookUp(sql, memory, agents, unread);
+  for (const owner of unread) {
+    const known = agents.get(owner.id);
     const news = newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED);
-    await planFromMemory(owner, agents.get(owner.id), news);
-  }
-  for (const { agent, known, news } of unread) {
-    const options = optionsOf(agent.harness);
-    const { changes, doneTo } = await foldAgain(sql, memory, agent, known, news, options);
+    if (await planFromMemory(owner, known, news)) continue;
+    // Of an agent of a session that is known: the events of a new one come before nothing.
+    const agent = atItsAddress(owner as AgentOfSession, known);
+    const { changes, doneTo } = await foldAgain(sql, memory, agent, known!, news, optionsOf(owner.harness));
     if (doneTo !== undefined) plan.refolds.push({ agentId: agent.id, doneTo });
     await add(agent, news, changes);
     await slice();
@@ -165,13 +168,15 @@ export async function agentOptions(
   harnesses: readonly string[],
 ): Promise<(harness: string) => AgentOptions> {
   const timelineOf = await memory.loadTimelines(sql, harnesses);
-  const { lookups } = memory;
   const common = {
     ...settings,
     modelId: (name: string) => memory.modelId(name),
     nextNumber: () => memory.nextNumber(),
   };
-  return cached((harness) => ({ ...common, fold: { thresholds: timelineOf(harness), lookups } }));
+  return cached((harness) => ({
+    ...common,
+    fold: { thresholds: timelineOf(harness), lookups: memory.lookupsOf(harness) },
+  }));
 }
 
 function cached<Value>(make: (key: string) => Value): (key: string) => Value {
@@ -220,6 +225,11 @@ function nameModels(
   return models;
 }
 
+function* reportedSizes({ sizes }: Arrivals) {
+  for (const [harness, models] of sizes)
+    for (const [model, reported] of models) yield { harness, model, sizes: reported };
+}
+
 function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
   return {
     agents: [],
@@ -233,6 +243,7 @@ function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
     rollupNames: [],
     models: new Map(),
     rejudged: new Map(),
+    resized: new Map(),
     refolds: [],
     ledger: new Ledger(),
   };
@@ -248,7 +259,7 @@ function addNews(plan: ChunkPlan, owner: ArrivedAgent, news: AgentNews): void {
 
 function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, changes: AgentChanges): void {
   plan.agents.push(changes);
-  countRepeats(plan.ledger, changes);
+  countRepeats(plan.ledger, changes.rows.turns);
   const { after } = changes;
   const { id: agentId, sessionId: to } = after.row;
   const from = changes.before?.sessionId ?? to;
@@ -261,7 +272,7 @@ function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, chan
   else siblings.push(change);
 }
 
-function countRepeats(ledger: Ledger, { added, replaced }: AgentChanges): void {
+function countRepeats(ledger: Ledger, { added, replaced }: RowChanges["turns"]): void {
   for (const { isRepeat } of added) ledger.repeats += Number(isRepeat);
   for (const { before, after } of replaced)
     ledger.repeats += Number(after.isRepeat) - Number(before.isRepeat);
@@ -282,14 +293,14 @@ function harnessRow(
 
 export function* addToRollups(
   rollups: RollupChanges,
-  { harness, added, replaced, boundaryCounts }: AgentChanges,
+  { harness, rows: { turns, boundaryCounts } }: AgentChanges,
 ): Steps<void> {
   let done = 0;
-  for (const reading of added) {
+  for (const reading of turns.added) {
     rollups.addTurn(harness, reading);
     if (++done % STEP_EVENTS === 0) yield;
   }
-  for (const { before, after } of replaced) {
+  for (const { before, after } of turns.replaced) {
     rollups.replaceTurn(harness, before, after);
     if (++done % STEP_EVENTS === 0) yield;
   }

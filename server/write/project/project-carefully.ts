@@ -15,7 +15,7 @@ import { encodeChunk, MemoryOutdated, sendChunk, writeCounts } from "./write-chu
 const ATTEMPTS = 4;
 
 /**
- * Projects a chunk that failed because of `cause`: by halves, with every turn looked up. Sets aside the events that fail
+ * Projects a chunk that failed because of `cause`: by halves. Sets aside the events that fail
  * alone.
  * @throws LeaseLost, and the error of an unavailable database; the chunk then stays in the journal
  */
@@ -57,7 +57,7 @@ async function projectPart(
   for (let attempt = 1; ; attempt++) {
     // A memory of its own: the plan of a part that fails leaves no trace.
     const memory = await ProjectMemory.open(project, projectId);
-    const plan = await planChunk(project, memory, groupEvents(projectId, part), project.settings, "all");
+    const plan = await planChunk(project, memory, groupEvents(projectId, part), project.settings);
     try {
       const outcome = outcomeOf(plan);
       const statements = await inSlices(encodeChunk(memory, plan));

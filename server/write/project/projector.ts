@@ -33,6 +33,8 @@ import { upkeepStep } from "./upkeep.ts";
 import { type ChunkStatement, encodeChunk, remember, sendChunk, writeCounts } from "./write-chunk.ts";
 
 export interface ProjectorOptions extends HeldProjectOptions {
+  /** See `LeaseOptions`. */
+  monotonic?: () => number;
   /** Called after a commit. */
   projected: (change: Projected) => void;
   /** Called while a chunk is planned, each time the backlog got smaller. */
@@ -102,13 +104,14 @@ export class Projector {
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
-    const { writers, projectId, holder, clock } = options;
+    const { writers, projectId, holder, clock, monotonic } = options;
     this.#seeker = new LeaseSeeker({
       table: "projectors",
       projectId,
       writers,
       holder,
       now: () => clock.now(),
+      ...(monotonic && { monotonic }),
       ask: options.leftToOthers,
     });
   }
@@ -322,12 +325,13 @@ export class Projector {
       lease.requireHeld();
       return new Promise(setImmediate);
     };
-    const plan = await planChunk(sql, memory, arrivals, settings, "may_be_stored", pause).finally(() => {
+    const plan = await planChunk(sql, memory, arrivals, settings, pause).finally(() => {
       this.#unplanned = 0;
     });
     for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
-    this.#upkeep ||= plan.rollups.stale || plan.rejudged.size > 0 || plan.refolds.length > 0;
+    this.#upkeep ||=
+      plan.rollups.stale || plan.rejudged.size > 0 || plan.resized.size > 0 || plan.refolds.length > 0;
     const { storedCounts } = plan.ledger;
     const statements = await inSlices(encodeChunk(memory, plan));
     return { chunk, started, statements, storedCounts, outcome: outcomeOf(plan) };

@@ -26,6 +26,8 @@ export interface JournalSignals {
 export interface ProjectorsOptions {
   writers: Writers;
   clock: DatabaseClock;
+  /** See `LeaseOptions`. */
+  monotonic?: () => number;
   settings: (projectId: number) => ProjectSettings;
   signals: JournalSignals;
   log: Logger;
@@ -126,11 +128,12 @@ export class Projectors {
   of(projectId: number): Projector {
     let projector = this.#projectors.get(projectId);
     if (projector === undefined) {
-      const { writers, clock, settings, log, projected, signals } = this.#options;
+      const { writers, clock, monotonic, settings, log, projected, signals } = this.#options;
       projector = new Projector({
         projectId,
         writers,
         clock,
+        ...(monotonic && { monotonic }),
         holder: this.#holder,
         settings,
         log,

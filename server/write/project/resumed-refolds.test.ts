@@ -90,7 +90,7 @@ describe("a history that is folded again in steps", () => {
     const client = await connectTo(path.databaseUrl);
     await client.query("BEGIN");
     const { rows } = await client.query<{ at: number }>(
-      "SELECT COALESCE(extract(epoch FROM done_to), 0)::float8 AS at FROM refolds FOR UPDATE",
+      "SELECT COALESCE(extract(epoch FROM done_to), 0)::float8 AS at FROM refolds WHERE project_id = 1 FOR UPDATE",
     );
     const other = await connectTo(path.databaseUrl);
     const waiting = () => waitingBackends(other, { type: "Lock", statement: "refolds" });

@@ -4,6 +4,7 @@ import { openWriters } from "../../db/sql.ts";
 import { agents } from "../../db/tables/agents.ts";
 import { offer, type TestIngest, testIngest } from "../../testing/ingest.ts";
 import type { RecordedStatement } from "../../testing/record-statements.ts";
+import { until } from "../../testing/until.ts";
 import { upkeepDone } from "../../testing/upkeep.ts";
 import { readRecomputeSettings, recomputeAgent } from "../../upkeep/doctor/recompute.ts";
 
@@ -102,7 +103,6 @@ async function runWritePath(): Promise<void> {
   await server.ingest.command(1, { type: "set_window", model: "model-x", tokens: 4_000 });
   await server.ingest.command(1, { type: "set_window", model: "model-x", tokens: null });
   expect(await server.freshness.lag(1)).toEqual({ events: 0, ms: 0 });
-  const deadline = Date.now() + 20_000;
   await upkeepDone(prisma);
   await prisma.$executeRawUnsafe(
     "ALTER TABLE agents ADD CONSTRAINT poison CHECK (peak_tokens <> 666666) NOT VALID",
@@ -111,10 +111,7 @@ async function runWritePath(): Promise<void> {
   await server.close();
   await prisma.$executeRawUnsafe("UPDATE agents SET last_received_at = now() - interval '2 days'");
   server = await path.start({ segmentTurns: 4 });
-  while ((await prisma.agent.count({ where: { hasState: true } })) > 0) {
-    if (Date.now() > deadline) throw new Error("idle states were not dropped");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await until(async () => (await prisma.agent.count({ where: { hasState: true } })) === 0);
   await server.close();
   const writers = openWriters({ url: path.databaseUrl, size: 2, log: pino({ level: "silent" }) });
   const { id } = await prisma.agent.findFirstOrThrow();
@@ -207,6 +204,7 @@ describe("every statement of the write path", () => {
       "journal",
       "model_windows",
       "models",
+      "observed_windows",
       "projectors",
       "refolds",
       "rejected_events",

@@ -144,6 +144,7 @@ async function planRefold(
     rollupNames: await memory.rollupNames.admit(sql, rollups, settings.namesPerDay),
     models: new Map(),
     rejudged: new Map(),
+    resized: new Map(),
     refolds: [],
     ledger: new Ledger(),
   };

@@ -2,12 +2,13 @@ import type { Steps } from "@plimsoll/fold";
 import type { WriterSql } from "../../db/sql.ts";
 import { type AgentRow, agents } from "../../db/tables/agents.ts";
 import { boundaries } from "../../db/tables/boundaries.ts";
-import { BOUNDARY_ORIGIN, crossingOriginCode } from "../../db/tables/codes.ts";
+import { crossingOriginCode } from "../../db/tables/codes.ts";
 import { crossings } from "../../db/tables/crossings.ts";
 import { harnesses, WIDEN_HARNESS } from "../../db/tables/harnesses.ts";
 import { eventKey } from "../../db/tables/identity.ts";
 import { ADD_COUNT, ingestCounts } from "../../db/tables/ingest-counts.ts";
 import { models } from "../../db/tables/models.ts";
+import { observedWindows } from "../../db/tables/observed-windows.ts";
 import { rollupNames } from "../../db/tables/rollup-names.ts";
 import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "../../db/tables/rollups.ts";
 import { segments } from "../../db/tables/segments.ts";
@@ -17,11 +18,11 @@ import { joinBlocks, packBlock, type TurnBlockRow, turnBlocks } from "../../db/t
 import { windows } from "../../db/tables/windows.ts";
 import { DAY_MS } from "../../times.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
-import { type AgentChanges, rowWithState } from "../plan/agent-changes.ts";
+import { type RowChanges, rowWithState } from "../plan/agent-changes.ts";
 import { DESCRIBE_HARNESSES, DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.ts";
 import { moveStatements } from "./move-agents.ts";
 import type { ChunkPlan } from "./plan-chunk.ts";
-import { deferRefolds, rejudge } from "./rejudge.ts";
+import { deferRefolds, refoldUsers, rejudge } from "./rejudge.ts";
 
 /** Thrown if a row is not the one the projector remembers: somebody restored or deleted data. */
 export class MemoryOutdated extends Error {
@@ -45,63 +46,66 @@ export function* encodeChunk(memory: ProjectMemory, plan: ChunkPlan): Steps<Chun
   const { projectId } = memory;
   const statements: ChunkStatement[] = [];
   const send = (statement: ChunkStatement) => void statements.push(statement);
-  const all = <Row>(pick: (changes: AgentChanges) => readonly Row[]): Row[] => plan.agents.flatMap(pick);
+  const all = <Row>(pick: (rows: RowChanges) => readonly Row[]): Row[] =>
+    plan.agents.flatMap(({ rows }) => pick(rows));
   const some = <Row>(rows: readonly Row[], statement: (rows: readonly Row[]) => Statement) => {
     if (rows.length > 0) send(statement(rows));
   };
 
   // Before the agents are written: this chunk already uses the new thresholds.
   for (const [harness, from] of plan.rejudged) send(rejudge(projectId, from, harness));
+  for (const [family, models] of plan.resized) send(refoldUsers(memory, { family, models, now: undefined }));
+  some(memory.observed.takeChanges(), (rows) => observedWindows.upsert(projectId, rows));
   some(plan.refolds, (rows) => deferRefolds(projectId, rows));
   some(modelRows(memory, plan), (rows) => models.insertIfAbsent(projectId, rows));
   for (const statement of [...agentStatements(projectId, plan), ...sessionStatements(projectId, plan)])
     send(statement);
   some(
-    all(({ blockDeletes }) => blockDeletes),
+    all(({ blocks }) => blocks.deletes),
     (rows) => turnBlocks.delete(projectId, rows),
   );
   const blocks: TurnBlockRow[] = [];
-  for (const block of all(({ blockInserts }) => blockInserts)) {
+  for (const block of all(({ blocks }) => blocks.inserts)) {
     blocks.push(packBlock(block));
     if (blocks.length % BLOCKS_IN_STEP === 0) yield;
   }
   some(blocks, (rows) => turnBlocks.insert(projectId, rows));
   some(
-    all(({ blockJoins }) => blockJoins),
+    all(({ blocks }) => blocks.joins),
     (rows) => joinBlocks(projectId, rows),
   );
   some(
-    keyed(plan, ({ boundaryDeletes }) => boundaryDeletes),
+    keyed(plan, ({ boundaries }) => boundaries.deletes),
     (rows) => boundaries.delete(projectId, rows),
   );
-  const inserts = all(({ boundaryInserts }) => boundaryInserts);
+  const inserts = all(({ boundaries }) => boundaries.inserts);
   for (const rows of inParts(inserts)) {
     send(boundaries.insert(projectId, rows));
     yield;
   }
-  const upserts = [...plan.harnessMarks, ...all(({ boundaryUpserts }) => boundaryUpserts)];
+  const upserts = [...plan.harnessMarks, ...all(({ boundaries }) => boundaries.upserts)];
   for (const rows of inParts(upserts)) {
     send(boundaries.upsert(projectId, rows));
     yield;
   }
   some(settledRows(plan), (rows) => boundaries.update(projectId, rows, SETTLED_FIELDS));
   some(
-    keyed(plan, ({ crossingDeletes }) => crossingDeletes),
+    keyed(plan, ({ crossings }) => crossings.deletes),
     (rows) => crossings.delete(projectId, rows),
   );
   some(
-    all(({ crossingUpserts }) => crossingUpserts),
+    all(({ crossings }) => crossings.upserts),
     (rows) => crossings.upsert(projectId, rows),
   );
   some(originRows(plan), (rows) => crossings.update(projectId, rows, ["origin"]));
   some(windowKeys(plan), (rows) => windows.delete(projectId, rows));
   some(
-    all(({ windowUpserts }) => windowUpserts),
+    all(({ windows }) => windows.upserts),
     (rows) => windows.upsert(projectId, rows),
   );
   some(segmentKeys(plan), (rows) => segments.delete(projectId, rows));
   some(
-    all(({ segmentUpserts }) => segmentUpserts),
+    all(({ segments }) => segments.upserts),
     (rows) => segments.upsert(projectId, rows),
   );
   some(plan.rollupNames, (rows) => rollupNames.insertIfAbsent(projectId, rows));
@@ -179,14 +183,11 @@ export function writeCounts(
 
 /** Puts what a committed chunk wrote into the memory. */
 export function remember(memory: ProjectMemory, plan: ChunkPlan): void {
-  for (const { before, after, added, boundaryInserts } of plan.agents) {
-    const { id } = after.row;
-    memory.agents.set(id, after);
-    const keys = added.map(({ turn }) => turn.key);
-    for (const { id, origin } of boundaryInserts) {
-      if (origin === BOUNDARY_ORIGIN.reported) keys.push(eventKey(id));
-    }
-    memory.addKeys(id, before === undefined, keys);
+  for (const { after, rows } of plan.agents) {
+    const added = rows.turns.added.map(({ turn }) => turn.key);
+    // A sender may use the id of an inferred fall: also that is looked up then.
+    for (const { id } of rows.boundaries.inserts) added.push(eventKey(id));
+    memory.agents.set(after.row.id, { ...after, keys: after.keys.add(added) });
   }
   const described = new Set(plan.describedSessions);
   for (const { after, sum } of plan.sessions) {
@@ -235,13 +236,13 @@ function modelRows(memory: ProjectMemory, { models: names }: ChunkPlan) {
   return [...names].map(([name, addedAt]) => ({ id: memory.modelId(name), name, addedAt }));
 }
 
-function keyed(plan: ChunkPlan, pick: (changes: AgentChanges) => readonly string[]) {
-  return plan.agents.flatMap((changes) => pick(changes).map((id) => ({ agentId: changes.after.row.id, id })));
+function keyed(plan: ChunkPlan, pick: (rows: RowChanges) => readonly string[]) {
+  return plan.agents.flatMap(({ rows, after }) => pick(rows).map((id) => ({ agentId: after.row.id, id })));
 }
 
 function settledRows(plan: ChunkPlan) {
-  return plan.agents.flatMap(({ settled, after }) =>
-    settled.map(({ id, window, tokensBefore, tokensAfter }) => ({
+  return plan.agents.flatMap(({ rows, after }) =>
+    rows.boundaries.settled.map(({ id, window, tokensBefore, tokensAfter }) => ({
       agentId: after.row.id,
       id,
       windowIndex: window,
@@ -252,8 +253,8 @@ function settledRows(plan: ChunkPlan) {
 }
 
 function originRows(plan: ChunkPlan) {
-  return plan.agents.flatMap(({ crossingOrigins, after }) =>
-    [...crossingOrigins].map(([id, origin]) => ({
+  return plan.agents.flatMap(({ rows, after }) =>
+    [...rows.crossings.origins].map(([id, origin]) => ({
       agentId: after.row.id,
       id,
       origin: crossingOriginCode(origin),
@@ -262,13 +263,13 @@ function originRows(plan: ChunkPlan) {
 }
 
 function windowKeys(plan: ChunkPlan) {
-  return plan.agents.flatMap(({ windowDeletes, after }) =>
-    windowDeletes.map((index) => ({ agentId: after.row.id, index })),
+  return plan.agents.flatMap(({ rows, after }) =>
+    rows.windows.deletes.map((index) => ({ agentId: after.row.id, index })),
   );
 }
 
 function segmentKeys(plan: ChunkPlan) {
-  return plan.agents.flatMap(({ segmentDeletes, after }) =>
-    segmentDeletes.map((endsAt) => ({ agent: after.row.number, endsAt })),
+  return plan.agents.flatMap(({ rows, after }) =>
+    rows.segments.deletes.map((endsAt) => ({ agent: after.row.number, endsAt })),
   );
 }

@@ -1,5 +1,5 @@
+import { at, numberAt, textAt } from "@plimsoll/harnesses/fields";
 import { LARGEST } from "@plimsoll/protocol/events";
-import { at, numberAt, textAt } from "../bridge/fields.ts";
 
 /** A level that an agent reported. Tokens. */
 export interface UsageSample {

@@ -392,8 +392,8 @@ describe("a server that fails on the way", () => {
     const { path, files } = await freshPath();
     expect((await failure(["backup", path], { env })).message).toMatch(message);
     expect(await files()).toEqual([]);
-    const encryptedEnv = { ...env, PLIMSOLL_BACKUP_PASSPHRASE: PASSPHRASE };
-    expect((await failure(["backup", path], { env: encryptedEnv })).message).toMatch(message);
+    const recipient = await identityToRecipient(await generateX25519Identity());
+    expect((await failure(["backup", path, "--recipient", recipient], { env })).message).toMatch(message);
     expect(await files()).toEqual([]);
   });
 

@@ -1,10 +1,10 @@
-import { OWN_LINE_FAMILIES, ownLine } from "@plimsoll/fold";
+import type { Fields, HarnessAdapter, Known } from "@plimsoll/harnesses/bridge";
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
+import { at, withChanges } from "@plimsoll/harnesses/fields";
+import { OWN_LINE_FAMILIES, ownLine } from "@plimsoll/harnesses/lines";
 import { lineOf, type PolicySettings, type Thresholds, type ThresholdValue } from "@plimsoll/protocol/policy";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Fields, HarnessAdapter, Known } from "./adapter.ts";
-import { ADAPTERS } from "./adapters.ts";
-import { at, withChanges } from "./fields.ts";
 import { planFor } from "./plan.ts";
 
 /** Where each harness compacts, written down once more from its documentation and source. In tokens; undefined: never. */

@@ -5,10 +5,10 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Query, query } from "@anthropic-ai/claude-agent-sdk";
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import { canonicalJson, type PolicySettings } from "@plimsoll/protocol/policy";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ModelRequest, startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
-import { ADAPTERS } from "./adapters.ts";
 import { applyPolicy, type BridgeTarget } from "./harness-bridge.ts";
 import { installHook } from "./hook-file.ts";
 

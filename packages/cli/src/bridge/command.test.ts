@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { PolicySettings } from "@plimsoll/protocol/policy";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerWith, POLICY_KEY, PolicyServer } from "../../../guard/src/testing/policy-server.ts";
+import { until } from "../../../guard/src/testing/until.ts";
 import type { CommandContext } from "../command-context.ts";
 import type { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
@@ -88,11 +89,6 @@ const failure = (args: readonly string[]): Promise<CliError> =>
     (error: CliError) => error,
   );
 
-const until = async (isDone: () => boolean | Promise<boolean>) => {
-  for (let tries = 0; tries < 1_000 && !(await isDone()); tries += 1)
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(await isDone()).toBe(true);
-};
 const statuses = () => server.acks.map(({ generation, status }) => `${generation} ${status}`);
 const last = () => server.acks.at(-1);
 

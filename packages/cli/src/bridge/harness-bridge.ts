@@ -1,7 +1,6 @@
 import { stat } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { catalogWindow } from "@plimsoll/fold";
-import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import type {
   BridgePlan,
   Difference,
@@ -10,11 +9,12 @@ import type {
   Known,
   Places,
   SettingsLayer,
-} from "./adapter.ts";
+} from "@plimsoll/harnesses/bridge";
+import { type HarnessLine, lineValue, policyLine } from "@plimsoll/harnesses/bridge";
+import { pathText } from "@plimsoll/harnesses/fields";
+import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import { parseSettings, UnreadableSettings } from "./edit/edit.ts";
-import { pathText } from "./fields.ts";
 import { hasHook, lastNote } from "./hook.ts";
-import { type HarnessLine, lineValue, policyLine } from "./line.ts";
 import { newestSession } from "./newest-session.ts";
 import { planFor } from "./plan.ts";
 import { processesOf, type RunningProcess } from "./processes.ts";
@@ -181,8 +181,7 @@ export async function knownOf(
     adapter.window?.(settings, model) ??
     (model === undefined ? undefined : catalogWindow(model));
   return {
-    // Settings per model are only for a model that the person named.
-    model: adapter.family === "claude-code" ? target.model : model,
+    model: adapter.hasModelSettings ? target.model : model,
     windowTokens,
     env: places.env,
     layers: await readLayers(target),

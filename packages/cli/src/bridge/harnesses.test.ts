@@ -4,11 +4,11 @@ import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import { canonicalJson, type PolicySettings } from "@plimsoll/protocol/policy";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ModelRequest, startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
 import { geminiEnv, harnessProgram, piModels, runHarness, shellCall } from "../testing/real-harness.ts";
-import { ADAPTERS } from "./adapters.ts";
 import { applyPolicy, type BridgeTarget } from "./harness-bridge.ts";
 
 const PATIENCE = 180_000;

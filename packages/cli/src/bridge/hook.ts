@@ -1,10 +1,10 @@
 import { constants } from "node:fs";
 import { mkdir, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { at, isFields } from "@plimsoll/harnesses/fields";
 import { applyEdits, modify } from "jsonc-parser";
 import { parseSettings } from "./edit/edit.ts";
 import { editJson, removeJson } from "./edit/json.ts";
-import { at, isFields } from "./fields.ts";
 import { requireSafeFolder } from "./settings-file.ts";
 
 /**

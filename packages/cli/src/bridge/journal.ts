@@ -3,10 +3,10 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { replaceFile } from "@plimsoll/guard/node";
+import type { Fields } from "@plimsoll/harnesses/bridge";
+import { at, isFields } from "@plimsoll/harnesses/fields";
 import { z } from "zod";
-import type { Fields } from "./adapter.ts";
 import type { KeyEdit } from "./edit/key-edit.ts";
-import { at, isFields } from "./fields.ts";
 import { requireSafeFolder } from "./settings-file.ts";
 
 /** A key that the bridge set. `before` and `previous` are absent if the key was. */
@@ -34,6 +34,8 @@ const Journal = z.object({
   mode: z.number().int().optional(),
   /** A copy of the file from before the first change: its name in the folder of the journal, or its path. */
   backup: z.string().nullable(),
+  /** Of the text before the first change, null if there was none, and after the last one. */
+  hashes: z.object({ before: z.string().nullable(), written: z.string() }).optional(),
   entries: z.array(ChangedKey),
   /** A write began and may not have ended. */
   pending: z.boolean(),
@@ -60,9 +62,10 @@ export function stateFolder(
   realPath: string,
   keeper: Keeper = "bridge",
 ): string {
-  const hash = createHash("sha256").update(realPath).digest("hex").slice(0, 12);
-  return join(home, keeper, `${family}-${hash}`);
+  return join(home, keeper, `${family}-${hashOf(realPath).slice(0, 12)}`);
 }
+
+export const hashOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** @returns undefined if the bridge changed nothing, or its record is damaged */
 export async function readJournal(folder: string): Promise<Journal | undefined> {

@@ -1,11 +1,10 @@
+import type { Control, HarnessAdapter, HarnessLine } from "@plimsoll/harnesses/bridge";
+import { withChanges } from "@plimsoll/harnesses/fields";
 import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import { createTwoFilesPatch } from "diff";
 import { number } from "../number-format.ts";
 import type { TableRow } from "../table.ts";
-import type { Control, HarnessAdapter } from "./adapter.ts";
-import { withChanges } from "./fields.ts";
 import { type BridgeTarget, knownOf } from "./harness-bridge.ts";
-import type { HarnessLine } from "./line.ts";
 import { planFor } from "./plan.ts";
 import { processesOf } from "./processes.ts";
 import { editFor, readSettings } from "./settings-session.ts";

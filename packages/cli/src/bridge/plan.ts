@@ -1,7 +1,20 @@
+import type {
+  BridgePlan,
+  Difference,
+  Fields,
+  HarnessAdapter,
+  Known,
+  SettingsChange,
+} from "@plimsoll/harnesses/bridge";
+import {
+  compareLine,
+  type HarnessLine,
+  lineValue,
+  policyLine,
+  type WantedLine,
+} from "@plimsoll/harnesses/bridge";
+import { at, withChanges } from "@plimsoll/harnesses/fields";
 import type { PolicySettings, ThresholdValue } from "@plimsoll/protocol/policy";
-import type { BridgePlan, Difference, Fields, HarnessAdapter, Known, SettingsChange } from "./adapter.ts";
-import { at, withChanges } from "./fields.ts";
-import { compareLine, type HarnessLine, lineValue, policyLine, type WantedLine } from "./line.ts";
 
 /**
  * What a policy means for a harness with these settings.

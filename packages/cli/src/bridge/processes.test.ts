@@ -1,5 +1,5 @@
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import { describe, expect, it } from "vitest";
-import { ADAPTERS } from "./adapters.ts";
 import { isOf, parseProcesses } from "./processes.ts";
 
 const NOW = 1_000_000_000_000;

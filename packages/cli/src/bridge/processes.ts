@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import type { HarnessAdapter, Places } from "./adapter.ts";
+import type { HarnessAdapter, Places } from "@plimsoll/harnesses/bridge";
 
 /** A running process. */
 export interface RunningProcess {

@@ -14,8 +14,8 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ADAPTERS } from "./adapters.ts";
 import { lastNote, noteHook } from "./hook.ts";
 import { readSettingsFile, replaceSettingsFile } from "./settings-file.ts";
 import { editFor, readSettings, undo, writeEdit } from "./settings-session.ts";

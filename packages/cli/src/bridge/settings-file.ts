@@ -31,6 +31,7 @@ export const FILE_FAILURES = [
   "not_writable",
   "changed_meanwhile",
   "unsafe_folder",
+  "not_editable",
 ] as const;
 export type FileFailure = (typeof FILE_FAILURES)[number];
 
@@ -70,7 +71,9 @@ async function readOnce(path: string, realPath: string): Promise<SettingsText> {
           `${path} has ${stats.size} bytes, more than the ${LARGEST} that a settings file may have.`,
         );
       const { uid, gid } = stats;
-      return { realPath, text: await file.readFile("utf8"), access: { mode: stats.mode & 0o777, uid, gid } };
+      const text = utf8(await file.readFile());
+      if (text === undefined) throw new SettingsFileError("unreadable", `${path} is not UTF-8 text.`);
+      return { realPath, text, access: { mode: stats.mode & 0o777, uid, gid } };
     } finally {
       await file.close();
     }
@@ -78,6 +81,15 @@ async function readOnce(path: string, realPath: string): Promise<SettingsText> {
     if (error instanceof SettingsFileError) throw error;
     if (codeOf(error) === "ENOENT") return { realPath, text: undefined, access: undefined };
     throw new SettingsFileError("unreadable", `${path} cannot be read (${codeOf(error)}).`, error);
+  }
+}
+
+/** Undefined for bytes that no text has, which a write would change. */
+function utf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
   }
 }
 

@@ -15,10 +15,11 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SettingsChange } from "@plimsoll/harnesses/bridge";
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
+import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SettingsChange } from "./adapter.ts";
-import { ADAPTERS } from "./adapters.ts";
-import { parseSettings } from "./edit/edit.ts";
+import { editSettings, parseSettings } from "./edit/edit.ts";
 import { readSettingsFile, replaceSettingsFile } from "./settings-file.ts";
 import { editFor, readSettings, undo, writeEdit } from "./settings-session.ts";
 
@@ -49,7 +50,108 @@ const takeBack = async () => undo(claude, await readSettings(claude, path, home)
 const text = () => readFile(path, "utf8");
 const stateOf = async () => join(home, "bridge", (await readdir(join(home, "bridge")))[0]!);
 
+describe.each(["json", "toml", "yaml", "env", "shell"] as const)("a %s file", (format) => {
+  const owner = { family: "x", format };
+  const named = format === "env" || format === "shell" ? ["K"] : ["group", "K"];
+  const set = async (value: unknown, names = named) => {
+    const reading = await readSettings(owner, path, home, "connect");
+    await writeEdit(owner, reading, editFor(owner, reading, [{ path: names, value }], true), 0);
+  };
+  const undone = async () => undo(owner, await readSettings(owner, path, home, "connect"));
+  const value = format === "shell" ? "K() { x; }" : "plim";
+
+  const line = {
+    json: fc.constantFrom(
+      '"a": 1',
+      '"b": { "c": [1, 2] }',
+      '"hooks": { "Stop": [{ "hooks": [] }] }',
+      '"é": "x"',
+    ),
+    toml: fc.constantFrom(
+      "a = 1",
+      "'b' = { c = [ 1,2 ] } # c",
+      "[[h.S]]\nm = 1\n[[h.S.hooks]]\nd = 1",
+      "[t]",
+    ),
+    yaml: fc.constantFrom("a: 1 # one", "b: {c: [1,  2]}", "'d':   'x'", "e:\n        f: 1", "# c"),
+    env: fc.constantFrom("A=1", "export B='x y'", "# c", "", 'C = "x" # y'),
+    shell: fc.constantFrom("a() { b; }", "# c", "export A=1", ""),
+  }[format];
+  const layout = fc.record({
+    lines: fc.uniqueArray(line, { maxLength: 4 }),
+    eol: fc.constantFrom("\n", "\r\n"),
+    space: fc.constantFrom("", "\t", "   "),
+    end: fc.constantFrom("", "\n", "\n\n", "  \n"),
+    mark: fc.constantFrom("", "\uFEFF"),
+    isInline: fc.boolean(),
+  });
+  type Layout = typeof layout extends fc.Arbitrary<infer Shape> ? Shape : never;
+  const textOf = ({ lines, eol, space, end, mark, isInline }: Layout) => {
+    if (lines.length === 0) return mark + end;
+    const gap = isInline ? " " : eol + space;
+    const body =
+      format === "json" ? `{${gap}${lines.join(`,${gap}`)}${isInline ? "" : eol}}` : lines.join("\n");
+    return mark + body.replace(/\r?\n/g, eol) + end;
+  };
+
+  it("is byte for byte as before after an undo, if nobody edited it since", async () => {
+    await fc.assert(
+      fc.asyncProperty(layout, fc.boolean(), async (shape, isTwice) => {
+        const before = textOf(shape);
+        await rm(home, { recursive: true, force: true });
+        await writeFile(path, before);
+        await set(value);
+        if (isTwice) await set(`${value} 2`);
+        expect(await text()).not.toBe(before);
+        await undone();
+        expect(await text()).toBe(before);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it("keeps what somebody adds before or after it was changed", async () => {
+    const mine = format === "shell" ? "M() { y; }" : "mine";
+    const add = async (names: string[]) =>
+      writeFile(path, editSettings(format, await text(), [{ path: names, value: mine }]));
+    const expected = (name: string) => ({ [name]: mine });
+    await fc.assert(
+      fc.asyncProperty(layout, fc.boolean(), async (shape, isBetween) => {
+        const before = textOf(shape);
+        await rm(home, { recursive: true, force: true });
+        await writeFile(path, before);
+        await set(value);
+        await add(["M"]);
+        if (isBetween) await set(`${value} 2`);
+        await undone();
+        expect(parseSettings(format, await text())).toEqual({
+          ...parseSettings(format, before),
+          ...expected("M"),
+        });
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
 describe("the settings of a harness", () => {
+  it("are refused if they are no UTF-8, which a write would change", async () => {
+    const bytes = Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xe9, 0x22, 0x7d]);
+    await writeFile(path, bytes);
+    await expect(apply(window(133_000))).rejects.toMatchObject({ reason: "unreadable" });
+    expect(await readFile(path)).toEqual(bytes);
+  });
+
+  it("are refused if a group is no group, with what to change by hand", async () => {
+    await writeFile(path, '{ "modelSettings": [1] }');
+    const changes = [{ path: ["modelSettings", "opus", "autoCompactWindow"], value: 133_000 }];
+    await expect(apply(changes)).rejects.toMatchObject({
+      reason: "not_editable",
+      message: expect.stringMatching(/by hand:\n\+ modelSettings\.opus\.autoCompactWindow = 133000$/),
+    });
+    expect(await text()).toBe('{ "modelSettings": [1] }');
+  });
+
   it("get one key changed, and undo brings back the same text", async () => {
     await writeFile(path, MINE);
     await apply(window(133_000));
@@ -177,7 +279,7 @@ describe("the settings of a harness", () => {
   it("are whole after a kill -9 at any time", async () => {
     await writeFile(path, MINE);
     const program = `
-      const { ADAPTERS } = await import(${JSON.stringify(join(import.meta.dirname, "adapters.ts"))});
+      const { ADAPTERS } = await import(${JSON.stringify(join(import.meta.dirname, "../../../harnesses/src/bridge.ts"))});
       const { editFor, readSettings, writeEdit } = await import(${JSON.stringify(join(import.meta.dirname, "settings-session.ts"))});
       const [claude] = ADAPTERS;
       for (let value = 100000; ; value += 1) {

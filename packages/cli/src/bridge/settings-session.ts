@@ -1,8 +1,9 @@
+import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Fields, HarnessAdapter } from "./adapter.ts";
-import { editSettings, parseSettings } from "./edit/edit.ts";
+import type { Fields, HarnessAdapter } from "@plimsoll/harnesses/bridge";
+import { at, pathText, withChanges } from "@plimsoll/harnesses/fields";
+import { editSettings, parseSettings, UnsafeEdit } from "./edit/edit.ts";
 import type { KeyEdit } from "./edit/key-edit.ts";
-import { at, withChanges } from "./fields.ts";
 import {
   backUp,
   backUpBeside,
@@ -11,6 +12,7 @@ import {
   depthOf,
   driftedKeys,
   emptyGroups,
+  hashOf,
   type Journal,
   type Keeper,
   readJournal,
@@ -19,7 +21,13 @@ import {
   undoEdits,
   writeJournal,
 } from "./journal.ts";
-import { modeFor, readSettingsFile, replaceSettingsFile, type SettingsText } from "./settings-file.ts";
+import {
+  modeFor,
+  readSettingsFile,
+  replaceSettingsFile,
+  SettingsFileError,
+  type SettingsText,
+} from "./settings-file.ts";
 
 /** Whose settings they are, and in which format. */
 type SettingsOwner = Pick<HarnessAdapter, "family" | "format">;
@@ -97,7 +105,28 @@ export function editFor(
     if (!isDeepStrictEqual(found, value)) edits.push({ path, value });
     if (isWanted) entries.push(changedKey(path, entry, own, settings, value, found));
   }
-  return { text: editSettings(adapter.format, file.text ?? "", edits), edits, entries };
+  return { text: editedText(adapter, file, edits), edits, entries };
+}
+
+/** @throws {SettingsFileError} `not_editable`, with what a person can change by hand */
+function editedText(
+  { format }: Pick<SettingsOwner, "format">,
+  { realPath, text = "" }: SettingsText,
+  edits: readonly KeyEdit[],
+): string {
+  try {
+    return editSettings(format, text, edits);
+  } catch (error) {
+    if (!(error instanceof UnsafeEdit)) throw error;
+    const lines = edits.map(({ path, value }) =>
+      value === undefined ? `- ${pathText({ path })}` : `+ ${pathText({ path })} = ${JSON.stringify(value)}`,
+    );
+    throw new SettingsFileError(
+      "not_editable",
+      `${realPath} cannot be edited safely and was not changed: ${error.message} Change it by hand:\n${lines.join("\n")}`,
+      error,
+    );
+  }
 }
 
 function changedKey(
@@ -140,6 +169,7 @@ export async function writeEdit(
     backup:
       journal?.backup ??
       (isFirst && file.text !== undefined ? await backUpFor(keeper, folder, file, file.text, now) : null),
+    hashes: hashesOf(journal, file, text),
     entries: [...entries],
     pending: edits.length > 0,
     at: edits.length > 0 ? now : (journal?.at ?? now),
@@ -157,6 +187,15 @@ export async function writeEdit(
   await writeJournal(folder, { ...record, pending: false });
 }
 
+/** Undefined once somebody else has edited the file: its first text is then not what an undo should bring back. */
+function hashesOf(journal: Journal | undefined, file: SettingsText, text: string): Journal["hashes"] {
+  const now = file.text === undefined ? null : hashOf(file.text);
+  if (journal === undefined) return { before: now, written: hashOf(text) };
+  return journal.hashes && journal.hashes.written === now
+    ? { ...journal.hashes, written: hashOf(text) }
+    : undefined;
+}
+
 /** A person who connects a harness finds the copy beside the file. */
 const backUpFor = (
   keeper: Keeper,
@@ -170,6 +209,18 @@ const backUpFor = (
 /** Undefined if somebody has changed the mode since a key tightened it. */
 const modeBefore = ({ mode }: Journal, { text = "", access }: SettingsText): number | undefined =>
   mode !== undefined && access?.mode === modeFor(text, mode) ? mode : undefined;
+
+/** The text from before the first change, if nobody has edited the file or its copy since. */
+async function originalText(
+  folder: string,
+  { hashes, backup }: Journal,
+  text: string | undefined,
+): Promise<string | undefined> {
+  if (hashes?.before == null || backup === null || text === undefined || hashOf(text) !== hashes.written)
+    return undefined;
+  const copy = await readSettingsFile(resolve(folder, backup)).catch(() => undefined);
+  return copy?.text !== undefined && hashOf(copy.text) === hashes.before ? copy.text : undefined;
+}
 
 /** What an undo did. */
 export interface UndoResult {
@@ -192,7 +243,8 @@ export async function undo(
   if (journal === undefined) return undefined;
   const restored = undoEdits(journal, settings);
   const groups = emptyGroups(journal, withChanges(settings, restored));
-  const text = editSettings(adapter.format, file.text ?? "", [...restored, ...groups]);
+  const original = await originalText(folder, journal, file.text);
+  const text = original ?? editedText(adapter, file, [...restored, ...groups]);
   const removed =
     !journal.existed &&
     file.text !== undefined &&

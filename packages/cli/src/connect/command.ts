@@ -1,11 +1,11 @@
 import { homedir, hostname } from "node:os";
+import type { Places } from "@plimsoll/harnesses/bridge";
 import {
   CONNECTABLE_HARNESSES,
   type ConnectableHarness,
   type ConnectionScope,
-} from "@plimsoll/protocol/connect";
+} from "@plimsoll/harnesses/connect";
 import { type Command, Option } from "commander";
-import type { Places } from "../bridge/adapter.ts";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withServer } from "../command-context.ts";
 import { type ConnectionFlags, connect, homeFolder } from "../connection.ts";
@@ -157,7 +157,7 @@ async function installedHarnesses(
   for (const harness of CONNECTABLE_HARNESSES) {
     const installed = await installation(adapterOf(harness), query.places);
     if (installed === undefined) continue;
-    if (!harness.scopes.includes(query.scope)) continue;
+    if (!takesScope(harness, query.scope)) continue;
     found.push(harness);
     out.write(
       `Found ${harness.name}${installed.version === undefined ? "" : ` ${printable(installed.version)}`}.\n`,
@@ -167,11 +167,17 @@ async function installedHarnesses(
   return found;
 }
 
-function assertScope({ name, family, scopes }: ConnectableHarness, scope: ConnectionScope): void {
-  if (scopes.includes(scope)) return;
-  throw new CliError(`${name} takes telemetry settings only from your own settings, not from a project.`, {
-    hint: `Leave out --project: npx plimsoll connect ${family}`,
-  });
+const takesScope = (harness: ConnectableHarness, scope: ConnectionScope) =>
+  scope === "user" || adapterOf(harness).projectSettings !== undefined;
+
+function assertScope(harness: ConnectableHarness, scope: ConnectionScope): void {
+  if (takesScope(harness, scope)) return;
+  throw new CliError(
+    `${harness.name} takes telemetry settings only from your own settings, not from a project.`,
+    {
+      hint: `Leave out --project: npx plimsoll connect ${harness.family}`,
+    },
+  );
 }
 
 async function print(
@@ -235,8 +241,8 @@ async function waitForEach(
 ): Promise<void> {
   const { out } = context;
   const names = harnesses.map(({ name }) => name).join(", ");
-  const opens = harnesses.some(
-    ({ family }) => adapterOf({ family }).control === "none" || family === "opencode" || family === "cline",
+  const opens = harnesses.some(({ files }) =>
+    files({ url: "", key: "", host: "" }).some(({ id }) => id === "profile"),
   );
   out.write(`\nStart ${names} again${opens ? " in a new terminal" : ""} and send a prompt.\n`);
   if (!waits) return;

@@ -1,17 +1,18 @@
-import { CONNECTABLE_HARNESSES, type HarnessFileId } from "@plimsoll/protocol/connect";
+import { CONNECTABLE_HARNESSES, type HarnessFileId } from "@plimsoll/harnesses/connect";
+import { at, withChanges } from "@plimsoll/harnesses/fields";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { editSettings, parseSettings } from "../bridge/edit/edit.ts";
-import { at, withChanges } from "../bridge/fields.ts";
-import { changesOf, ownFunctions, winningVariables } from "./conflicts.ts";
+import { changesOf, ownFunctions } from "./conflicts.ts";
 
 const VALUES = { url: "http://127.0.0.1:4180", key: "plim_abc", host: "laptop" };
+const harnessOf = (family: string) => CONNECTABLE_HARNESSES.find((harness) => harness.family === family)!;
 const fileOf = (family: string, id: HarnessFileId = "settings") =>
-  CONNECTABLE_HARNESSES.find((harness) => harness.family === family)!
+  harnessOf(family)
     .files(VALUES)
     .find((file) => file.id === id)!;
 const planned = (family: string, settings: object, id?: HarnessFileId, ours = false) =>
-  changesOf(family, fileOf(family, id), settings as Record<string, unknown>, () => ours);
+  changesOf(fileOf(family, id), settings as Record<string, unknown>, () => ours);
 
 describe("settings that are there", () => {
   it.each([
@@ -129,11 +130,11 @@ it("names variables of the shell that a harness prefers", () => {
     GEMINI_TELEMETRY_TARGET: "gcp",
     OTEL_EXPORTER_OTLP_HEADERS: "a=b",
   };
-  expect(winningVariables("gemini-cli", env)).toEqual([
+  expect(harnessOf("gemini-cli").winningVariables?.(env)).toEqual([
     "OTEL_EXPORTER_OTLP_HEADERS",
     "GEMINI_TELEMETRY_TARGET",
   ]);
-  expect(winningVariables("claude-code", env)).toEqual([]);
+  expect(harnessOf("claude-code").winningVariables).toBeUndefined();
 });
 
 describe("what to paste", () => {
@@ -142,7 +143,7 @@ describe("what to paste", () => {
       files(VALUES).map((file) => [family, file.id, file] as const),
     ),
   )("for %s %s says what connect writes", async (_family, _id, file) => {
-    const { settingsText } = await import("@plimsoll/protocol/connect");
+    const { settingsText } = await import("@plimsoll/harnesses/connect");
     const pasted = file.format === "shell" ? undefined : parseSettings(file.format, settingsText(file));
     const written = editSettings(file.format, "", file.settings);
     if (pasted === undefined) expect(written).toContain(settingsText(file));

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import type { HarnessFile, HarnessSetting } from "@plimsoll/protocol/connect";
-import type { Fields } from "../bridge/adapter.ts";
+import type { Fields } from "@plimsoll/harnesses/bridge";
+import type { HarnessFile, HarnessSetting } from "@plimsoll/harnesses/connect";
+import { at, pathText, textAt } from "@plimsoll/harnesses/fields";
 import type { KeyEdit } from "../bridge/edit/key-edit.ts";
-import { at, isTrue, pathText, textAt } from "../bridge/fields.ts";
 
 export const CONFLICT_REASONS = ["other_exporter", "other_server", "own_function"] as const;
 /** `other_exporter`: it sends elsewhere or is switched off. `other_server`: it sends to another Plimsoll. */
@@ -28,7 +28,6 @@ export interface FileChanges {
  * @param isOurs whether Plimsoll wrote the value that is there
  */
 export function changesOf(
-  family: string,
   file: HarnessFile,
   settings: Fields,
   isOurs: (path: readonly string[]) => boolean,
@@ -41,13 +40,17 @@ export function changesOf(
     const value = wantedValue(setting, found, settings, isOurs(path));
     changes.push({ path, value });
     if (found === undefined || isDeepStrictEqual(found, value) || isOurs(path)) continue;
-    if (setting.mode === undefined ? !isUnset(family, found) : takesOverMetrics(path, found, settings))
+    if (
+      setting.mode === undefined
+        ? !isDeepStrictEqual(found, setting.unset)
+        : takesOverMetrics(path, found, settings)
+    )
       conflicts.push(conflictAt(path, found));
     else if (setting.mode === undefined) continue;
     // A list to which something is added loses nothing.
     else if (setting.mode === "keep") changes.pop();
   }
-  for (const path of rivalsOf(family, file)) {
+  for (const path of file.rivals ?? []) {
     const found = at(settings, path);
     if (found === undefined || isOurs(path)) continue;
     conflicts.push(conflictAt(path, found));
@@ -73,59 +76,11 @@ function wantedValue(
   return names.includes(name) ? found : `${found.replace(/[,\s]+$/, "")},${String(value)}`;
 }
 
-/** Codex sends nothing by default and says so in these ways. */
-const isUnset = (family: string, found: unknown) => family === "codex" && found === "none";
-
 /** Metrics that go to somebody's collector would follow the endpoint to Plimsoll, which stores none. */
 function takesOverMetrics(path: readonly string[], found: unknown, settings: Fields): boolean {
   if (path.at(-1) !== "OTEL_METRICS_EXPORTER" || typeof found !== "string") return false;
   const own = textAt(settings, [...path.slice(0, -1), "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"]);
   return found.split(",").some((name) => name.trim() === "otlp") && own === undefined;
-}
-
-const SIGNALS = ["LOGS", "TRACES"] as const;
-const perSignal = (...kinds: string[]) =>
-  SIGNALS.flatMap((signal) => kinds.map((kind) => `OTEL_EXPORTER_OTLP_${signal}_${kind}`));
-const TELEMETRY_VARIABLES = ["ENABLED", "TARGET", "OTLP_ENDPOINT", "OTLP_PROTOCOL", "OUTFILE"];
-
-/** Settings that win over those of a connection, by family and kind of file. */
-function rivalsOf(family: string, { id }: HarnessFile): string[][] {
-  const inEnv = (names: readonly string[]) => names.map((name) => ["env", name]);
-  switch (`${family}/${id}`) {
-    case "claude-code/settings":
-      return inEnv(perSignal("ENDPOINT", "HEADERS", "PROTOCOL"));
-    case "gemini-cli/settings":
-      return [["telemetry", "outfile"]];
-    case "gemini-cli/env":
-      return [
-        ...TELEMETRY_VARIABLES.map((name) => [`GEMINI_TELEMETRY_${name}`]),
-        ...perSignal("HEADERS").map((name) => [name]),
-      ];
-    case "qwen-code/settings":
-      return [
-        ...["outfile", "otlpTracesEndpoint", "otlpLogsEndpoint"].map((name) => ["telemetry", name]),
-        ...inEnv(TELEMETRY_VARIABLES.map((name) => `QWEN_TELEMETRY_${name}`)),
-        ...inEnv(perSignal("ENDPOINT", "HEADERS")),
-      ];
-    default:
-      return [];
-  }
-}
-
-/** Variables of the command's own environment that a harness prefers to its files. */
-export function winningVariables(
-  family: string,
-  env: Readonly<Record<string, string | undefined>>,
-): string[] {
-  const prefix = { "gemini-cli": "GEMINI_TELEMETRY_", "qwen-code": "QWEN_TELEMETRY_" }[family];
-  if (prefix === undefined) return [];
-  const names = [
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    ...perSignal("HEADERS"),
-    ...TELEMETRY_VARIABLES.map((name) => prefix + name),
-  ];
-  const isOn = `${prefix}ENABLED`;
-  return names.filter((name) => env[name] !== undefined && !(name === isOn && isTrue(env[name])));
 }
 
 function conflictAt(path: readonly string[], found: unknown): SettingsConflict {

@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import { GuardError } from "@plimsoll/guard";
 import { type Lock, lockFile } from "@plimsoll/guard/node";
-import { settingsText } from "@plimsoll/protocol/connect";
+import { settingsText } from "@plimsoll/harnesses/connect";
+import { pathText } from "@plimsoll/harnesses/fields";
 import { UnreadableSettings } from "../bridge/edit/edit.ts";
-import { pathText } from "../bridge/fields.ts";
 import { readJournal } from "../bridge/journal.ts";
 import { diffLines } from "../bridge/overview.ts";
 import { requireSafeFolder, SettingsFileError } from "../bridge/settings-file.ts";
@@ -83,9 +83,11 @@ async function wantsStatusLine(
   plan: ConnectionPlan,
   { ask }: CommandContext,
 ): Promise<boolean> {
-  if (harness.family !== "claude-code" || statusLine || plan.hasStatusLine || ask === undefined) return false;
+  if (!harness.statusLine || statusLine || plan.hasStatusLine || ask === undefined) return false;
   if (isComplete(plan)) return false;
-  const answer = await ask("Show the level in Claude Code's status line too? What is there stays. [y/N] ");
+  const answer = await ask(
+    `Show the level in ${harness.name}'s status line too? What is there stays. [y/N] `,
+  );
   return isYes(answer);
 }
 

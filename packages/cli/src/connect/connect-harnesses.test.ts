@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { chmod, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { at } from "@plimsoll/harnesses/fields";
 import { describe, expect, it } from "vitest";
 import { parseSettings } from "../bridge/edit/edit.ts";
-import { at } from "../bridge/fields.ts";
 import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
 import { hasServer } from "../testing/real-server.ts";
 

@@ -1,8 +1,8 @@
+import type { Places } from "@plimsoll/harnesses/bridge";
+import { CONNECTABLE_HARNESSES } from "@plimsoll/harnesses/connect";
+import { pathText } from "@plimsoll/harnesses/fields";
 import { KeyView, keyState, UnmappedTelemetryList } from "@plimsoll/protocol/api";
-import { CONNECTABLE_HARNESSES } from "@plimsoll/protocol/connect";
 import { z } from "zod";
-import type { Places } from "../bridge/adapter.ts";
-import { pathText } from "../bridge/fields.ts";
 import type { Client } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";

@@ -1,6 +1,6 @@
 import { readFile, rm } from "node:fs/promises";
-import { CONNECTABLE_HARNESSES } from "@plimsoll/protocol/connect";
-import { pathText } from "../bridge/fields.ts";
+import { CONNECTABLE_HARNESSES } from "@plimsoll/harnesses/connect";
+import { pathText } from "@plimsoll/harnesses/fields";
 import { undo } from "../bridge/settings-session.ts";
 import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";

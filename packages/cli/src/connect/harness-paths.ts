@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import type { ConnectableHarness, ConnectionScope, HarnessFileId } from "@plimsoll/protocol/connect";
-import type { HarnessAdapter, Places } from "../bridge/adapter.ts";
-import { ADAPTERS } from "../bridge/adapters.ts";
+import { join } from "node:path";
+import type { HarnessAdapter, Places } from "@plimsoll/harnesses/bridge";
+import { ADAPTERS } from "@plimsoll/harnesses/bridge";
+import type { ConnectableHarness, ConnectionScope, HarnessFileId } from "@plimsoll/harnesses/connect";
 import { CliError } from "../errors.ts";
 
 /** Whether there is a file; passed in for tests. */
@@ -31,42 +31,11 @@ export function pathOf(id: HarnessFileId, query: PathQuery, exists: Exists = exi
   const { harness, scope, places, home } = query;
   if (id === "variables") return join(variablesFolder(home), `${harness.family}.env`);
   if (id === "profile") return profileOf(places);
-  if (id === "env") return envFileOf(scope, places, exists);
-  if (scope === "project") return projectSettings(harness.family, places.project);
-  const usual = adapterOf(harness).settingsFile(places);
-  // opencode reads both names, and the second wins.
-  const other = harness.family === "opencode" ? `${usual}c` : usual;
-  return exists(other) ? other : usual;
-}
-
-function projectSettings(family: string, project: string): string {
-  // Not settings.json, which is shared through the repository: the file holds a key.
-  if (family === "claude-code") return join(project, ".claude", "settings.local.json");
-  return join(project, ".gemini", "settings.json");
-}
-
-/** Gemini CLI loads only the first `.env` file that it finds, so a new file must not hide the one that it loads now. */
-function envFileOf(scope: ConnectionScope, { home, project, env }: Places, exists: Exists): string {
-  const geminiHome = env.GEMINI_CLI_HOME || home;
-  const users = [join(geminiHome, ".gemini", ".env"), join(geminiHome, ".env")];
-  const projects = scope === "project" ? parents(project).flatMap(envFilesIn) : [];
-  const own = scope === "project" ? join(project, ".gemini", ".env") : users[0]!;
-  return [...projects, ...users].find(exists) ?? own;
-}
-
-const envFilesIn = (folder: string) => [join(folder, ".gemini", ".env"), join(folder, ".env")];
-
-function parents(folder: string): string[] {
-  const start = resolve(folder);
-  const above = dirname(start);
-  return above === start ? [start] : [start, ...parents(above)];
-}
-
-/** The project's own `.env`, which Gemini CLI loads in place of the person's. */
-export function hidingEnvFile({ home, project }: Places, exists: Exists = existsSync): string | undefined {
-  const folders = parents(project);
-  const end = folders.indexOf(resolve(home));
-  return (end < 0 ? folders : folders.slice(0, end)).flatMap(envFilesIn).find(exists);
+  const adapter = adapterOf(harness);
+  if (id === "env") return adapter.envFile!(places, scope === "project", exists);
+  if (scope === "project") return adapter.projectSettings!(places);
+  const other = adapter.otherSettingsFile?.(places);
+  return other !== undefined && exists(other) ? other : adapter.settingsFile(places);
 }
 
 function profileOf({ env, home, platform }: Places): string {

@@ -1,6 +1,6 @@
+import { at } from "@plimsoll/harnesses/fields";
 import { describe, expect, it } from "vitest";
 import { editSettings, parseSettings } from "../bridge/edit/edit.ts";
-import { at } from "../bridge/fields.ts";
 import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { hookSettings } from "./hook-settings.ts";

@@ -1,6 +1,6 @@
-import type { ConnectableHarness, HarnessSetting } from "@plimsoll/protocol/connect";
-import type { Fields } from "../bridge/adapter.ts";
-import { at, isFields } from "../bridge/fields.ts";
+import type { Fields } from "@plimsoll/harnesses/bridge";
+import type { ConnectableHarness, HarnessSetting } from "@plimsoll/harnesses/connect";
+import { at, isFields } from "@plimsoll/harnesses/fields";
 import { shellCommand } from "./status-line-setting.ts";
 
 /**
@@ -19,7 +19,7 @@ export function hookSettings(
     const path = ["hooks", event];
     const found = at(settings, path) ?? [];
     // What is no list of hooks is left for the harness to explain.
-    if (!Array.isArray(found)) return [];
+    if (!Array.isArray(found) || !isFields(at(settings, ["hooks"]) ?? {})) return [];
     const others = found.filter((group) => !isOurs(group, folder));
     const [ours = { hooks: [{ type: "command", command }] }] = found.filter((group) => runs(group, command));
     const value = found.includes(ours) ? found : [...others, ours];

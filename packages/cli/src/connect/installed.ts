@@ -1,6 +1,6 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
-import type { HarnessAdapter, Places } from "../bridge/adapter.ts";
+import type { HarnessAdapter, Places } from "@plimsoll/harnesses/bridge";
 import { isInstalled } from "../bridge/harness-bridge.ts";
 
 /** Whether a harness is on this machine, and its version if its files name it. Runs nothing. */

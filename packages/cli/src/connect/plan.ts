@@ -1,7 +1,8 @@
+import { existsSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import type { HarnessFile } from "@plimsoll/protocol/connect";
+import type { HarnessFile } from "@plimsoll/harnesses/connect";
+import { at, pathText } from "@plimsoll/harnesses/fields";
 import { parseSettings, UnreadableSettings } from "../bridge/edit/edit.ts";
-import { at, pathText } from "../bridge/fields.ts";
 import { PROGRAM } from "../bridge/hook-file.ts";
 import { modeFor, readSettingsFile } from "../bridge/settings-file.ts";
 import {
@@ -10,8 +11,8 @@ import {
   type SettingsEdit,
   type SettingsReading,
 } from "../bridge/settings-session.ts";
-import { changesOf, ownFunctions, type SettingsConflict, winningVariables } from "./conflicts.ts";
-import { adapterOf, hidingEnvFile, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
+import { changesOf, ownFunctions, type SettingsConflict } from "./conflicts.ts";
+import { adapterOf, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
 import { hookSettings } from "./hook-settings.ts";
 import { type ConnectionRecord, readRecord } from "./record.ts";
 import { hasStatusLine, statusLineSetting } from "./status-line-setting.ts";
@@ -81,7 +82,7 @@ export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> 
           isDeepStrictEqual(entry.path, key) && isDeepStrictEqual(entry.after, at(reading.settings, key)),
       );
     const hasLine = hasStatusLine(reading.journal, reading.settings);
-    const isLined = harness.family === "claude-code" && (query.statusLine || hasLine);
+    const isLined = harness.statusLine === true && (query.statusLine || hasLine);
     const settings = [
       ...file.settings,
       ...(isLined ? [statusLineSetting(PROGRAM, reading.journal, reading.settings)] : []),
@@ -90,7 +91,7 @@ export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> 
         : []),
     ];
     const wanted = { ...file, settings };
-    const { changes, conflicts } = changesOf(harness.family, wanted, reading.settings, isOurs);
+    const { changes, conflicts } = changesOf(wanted, reading.settings, isOurs);
     const functions =
       file.id === "profile"
         ? file.settings.flatMap((one) => ownFunctions(one.path[0]!, reading.file.text ?? ""))
@@ -173,14 +174,16 @@ async function warningsFor(
         `${path} will hold the key, so only its owner can read it from then on. npx plimsoll disconnect restores its permissions.`,
       );
   }
-  const names = winningVariables(harness.family, places.env);
+  const names = harness.winningVariables?.(places.env) ?? [];
   if (names.length > 0)
     warnings.push(
       `${harness.name} prefers variables of the shell to these settings: ${names.join(", ")}. Unset them.`,
     );
-  const hiding = harness.family === "gemini-cli" && scope === "user" ? hidingEnvFile(places) : undefined;
+  const hiding = scope === "user" ? adapterOf(harness).hidingEnvFile?.(places, existsSync) : undefined;
   if (hiding !== undefined)
-    warnings.push(`In this folder Gemini CLI loads ${hiding} only, so it sends no key. Use --project here.`);
+    warnings.push(
+      `In this folder ${harness.name} loads ${hiding} only, so it sends no key. Use --project here.`,
+    );
   return [...warnings, ...(await layerWarnings({ harness, places }, files))];
 }
 
@@ -194,8 +197,7 @@ async function layerWarnings(
   const warnings: string[] = [];
   const adapter = adapterOf(harness);
   for (const layer of adapter.layers(places)) {
-    // Codex ignores telemetry settings of a project.
-    if (harness.family === "codex" && layer.startsWith(places.project)) continue;
+    if (harness.ignoresProject && layer.startsWith(places.project)) continue;
     try {
       const { text, realPath } = await readSettingsFile(layer);
       if (text === undefined || files.some(({ reading }) => reading.file.realPath === realPath)) continue;

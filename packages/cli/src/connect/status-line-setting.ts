@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { HarnessSetting } from "@plimsoll/protocol/connect";
-import type { Fields } from "../bridge/adapter.ts";
-import { at, isFields, textAt } from "../bridge/fields.ts";
+import type { Fields } from "@plimsoll/harnesses/bridge";
+import type { HarnessSetting } from "@plimsoll/harnesses/connect";
+import { at, isFields, textAt } from "@plimsoll/harnesses/fields";
 import type { Journal } from "../bridge/journal.ts";
 
 const PATH = ["statusLine"];

@@ -1,5 +1,6 @@
+import { CONNECTABLE_HARNESSES } from "@plimsoll/harnesses/connect";
+import { textAt } from "@plimsoll/harnesses/fields";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { textAt } from "../bridge/fields.ts";
 
 /** An event of a hook, before the harness instance is known. */
 export type HookEvent = WithoutHarness<PlimsollEventInput>;
@@ -60,10 +61,11 @@ function ended(fields: OwnFields, reason: string | undefined): HookEvent[] {
   return [{ ...fields, type: "cleared", id: "hook/cleared", reason: "clear" }, end];
 }
 
-/** Sub-agents have the names that they have in telemetry and transcripts. Those of Codex are threads. */
+/** Sub-agents have the names that they have in telemetry and transcripts. */
 function agentOf(family: string, input: unknown): Pick<HookEvent, "agent" | "parent_agent" | "own_session"> {
   const id = textAt(input, ["agent_id"]);
   if (id === undefined) return {};
   const agent = `agent-${id}`.slice(0, LONGEST.agent);
-  return { agent, parent_agent: "main", ...(family === "codex" && { own_session: id }) };
+  const harness = CONNECTABLE_HARNESSES.find((one) => one.family === family);
+  return { agent, parent_agent: "main", ...(harness?.agentsAreSessions && { own_session: id }) };
 }

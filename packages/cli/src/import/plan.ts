@@ -1,6 +1,6 @@
 import type { Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
-import { basename, dirname, join, sep } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import {
   detectFormat,
   type FileHint,
@@ -86,13 +86,14 @@ const CLAUDE_SESSION = /^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$/i;
 export async function planImport(paths: readonly string[], options: PlanOptions = {}): Promise<Plan> {
   const plan: Plan = { groups: [], unknown: [] };
   const groups = new Map<string, ImportGroup>();
-  for (const location of await recordings(paths, options)) {
+  const { locations, folders } = await recordings(paths, options);
+  for (const location of locations) {
     await place(location, groups, plan, options);
   }
   for (const group of groups.values()) {
     if (group.format === "ouroboros") await addEarlierLogs(group);
     if (group.format === "claude-code") {
-      await addOtherSessions(group);
+      await addOtherSessions(group, folders);
       await addAgentMetas(group);
     }
     if (group.format === "codex" && options.formats === undefined) await addOriginalThreads(group);
@@ -140,8 +141,13 @@ function groupFolder(format: SourceFormat, path: string): string {
   return "";
 }
 
-async function recordings(paths: readonly string[], options: PlanOptions): Promise<string[]> {
+/** The files to look at, and the folders that were searched for them. */
+async function recordings(
+  paths: readonly string[],
+  options: PlanOptions,
+): Promise<{ locations: string[]; folders: ReadonlySet<string> }> {
   const found = new Set<string>();
+  const folders = new Set<string>();
   for (const path of paths) {
     let entry: Awaited<ReturnType<typeof stat>>;
     try {
@@ -150,17 +156,22 @@ async function recordings(paths: readonly string[], options: PlanOptions): Promi
       if (options.mayBeMissing) continue;
       throw new CliError(`File or folder not found: ${path}.`);
     }
-    if (entry.isDirectory()) await search(path, found, new Set());
+    if (entry.isDirectory()) await search(path, { found, folders, visited: new Set() });
     else found.add(path);
   }
-  return [...found].sort();
+  return { locations: [...found].sort(), folders };
 }
 
 /**
  * Finds files with the name of a recording below a folder. It follows links, but visits each folder once, because links can form cycles.
  * An unreadable folder is added itself, so that the summary lists it.
  */
-async function search(folder: string, found: Set<string>, visited: Set<string>): Promise<void> {
+async function search(
+  folder: string,
+  into: { found: Set<string>; folders: Set<string>; visited: Set<string> },
+): Promise<void> {
+  const { found, folders, visited } = into;
+  folders.add(resolve(folder));
   let entries: Dirent[];
   try {
     const real = await realpath(folder);
@@ -176,7 +187,7 @@ async function search(folder: string, found: Set<string>, visited: Set<string>):
     for (const entry of entries) {
       if (entry.isSymbolicLink() !== links || entry.name === "node_modules") continue;
       const path = join(folder, entry.name);
-      if (links ? await isFolder(path) : entry.isDirectory()) await search(path, found, visited);
+      if (links ? await isFolder(path) : entry.isDirectory()) await search(path, into);
       else if (isRecordingName(entry.name)) found.add(path);
     }
   }
@@ -239,9 +250,11 @@ async function configuredLimit(location: string): Promise<number | undefined> {
 }
 
 /** Adds the other sessions of a project as context, because a resumed session can begin with a copy of one of them. */
-async function addOtherSessions(group: ImportGroup): Promise<void> {
+async function addOtherSessions(group: ImportGroup, searched: ReadonlySet<string>): Promise<void> {
   const known = new Set(group.files.map((file) => file.path));
   for (const folder of new Set(group.files.map((file) => projectFolder(file.location)))) {
+    // What the search did not find is empty or newer, and the next scan finds it.
+    if (searched.has(resolve(folder))) continue;
     for (const name of await readdir(folder).catch(() => [])) {
       const location = join(folder, name);
       const path = location.split(sep).join("/");
@@ -264,7 +277,8 @@ async function addOriginalThreads(group: ImportGroup): Promise<void> {
     const header = await headerOf(location);
     const origins = new Set([...header.matchAll(ORIGIN)].map(([, id]) => id!).filter((id) => !known.has(id)));
     if (origins.size === 0) continue;
-    for (const found of await recordings([sessionsFolder(location)], {})) {
+    const { locations } = await recordings([sessionsFolder(location)], {});
+    for (const found of locations) {
       const path = found.split(sep).join("/");
       const thread = fileThread(path);
       if (!origins.has(thread) || known.has(thread)) continue;

@@ -2,6 +2,7 @@ import { appendFile, rename, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CompiledMapping, compileMapping, RecordMapping } from "@plimsoll/protocol/mapping";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { until } from "../../../guard/src/testing/until.ts";
 import { json as lines } from "../../../harnesses/src/testing/fold.ts";
 import { json } from "../testing/fake-server.ts";
 import {
@@ -21,17 +22,11 @@ beforeEach(async () => {
 afterEach(() => target.close());
 
 describe("plimsoll tail", () => {
-  const until = async (done: () => boolean) => {
-    for (let tries = 0; tries < 500 && !done(); tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    expect(done()).toBe(true);
-  };
   const turns = () => [...target.stored.values()].filter((event) => event.type === "turn").length;
   const START = Date.UTC(2026, 10, 20, 10, 0, 0);
   const onBegun = vi.fn();
   const onSkipped = vi.fn();
-  const following = (path: string, from = START, mapping?: CompiledMapping) => {
+  const following = (path: string, from = START, mapping?: CompiledMapping, scanMs = 20) => {
     onBegun.mockClear();
     const begun = Date.now();
     const stop = new AbortController();
@@ -40,7 +35,7 @@ describe("plimsoll tail", () => {
       signal: stop.signal,
       now: () => from + Date.now() - begun,
       pollMs: 10,
-      scanMs: 20,
+      scanMs,
       onBegun,
       onSkipped,
       mapping,
@@ -155,6 +150,17 @@ describe("plimsoll tail", () => {
     expect(onSkipped.mock.calls).toEqual([
       [expect.objectContaining({ path: expect.stringMatching(/notes\.jsonl$/), why: "unknown_format" })],
     ]);
+  });
+
+  it("sends a session whose file was empty, or not there yet, when its folder was scanned", async () => {
+    await target.write(`${SESSION}.jsonl`, turnLine(1, 100));
+    const other = "33333333-3333-4333-8333-333333333333";
+    const path = await target.write(`${other}.jsonl`);
+    const stop = following(target.folder, START, undefined, 500);
+    await until(() => turns() === 1);
+    await appendFile(path, `${JSON.stringify(turnLine(2, 200, other))}\n`);
+    await until(() => turns() === 2);
+    await stop();
   });
 
   it("sends a changed turn again and an unchanged one once", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { SessionPage, UnmappedTelemetryList } from "@plimsoll/protocol/api";
 import type { RecordMapping } from "@plimsoll/protocol/mapping";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../../guard/src/testing/until.ts";
 import { createProgram } from "../program.ts";
 import type { Terminal } from "../terminal.ts";
 import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
@@ -158,12 +159,6 @@ describe.skipIf(!hasServer)("plimsoll map with a server", () => {
     env = { PLIMSOLL_URL: plimsoll.url, PLIMSOLL_HOME: plimsoll.home };
   });
   afterAll(() => plimsoll?.stop());
-
-  async function until(done: () => Promise<boolean>): Promise<void> {
-    for (let tries = 0; tries < 300 && !(await done()); tries += 1)
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(await done()).toBe(true);
-  }
 
   it("maps a source, and counts a record once whether it comes as OpenTelemetry or in a file", async () => {
     const { out: key } = await run("key", "create", "--scope", "ingest", "--quiet");

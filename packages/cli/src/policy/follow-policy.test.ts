@@ -6,8 +6,8 @@ import {
   POLICY_HARNESS,
   POLICY_KEY,
   PolicyServer,
-  until,
 } from "../../../guard/src/testing/policy-server.ts";
+import { until } from "../../../guard/src/testing/until.ts";
 import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { followPolicy } from "./follow-policy.ts";

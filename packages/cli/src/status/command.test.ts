@@ -1,5 +1,6 @@
 import { FleetQuery, HarnessLinesQuery, StatusQuery } from "@plimsoll/protocol/api";
 import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../../../guard/src/testing/until.ts";
 import { CliError } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import { type FakeServer, json, Refusal, startFakeServer } from "../testing/fake-server.ts";
@@ -132,13 +133,6 @@ describe("plimsoll status", () => {
 });
 
 describe("plimsoll status --watch", () => {
-  const until = async (done: () => boolean) => {
-    for (let tries = 0; tries < 400 && !done(); tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    expect(done()).toBe(true);
-  };
-
   it("redraws on a change notice", async () => {
     let agents = 2;
     server = await startFakeServer({

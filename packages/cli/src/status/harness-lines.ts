@@ -1,4 +1,5 @@
-import { harnessLineText, isDifferent, lineCauseText, verdictText } from "@plimsoll/fold";
+import { harnessLineText, isDifferent, verdictText } from "@plimsoll/fold";
+import { lineCauseText } from "@plimsoll/harnesses/lines";
 import type { FleetAgent, ObservedHarnessLine } from "@plimsoll/protocol/api";
 import { tokens } from "../number-format.ts";
 import { type Paint, printable } from "../terminal.ts";

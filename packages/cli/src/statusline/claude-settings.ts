@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
+import type { Fields, Known } from "@plimsoll/harnesses/bridge";
+import { claudeCodeBridge } from "@plimsoll/harnesses/claude-code/bridge";
+import { isFields, textAt } from "@plimsoll/harnesses/fields";
+import type { StatusSample } from "@plimsoll/harnesses/status-line";
 import type { ReportTarget } from "../background-report.ts";
-import type { Fields, Known } from "../bridge/adapter.ts";
-import { claudeCode } from "../bridge/adapters/claude-code.ts";
-import { isFields, textAt } from "../bridge/fields.ts";
 import type { Env } from "../connection.ts";
-import type { StatusSample } from "./status-input.ts";
 
 /** Claude Code's settings with the layers that win over them. */
 export function claudeSettings(
@@ -14,12 +14,12 @@ export function claudeSettings(
 ): { settings: Fields; known: Known } {
   const home = env.HOME || homedir();
   const places = { home, project: project ?? process.cwd(), env, platform: process.platform };
-  const layers = claudeCode.layers(places).flatMap((name) => {
+  const layers = claudeCodeBridge.layers(places).flatMap((name) => {
     const settings = fieldsIn(name);
     return settings === undefined ? [] : [{ name, settings }];
   });
   const known = { windowTokens, env, layers, commandLines: [] };
-  return { settings: fieldsIn(claudeCode.settingsFile(places)) ?? {}, known };
+  return { settings: fieldsIn(claudeCodeBridge.settingsFile(places)) ?? {}, known };
 }
 
 function fieldsIn(path: string): Fields | undefined {

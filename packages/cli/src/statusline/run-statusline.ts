@@ -1,15 +1,16 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rootPath } from "@plimsoll/guard/node";
-import { claudeCode } from "../bridge/adapters/claude-code.ts";
+import { claudeCodeBridge } from "@plimsoll/harnesses/claude-code/bridge";
+import { isCompactedSince } from "@plimsoll/harnesses/claude-code/status-turn";
+import { readSubagents, type SubagentSample } from "@plimsoll/harnesses/claude-code/subagent-status";
+import { projectOf, readStatus, type StatusSample } from "@plimsoll/harnesses/status-line";
 import { type Env, homeFolder } from "../connection.ts";
 import { allowsColor } from "../terminal.ts";
 import { claudeSettings, parsed, targetIn, textOf } from "./claude-settings.ts";
-import { isCompactedSince, tailOf } from "./recorded-calls.ts";
+import { tailOf } from "./recording-tail.ts";
 import { parseMemory, remembered, type SessionMemory } from "./session-memory.ts";
-import { projectOf, readStatus, type StatusSample } from "./status-input.ts";
 import { statusText } from "./status-text.ts";
-import { readSubagents, type SubagentSample } from "./subagent-status.ts";
 
 /** What the command of a status line needs from outside. */
 export interface StatuslineContext {
@@ -74,7 +75,7 @@ function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
     return { text, isConnected: false, changed: [] };
   }
   const { settings, known } = claudeSettings(sample, env);
-  const line = sample.family === "claude-code" ? claudeCode.line(settings, known).line : undefined;
+  const line = sample.family === "claude-code" ? claudeCodeBridge.line(settings, known).line : undefined;
   const recalled = recall(sample, env);
   const at = line?.kind === "tokens" ? line.tokens : undefined;
   // A pipe to a harness that shows colors.
@@ -98,7 +99,7 @@ function rowsOf(
   const changed: Recalled[] = [];
   const rows = subagents.map(({ id, session, tokens, windowTokens }) => {
     const { settings, known } = claudeSettings({ windowTokens, project }, env);
-    const line = windowTokens === undefined ? undefined : claudeCode.line(settings, known).line;
+    const line = windowTokens === undefined ? undefined : claudeCodeBridge.line(settings, known).line;
     isConnected = targetIn(settings) !== undefined;
     const recalled = recall({ session: `${session}-agent-${id}`, tokens }, env);
     if (recalled.isNew) changed.push(recalled);

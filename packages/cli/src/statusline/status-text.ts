@@ -1,8 +1,8 @@
 import { forecast } from "@plimsoll/fold";
+import type { StatusSample } from "@plimsoll/harnesses/status-line";
 import { percent, tokens } from "../number-format.ts";
 import { type Paint, painter } from "../terminal.ts";
 import type { SessionMemory } from "./session-memory.ts";
-import type { StatusSample } from "./status-input.ts";
 
 /** Load from which the level is shown in yellow, and in red. */
 const CLOSE = 0.8;

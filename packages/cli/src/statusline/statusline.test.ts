@@ -1,15 +1,16 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { isCompactedSince, turnOf } from "@plimsoll/harnesses/claude-code/status-turn";
+import { readStatus } from "@plimsoll/harnesses/status-line";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connectHome } from "../testing/connect-run.ts";
 import { hasServer, startPlimsoll } from "../testing/real-server.ts";
-import { isCompactedSince, tailOf } from "./recorded-calls.ts";
-import { reportStatus, turnOf } from "./report.ts";
+import { tailOf } from "./recording-tail.ts";
+import { reportStatus } from "./report.ts";
 import { runStatusline } from "./run-statusline.ts";
 import { parseMemory, remembered } from "./session-memory.ts";
-import { readStatus } from "./status-input.ts";
 import { statusText } from "./status-text.ts";
 
 // As code.claude.com/docs/en/statusline describes the input of 2.1.240.

@@ -3,10 +3,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { subagentTurn } from "@plimsoll/harnesses/claude-code/status-turn";
+import { readSubagents } from "@plimsoll/harnesses/claude-code/subagent-status";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { reportStatus, subagentTurn } from "./report.ts";
+import { reportStatus } from "./report.ts";
 import { runStatusline } from "./run-statusline.ts";
-import { readSubagents } from "./subagent-status.ts";
 
 // As code.claude.com/docs/en/statusline describes the input of subagentStatusLine.
 const task = (id: string, tokenCount: number, more: object = {}) => ({

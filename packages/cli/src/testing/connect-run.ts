@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { Fields } from "@plimsoll/harnesses/bridge";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import type { Fields } from "../bridge/adapter.ts";
 import { parseSettings } from "../bridge/edit/edit.ts";
 import type { CommandContext } from "../command-context.ts";
 import { createProgram } from "../program.ts";

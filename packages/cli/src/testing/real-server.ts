@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -6,11 +6,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { until } from "../../../guard/src/testing/until.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
-const entry = join(root, "server/main.ts");
 /** False if the package is used outside the repository, where there is no server. */
-export const hasServer = existsSync(entry) && existsSync(join(root, "server/db/generated"));
+export const hasServer = existsSync(join(root, "server/main.ts"));
 
 export interface Plimsoll {
   url: string;
@@ -42,8 +43,21 @@ export async function startPlimsoll(): Promise<Plimsoll> {
   };
 }
 
+let built: Promise<unknown> | undefined;
+
+/** Builds dist/server from the current sources, unless it is up to date. */
+function buildServer(): Promise<unknown> {
+  built ??= promisify(execFile)("npm", ["run", "--silent", "build:server"], {
+    cwd: root,
+    env: { ...process.env, WIREIT_CACHE: "none" },
+    shell: process.platform === "win32",
+  });
+  return built;
+}
+
 async function launch(home: string, url: string): Promise<{ end(): Promise<void> }> {
-  const server = spawn(process.execPath, ["--import", "tsx", entry], {
+  await buildServer();
+  const server = spawn(process.execPath, ["dist/server/main.js"], {
     cwd: root,
     env: {
       ...process.env,
@@ -67,15 +81,13 @@ async function launch(home: string, url: string): Promise<{ end(): Promise<void>
     server.kill("SIGTERM");
     await ended;
   };
-  for (let tries = 0; tries < 900; tries += 1) {
-    if (server.exitCode !== null) break;
-    const ready = await fetch(`${url}/readyz`).then(
+  const isReady = () =>
+    fetch(`${url}/readyz`).then(
       (response) => response.ok,
       () => false,
     );
-    if (ready) return { end };
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  await until(async () => server.exitCode !== null || (await isReady()), 90_000).catch(() => {});
+  if (server.exitCode === null && (await isReady())) return { end };
   await end();
   throw new Error(`The server did not start:\n${said}`);
 }

@@ -33,6 +33,20 @@ describe("window sizes of real model names", () => {
     ["claude-2.1", 200_000],
     ["deepseek-chat", 128_000],
     ["deepseek/deepseek-reasoner", 128_000],
+    ["claude-sonnet-5-5", 1_000_000],
+    ["anthropic/claude-sonnet-5.5", 1_000_000],
+    ["us.anthropic.claude-haiku-5-5-20261007-v1:0", 1_000_000],
+    ["claude-fable-5-2", 1_000_000],
+    ["gpt-6.1-sol", 1_050_000],
+    ["moonshotai/kimi-k3.1-pro", 1_048_576],
+    ["gemini-3-pro-preview", 1_048_576],
+    ["gpt-5.1-chat", 128_000],
+    ["gpt-5.1-chat-latest", 128_000],
+    ["gpt-5.2-chat", 128_000],
+    ["openai/gpt-5.2-chat-latest", 128_000],
+    ["azure/gpt-5-2-chat-2025-12-11", 128_000],
+    ["gpt-5.3-chat-latest", 128_000],
+    ["gpt-5.2", 400_000],
   ])("%s", (model, tokens) => {
     expect(catalogWindow(model)).toBe(tokens);
   });

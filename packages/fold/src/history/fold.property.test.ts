@@ -128,6 +128,7 @@ const changing = fc
       chosen.flatMap(({ at, status }, index) =>
         status === undefined ? [] : [{ id: `a${index}`, at: at + 2, generation: index + 1, status }],
       ),
+      {},
     ),
   );
 

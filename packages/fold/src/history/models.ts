@@ -1,79 +1,28 @@
 import type { WindowLookup } from "./window.ts";
 import { WINDOW_TABLE } from "./window-table.ts";
 
-/** A window size the catalog lacks or has wrong. Every entry says where the figure was read, and when. */
-interface WindowOverride {
-  tokens: number;
-  source: string;
-  date: string;
-}
-
-const FLASH_IMAGE: WindowOverride = {
-  tokens: 32_768,
-  source: "https://cloud.google.com/vertex-ai/generative-ai/docs/models/gemini/2-5-flash-image",
-  date: "2026-11-21",
-};
-const GPT_5_CHAT: WindowOverride = {
-  tokens: 128_000,
-  source: "https://vercel.com/ai-gateway/models/gpt-5-chat/faq",
-  date: "2026-11-21",
-};
-
-// 2.1 doubled what Claude 2 had, and this page says to how much; the catalog has the one size for both.
-const CLAUDE_2: WindowOverride = {
-  tokens: 100_000,
-  source: "https://www.anthropic.com/news/claude-2-1",
-  date: "2026-11-22",
-};
-/** "A 2-million-token context window": the page gives no more exact figure. */
-const GEMINI_1_5_PRO: WindowOverride = {
-  tokens: 2_000_000,
-  source: "https://ai.google.dev/gemini-api/docs/long-context",
-  date: "2026-11-22",
-};
-/** The size since DeepSeek-V3.1 of August 2025; the catalog has that of the models these names stood for before. */
-const DEEPSEEK: WindowOverride = {
-  tokens: 128_000,
-  source: "https://api-docs.deepseek.com/quick_start/pricing",
-  date: "2026-11-22",
-};
-
-export const WINDOW_OVERRIDES: Readonly<Record<string, WindowOverride>> = {
-  "gemini-2.5-pro": {
-    tokens: 1_048_576,
-    source: "https://ai.google.dev/gemini-api/docs/models",
-    date: "2026-11-20",
-  },
-  "gemini-2.5-flash-image": FLASH_IMAGE,
-  "gemini-2.5-flash-image-preview": FLASH_IMAGE,
-  "claude-2": CLAUDE_2,
-  "claude-2.0": CLAUDE_2,
-  "claude-2.1": { ...CLAUDE_2, tokens: 200_000 },
-  "deepseek-chat": DEEPSEEK,
-  "deepseek-reasoner": DEEPSEEK,
-  "gemini-1.5-pro": GEMINI_1_5_PRO,
-  "gemini-1.5-pro-001": GEMINI_1_5_PRO,
-  "gemini-1.5-pro-002": GEMINI_1_5_PRO,
-  "gemini-1.5-pro-latest": GEMINI_1_5_PRO,
-  "gpt-5-chat": GPT_5_CHAT,
-  "gpt-5-chat-latest": GPT_5_CHAT,
-};
-
 /**
  * A model served by Ollama has the window it was loaded with, whatever the model could hold. Without a prefix its tag
  * gives it away: `deepseek-r1:14b`, `llama3.1:latest`, `gemma3:27b-it-q4_K_M`.
  */
 const LOCAL = /^ollama(?:_chat)?[/:]|:(?:latest|[a-z]?[\d.]+(?:x[\d.]+)?[bm](?:[-_].*)?)$/i;
 const ONE_MILLION = /\[1m\]$/i;
+const PATH = /^.*\//s;
 /** As Pydantic AI, LangChain and the like write it: `openai:gpt-4o`. */
 const PROVIDER =
-  /^(?:anthropic|azure(?:_openai)?|bedrock(?:_converse)?|cohere|deepseek|google(?:-gla|-vertex|_genai|_vertexai)?|groq|mistral(?:ai)?|openai(?:-chat|-responses)?|openrouter|vertexai|xai):/i;
+  /^(?:(?:amazon-)?bedrock(?:_converse)?|anthropic|azure(?:_ai|_openai)?|cohere|deepseek|fireworks(?:_ai)?|gateway|github|google(?:-gla|-vertex|_genai|_vertexai)?|groq|mistral(?:ai)?|moonshot(?:ai)?|openai(?:-chat|-responses)?|openrouter|together(?:_ai)?|vertex(?:_?ai)?|xai):/i;
 /** OpenRouter's ways to the same model. Not `:free` and `:extended`: those may come with another window. */
 const ROUTE = /:(?:beta|exacto|floor|nitro|online|thinking)$/i;
 const REGION_AND_VENDOR =
-  /^(?:[a-z]{2,6}(?:-[a-z]{2,6})?\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen)\./;
-const BEDROCK_VERSION = /-v\d+(?::\d+)?$|-\d+:\d+$/;
+  /^(?:[a-z]{2,6}(?:-[a-z]{2,6})?\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|moonshotai?|openai|qwen|zai)\./i;
+/** Only Claude has a version of Bedrock without a colon: `deepseek-v3` is a model of its own. */
+const BEDROCK_VERSION = /-v?\d+:\d+$|(?<=claude-.*)-v\d+$/i;
+const VERTEX_VERSION = /@(?:default|latest|\d{3})$/i;
 const DATE = /[-@]\d{4}-?\d{2}-?\d{2}$/;
+/** Characters of a name that is taken apart. The protocol takes 200. */
+const LONGEST_NAME = 256;
+/** What a spelling may add to the name of a model, in the order in which it is taken off. */
+const ADDITIONS = [PATH, PROVIDER, REGION_AND_VENDOR, ROUTE, BEDROCK_VERSION, VERTEX_VERSION, DATE];
 
 /**
  * The names to look a model up by, most exact first: as given, then without provider prefix, version and date. A
@@ -81,16 +30,40 @@ const DATE = /[-@]\d{4}-?\d{2}-?\d{2}$/;
  */
 export function modelNames(model: string): string[] {
   const names = [model];
-  const add = (name: string) => {
-    if (name !== "" && !names.includes(name)) names.push(name);
-  };
-  const bare = model.slice(model.lastIndexOf("/") + 1).replace(PROVIDER, "");
-  add(bare);
-  add(bare.replace(REGION_AND_VENDOR, ""));
-  for (const name of [...names]) add(name.replace(ROUTE, ""));
-  for (const name of [...names]) add(name.replace(BEDROCK_VERSION, ""));
-  for (const name of [...names]) add(name.replace(DATE, ""));
+  if (model.length > LONGEST_NAME) return names;
+  // Grows while it is read: what is left of a name may have another addition.
+  for (const name of names) {
+    for (const addition of ADDITIONS) {
+      const rest = name.replace(addition, "");
+      if (rest !== "" && !names.includes(rest)) names.push(rest);
+    }
+  }
   return names;
+}
+
+/** The one way to write a name: `Claude-Sonnet-5.5` and `claude-sonnet-5-5` are the same. */
+export function plainName(name: string): string {
+  return name.toLowerCase().replace(/(?<=\d)\.(?=\d)/g, "-");
+}
+
+/** The name that all spellings of a model have in common: without provider prefix, route, version of a host and date. */
+export function modelKey(model: string): string {
+  return modelNames(plainName(model)).reduce((shortest, name) =>
+    name.length < shortest.length ? name : shortest,
+  );
+}
+
+/** Whether a size that is known under a name holds for a model. */
+export function isNamedBy(model: string, name: string): boolean {
+  const plain = plainName(name);
+  return modelNames(model).some((one) => plainName(one) === plain);
+}
+
+/** A lookup among sizes by name. The most exact spelling wins. Sizes in tokens. */
+export function lookupByName(sizes: ReadonlyMap<string, number>): WindowLookup {
+  if (sizes.size === 0) return () => undefined;
+  const plain = new Map([...sizes].map(([name, tokens]) => [plainName(name), tokens]));
+  return (model) => first(modelNames(model), (name) => sizes.get(name) ?? plain.get(plainName(name)));
 }
 
 /** A lookup over a catalog that understands `[1m]`, provider prefixes and dates. Sizes in tokens. */
@@ -104,11 +77,19 @@ export function windowLookup(catalog: (name: string) => number | undefined): Win
   };
 
   function find(model: string): number | undefined {
-    if (ONE_MILLION.test(model)) return 1_000_000;
-    if (LOCAL.test(model)) return undefined;
-    const names = modelNames(model);
-    return first(names, (name) => WINDOW_OVERRIDES[name]?.tokens) ?? first(names, catalog);
+    if (isOneMillion(model)) return 1_000_000;
+    return isLocal(model) ? undefined : first(modelNames(model), catalog);
   }
+}
+
+/** Whether the name of a model states its size. */
+export function isOneMillion(model: string): boolean {
+  return ONE_MILLION.test(model);
+}
+
+/** Whether a model runs with the window it was loaded with. */
+export function isLocal(model: string): boolean {
+  return LOCAL.test(model);
 }
 
 function first(names: readonly string[], lookup: (name: string) => number | undefined): number | undefined {
@@ -138,6 +119,72 @@ const WITH_REVISIONS = LISTED.filter(({ alone }) => !alone).sort(
 
 /** Window sizes of the models of all large providers. Tokens. Undefined for a name that is not listed. */
 export const catalogWindow = windowLookup((name) => {
-  const asked = name.toLowerCase();
+  const asked = plainName(name);
   return WINDOWS.get(asked) ?? WITH_REVISIONS.find(({ model }) => isRevision(asked, model))?.tokens;
 });
+
+/** A model and the size of its window in tokens. */
+export interface ModelSize {
+  model: string;
+  tokens: number;
+}
+
+/** Words that name no other kind of model. */
+const QUALIFIER = /^(?:preview|exp|latest|free|extended|\d+)$/;
+
+/** What the versions of a model have in common: `claude-sonnet` of `claude-sonnet-5-5`, `kimi-pro` of `kimi-k3.1-pro`. */
+export function modelFamily(model: string): string {
+  return wordsOf(model)
+    .filter((word) => !QUALIFIER.test(word))
+    .map((word) => word.replace(/^(?:k|v)\d+$/, "").replace(/^([a-z]+)\d+$/, "$1"))
+    .filter((word) => word !== "")
+    .sort()
+    .join("-");
+}
+
+const wordsOf = (model: string) => modelKey(model).replace(ONE_MILLION, "").split(/[-:]/);
+
+/** The numbers of a version, most significant first. */
+function versionOf(model: string): number[] {
+  return wordsOf(model).flatMap((word) => /^[a-z]*(\d+)$/.exec(word)?.slice(1).map(Number) ?? []);
+}
+
+function compareVersions(one: string, other: string): number {
+  const [a, b] = [versionOf(one), versionOf(other)];
+  for (let index = 0; index < Math.max(a.length, b.length); index++) {
+    const difference = (a[index] ?? 0) - (b[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/**
+ * The newest model of the same family whose size is known; of two such, the smaller. A size to offer to a person, not to
+ * assume: a new version may come with another window.
+ * @param others sizes known besides the catalog's
+ */
+export function familySize(model: string, others: readonly ModelSize[] = []): ModelSize | undefined {
+  if (isLocal(model)) return undefined;
+  const family = modelFamily(model);
+  if (family === "") return undefined;
+  let newest: ModelSize | undefined;
+  for (const one of [...others, ...(catalogFamilies().get(family) ?? [])]) {
+    if (modelFamily(one.model) !== family) continue;
+    const newer = newest === undefined ? 1 : compareVersions(one.model, newest.model);
+    if (newer > 0 || (newer === 0 && one.tokens < newest!.tokens)) newest = one;
+  }
+  return newest;
+}
+
+let families: Map<string, ModelSize[]> | undefined;
+
+/** The listed models by family. Made when it is first asked for: most programs never do. */
+function catalogFamilies(): ReadonlyMap<string, readonly ModelSize[]> {
+  if (families !== undefined) return families;
+  families = new Map();
+  for (const { model, tokens } of LISTED) {
+    const family = modelFamily(model);
+    families.set(family, [...(families.get(family) ?? []), { model, tokens }]);
+  }
+  return families;
+}

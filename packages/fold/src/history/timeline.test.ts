@@ -73,6 +73,7 @@ describe("a window without an index", () => {
     "compacted",
     "wind_down",
     "output_cut",
+    "prompt_refused",
     "withheld",
     "phase",
     "session",

@@ -15,14 +15,18 @@ export type WindowLookup = (model: string) => number | undefined;
 
 export interface WindowLookups {
   configured: WindowLookup;
+  /** The size that other sessions reported for the model. */
+  observed?: WindowLookup;
   catalog: WindowLookup;
 }
 
-/** Reported beats configured beats catalog. What nobody knows stays unknown: there is no default size. */
+/** Reported beats configured beats observed beats catalog. What nobody knows stays unknown: there is no default size. */
 export function resolveWindow(facts: WindowFacts, lookups: WindowLookups): ResolvedWindow {
   if (facts.reported !== undefined) return { tokens: facts.reported, source: "reported" };
   const configured = lookups.configured(facts.model);
   if (configured !== undefined) return { tokens: configured, source: "configured" };
+  const observed = lookups.observed?.(facts.model);
+  if (observed !== undefined) return { tokens: observed, source: "observed" };
   const catalog = lookups.catalog(facts.model);
   if (catalog !== undefined) return { tokens: catalog, source: "catalog" };
   return { tokens: undefined, source: "unknown" };

@@ -10,6 +10,10 @@ import { foldAgent } from "../history/fold.ts";
 import { OPTIONS, report, turn } from "../history/testing/agent-history.ts";
 import { type Acknowledgement, constantTimeline, thresholdTimeline } from "./in-force.ts";
 
+const DEFAULTS: PolicySettings = { thresholds: { hard: "100%", warning: "80%" } };
+const timelineOf = (harness: string, versions: PolicyVersion[], acks: Acknowledgement[]) =>
+  thresholdTimeline(harness, versions, acks, DEFAULTS);
+
 const ALL = { share: 1, harnesses: [] };
 
 function version(
@@ -39,7 +43,7 @@ describe("the thresholds in force", () => {
   const versions = [version(1, 100, { ceiling: "30%" }), version(2, 200, { ceiling: "40%" })];
 
   it("are those of the policy of the time for a harness that acknowledges nothing", () => {
-    const timeline = thresholdTimeline("mine@1", versions, []);
+    const timeline = timelineOf("mine@1", versions, []);
     expect(ceilings(timeline, 99, 100, 199, 200, 1_000)).toEqual([null, "30%", "30%", "40%", "40%"]);
     expect(timeline.at(150, "m")).toMatchObject({
       generation: 1,
@@ -50,49 +54,45 @@ describe("the thresholds in force", () => {
   });
 
   it("change when the harness acknowledges, not when the policy does", () => {
-    const timeline = thresholdTimeline("mine@1", versions, [ack(150, 1), ack(250, 2)]);
+    const timeline = timelineOf("mine@1", versions, [ack(150, 1), ack(250, 2)]);
     expect(ceilings(timeline, 120, 150, 200, 249, 250)).toEqual(["30%", "30%", "30%", "30%", "40%"]);
     expect(timeline.at(220, "m")).toMatchObject({ generation: 1, sources: { ceiling: "acknowledged" } });
   });
 
   it("stay when a harness has only received a policy, or rejects it", () => {
     for (const status of ["received", "rejected"] as const) {
-      const timeline = thresholdTimeline("mine@1", versions, [ack(150, 1), ack(250, 2, status)]);
+      const timeline = timelineOf("mine@1", versions, [ack(150, 1), ack(250, 2, status)]);
       expect(ceilings(timeline, 300)).toEqual(["30%"]);
     }
   });
 
   it("go back to those of before when a harness rejects what it had applied", () => {
-    const timeline = thresholdTimeline("mine@1", versions, [
-      ack(150, 1),
-      ack(250, 2),
-      ack(300, 2, "rejected"),
-    ]);
+    const timeline = timelineOf("mine@1", versions, [ack(150, 1), ack(250, 2), ack(300, 2, "rejected")]);
     expect(ceilings(timeline, 260, 299, 300)).toEqual(["40%", "40%", "30%"]);
   });
 
   it("are what the harness says where it runs other values than the policy", () => {
     const effective = { thresholds: { ceiling: 67_000 } };
-    const timeline = thresholdTimeline("claude-code@1", versions, [ack(250, 2, "overridden", effective)]);
+    const timeline = timelineOf("mine@1", versions, [ack(250, 2, "overridden", effective)]);
     expect(ceilings(timeline, 250)).toEqual([67_000]);
-    expect(timeline.at(250, "m").thresholds.warning).toBe("70%");
+    expect(timeline.at(250, "m").thresholds.warning).toBe("80%");
   });
 
   it("know the effective values of a generation that this server does not have", () => {
     const acks = [ack(250, 9), ack(260, 9, "overridden", { thresholds: { ceiling: 1_000 } })];
-    expect(ceilings(thresholdTimeline("mine@1", versions, acks), 250, 260)).toEqual(["40%", 1_000]);
+    expect(ceilings(timelineOf("mine@1", versions, acks), 250, 260)).toEqual(["40%", 1_000]);
   });
 
   it("differ by the model of a turn where a layer names models", () => {
     const layers = [{ scope: { model: "claude-*" }, settings: { thresholds: { ceiling: 50_000 } } }];
-    const timeline = thresholdTimeline("mine@1", [version(1, 0, { ceiling: "30%" }, { layers })], []);
+    const timeline = timelineOf("mine@1", [version(1, 0, { ceiling: "30%" }, { layers })], []);
     expect(timeline.at(1, "claude-opus-5").thresholds.ceiling).toBe(50_000);
     expect(timeline.at(1, "gpt-5").thresholds.ceiling).toBe("30%");
     expect(timeline.at(1, undefined).thresholds.ceiling).toBe("30%");
   });
 
   it("are one object between two changes, so that they are worked out once", () => {
-    const timeline = thresholdTimeline("mine@1", versions, [ack(250, 2)]);
+    const timeline = timelineOf("mine@1", versions, [ack(250, 2)]);
     expect(timeline.at(260, "m")).toBe(timeline.at(900, "m"));
     expect(timeline.at(100, "m")).not.toBe(timeline.at(260, "m"));
     expect(timeline.at(100, "m")).toBe(timeline.at(199, "m"));
@@ -101,13 +101,13 @@ describe("the thresholds in force", () => {
   it("do not depend on the order in which acknowledgements arrive, nor on the order of questions", () => {
     const acks = [ack(150, 1), ack(210, 2), ack(230, 2, "rejected"), ack(240, 1), ack(250, 2)];
     const times = [90, 149, 150, 205, 212, 231, 245, 260];
-    const expected = ceilings(thresholdTimeline("mine@1", versions, acks), ...times);
+    const expected = ceilings(timelineOf("mine@1", versions, acks), ...times);
     fc.assert(
       fc.property(
         fc.shuffledSubarray(acks, { minLength: acks.length }),
         fc.shuffledSubarray(times, { minLength: times.length }),
         (arrived, asked) => {
-          const timeline = thresholdTimeline("mine@1", versions, arrived);
+          const timeline = timelineOf("mine@1", versions, arrived);
           ceilings(timeline, ...asked);
           expect(ceilings(timeline, ...times)).toEqual(expected);
         },
@@ -117,7 +117,7 @@ describe("the thresholds in force", () => {
 
   it("reach into the past when a policy is applied to it", () => {
     const past = version(3, 400, { ceiling: "50%" }, { steps: [{ at: Number.NEGATIVE_INFINITY, ...ALL }] });
-    expect(ceilings(thresholdTimeline("mine@1", [...versions, past], []), 0, 150, 500)).toEqual([
+    expect(ceilings(timelineOf("mine@1", [...versions, past], []), 0, 150, 500)).toEqual([
       "50%",
       "50%",
       "50%",
@@ -196,7 +196,7 @@ describe("an agent whose harness acknowledges nothing", () => {
   });
 
   it("is not judged by reports once it acknowledged a policy", () => {
-    const acknowledged = thresholdTimeline("mine@1", [version(1, 0, { ceiling: 300 })], [ack(0, 1)]);
+    const acknowledged = timelineOf("mine@1", [version(1, 0, { ceiling: 300 })], [ack(0, 1)]);
     const turns = [turn("t1", 1, 350, window), turn("t3", 3, 360, window)];
     const found = crossings(turns, [report("r", 2, "ceiling", true, 350, 200)], {
       ...OPTIONS,

@@ -9,7 +9,6 @@ import {
   type ThresholdValue,
   versionFor,
 } from "@plimsoll/protocol/pure";
-import { familyDefaults } from "./family-defaults.ts";
 
 /** What a harness said of a policy. `at` in epoch ms. */
 export interface Acknowledgement {
@@ -45,13 +44,14 @@ export function constantTimeline(thresholds: Thresholds): ThresholdTimeline {
 
 /**
  * The thresholds of a harness: those it acknowledged, from the time of the acknowledgement; before, those of the policy at the
- * time. The defaults of its family fill the gaps.
+ * time. The defaults fill the gaps.
  * @param versions by generation
  */
 export function thresholdTimeline(
   harness: string,
   versions: readonly PolicyVersion[],
   acknowledgements: readonly Acknowledgement[],
+  defaults: PolicySettings,
 ): ThresholdTimeline {
   const spans = spansOf(harness, versions, acknowledgements);
   let last = spans.at(-1)!;
@@ -61,7 +61,7 @@ export function thresholdTimeline(
       if (time < last.from || time >= last.to) last = spanAt(spans, time);
       let inForce = last.byModel.get(model);
       if (inForce === undefined) {
-        inForce = inForceOf(harness, model, last);
+        inForce = inForceOf(harness, model, last, defaults);
         // Bounded, because senders choose the names of models.
         if (last.byModel.size < MOST_MODELS) last.byModel.set(model, inForce);
       }
@@ -155,6 +155,7 @@ function inForceOf(
   harness: string,
   model: string | undefined,
   { version, acknowledged }: Pick<Span, "version" | "acknowledged">,
+  defaults: PolicySettings,
 ): InForce {
   const thresholdsOf = (from: PolicyVersion | undefined) =>
     from === undefined
@@ -165,7 +166,7 @@ function inForceOf(
     ["acknowledged", thresholdsOf(acknowledged?.version)],
     // Not for a harness that runs another version.
     ["policy", acknowledged === undefined ? thresholdsOf(version) : {}],
-    ["default", familyDefaults(harness).thresholds ?? {}],
+    ["default", defaults.thresholds ?? {}],
   ];
   const found = new Map<ThresholdName, { value: ThresholdValue; source: ThresholdSource }>();
   for (const name of THRESHOLD_NAMES) {

@@ -1,5 +1,6 @@
 import type { Conversation } from "../conversation/conversation.ts";
 import { GuardError } from "../error.ts";
+import { modelNames } from "../wrapped-client/model-names.ts";
 import {
   type AdapterOptions,
   answerOf,
@@ -19,6 +20,7 @@ interface ModelCall {
 }
 interface Generated {
   usage: unknown;
+  providerMetadata?: unknown;
   response?: { id?: string; modelId?: string } | undefined;
 }
 
@@ -40,10 +42,13 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
     specificationVersion: "v3" as const,
     async transformParams<P extends { prompt: readonly AiMessage[]; abortSignal?: AbortSignal | undefined }>({
       params,
+      model,
     }: {
       params: P;
+      model?: unknown;
     }): Promise<P> {
-      const fitted = await fitCall(guard, params.prompt, { params, signal: params.abortSignal }, options);
+      const facts = { params, model, signal: params.abortSignal };
+      const fitted = await fitCall(guard, params.prompt, facts, options);
       if (fitted.conversation === undefined) return params;
       const prompt = withSystem(fitted);
       calls.set(prompt, fitted);
@@ -53,11 +58,12 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
       call: ModelCall & { doGenerate: () => PromiseLike<R> },
     ): Promise<R> {
       const result = await answer(call.doGenerate(), call);
-      const { usage, response } = result;
+      const { usage, providerMetadata, response } = result;
       answered(call.params.prompt, {
         id: response?.id,
         model: response?.modelId ?? call.model.modelId,
         usage,
+        providerMetadata,
       });
       return result;
     },
@@ -68,10 +74,11 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
       const result = await answer(call.doStream(), call);
       let id: string | undefined;
       let model = call.model.modelId;
-      let usage: StreamUsage | undefined;
+      let finish: StreamPart | undefined;
       let open = true;
       const end = () => {
-        if (open) answered(call.params.prompt, { id, model, usage });
+        const { usage, providerMetadata } = finish ?? {};
+        if (open) answered(call.params.prompt, { id, model, usage, providerMetadata });
         open = false;
       };
       const reader = (result.stream as ReadableStream<StreamPart>).getReader();
@@ -90,7 +97,7 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
             id = value.id ?? id;
             model = value.modelId ?? model;
           }
-          if (value.type === "finish") usage = value.usage;
+          if (value.type === "finish") finish = value;
           controller.enqueue(value);
         },
         // The reader aborted: what it has read was still a call.
@@ -109,10 +116,12 @@ interface StreamPart {
   id?: string;
   modelId?: string;
   usage?: StreamUsage;
+  providerMetadata?: unknown;
 }
 
 interface FinishedStep {
   usage: unknown;
+  providerMetadata?: unknown;
   response: { id?: string; modelId?: string; messages?: readonly AiMessage[] };
 }
 
@@ -129,11 +138,21 @@ export function guardSteps(conversation: Conversation<AiMessage>, options: Adapt
   let view: readonly AiMessage[] = [];
   let next: { length: number; view: readonly AiMessage[] } | undefined;
   let stopped: GuardError | undefined;
-  const fitted = async (messages: readonly AiMessage[]) =>
-    withSystem(await fitOrThrow(conversation, messages, options));
+  let names: readonly string[] = [];
+  const fitted = async (messages: readonly AiMessage[]) => {
+    const model = modelNames(names, options.model);
+    return withSystem(await fitOrThrow(conversation, messages, { ...options, model }));
+  };
   return {
     /** @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`. */
-    async prepareStep<M extends AiMessage>({ messages }: { messages: M[] }): Promise<{ messages: M[] }> {
+    async prepareStep<M extends AiMessage>({
+      messages,
+      model,
+    }: {
+      messages: M[];
+      model?: unknown;
+    }): Promise<{ messages: M[] }> {
+      names = modelNames(model);
       // Some SDK versions pass the last step's view back; continue from the history behind it.
       const continuesView = view.length > 0 && view.every((message, place) => message === messages[place]);
       history = continuesView ? [...history, ...messages.slice(view.length)] : [...messages];
@@ -143,8 +162,9 @@ export function guardSteps(conversation: Conversation<AiMessage>, options: Adapt
       return { messages: view as M[] };
     },
     /** Records the usage of a finished step. */
-    onStepFinish({ usage, response }: FinishedStep): void {
-      conversation.observe({ id: response.id, model: response.modelId, usage }, { answered: true });
+    onStepFinish({ usage, providerMetadata, response }: FinishedStep): void {
+      const answer = { id: response.id, model: response.modelId, usage, providerMetadata };
+      conversation.observe(answer, { answered: true });
     },
     /** Returns true if the next step must not be sent. `stopped()` returns the reason. */
     async stopWhen({ steps }: { steps: readonly FinishedStep[] }): Promise<boolean> {

@@ -134,7 +134,7 @@ interface AnswerHead {
 }
 
 function watchOf(
-  { conversation, observe }: FittedCall<AnthropicMessage>,
+  { conversation, observe, refused }: FittedCall<AnthropicMessage>,
   params: Record<string, unknown>,
   guard: Guarded<AnthropicMessage>,
 ): AnswerWatch {
@@ -149,6 +149,7 @@ function watchOf(
   let usage: object = {};
   return {
     onAnswer,
+    onError: refused,
     // The API reports input tokens at the start of the stream and output tokens at the end.
     onChunk(chunk) {
       const event = chunk as { type?: string; message?: AnswerHead; usage?: object };

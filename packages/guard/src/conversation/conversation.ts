@@ -9,7 +9,7 @@ import {
   type RestartReason,
 } from "../decide/decide.ts";
 import { BesidesReader } from "../measure/besides.ts";
-import { calibrate, type Prediction, predict } from "../measure/calibrate.ts";
+import { calibrate, type Prediction, predict, rescaled } from "../measure/calibrate.ts";
 import { tokenizerScale } from "../measure/estimate.ts";
 import { uncountedTurn } from "../measure/uncounted.ts";
 import { readUsage } from "../measure/usage.ts";
@@ -21,12 +21,12 @@ import type { EventBody, Identity } from "../report/events.ts";
 import { crossingBody, type TurnToReport } from "../report/turn-event.ts";
 import { type ActionInput, type ActionResult, compact, expectedTokens, restart } from "../respond/actions.ts";
 import { type Companion, respondWith } from "../respond/companion.ts";
-import { EXHAUSTED, historyChanged, NO_SUMMARISER, windowUnknown } from "../respond/texts.ts";
+import { EXHAUSTED, historyChanged, NO_SUMMARISER, windowAssumed, windowUnknown } from "../respond/texts.ts";
 import { observeTurn } from "../state/observe-turn.ts";
 import { type GuardState, newState, restoredState } from "../state/state.ts";
 import { settleWindDown, withFact } from "../state/state-changes.ts";
 import { syncHistory } from "../state/sync-history.ts";
-import { windowOf } from "../state/window-size.ts";
+import { type GuardWindow, windowOf, withWindow } from "../state/window-size.ts";
 import { Editor } from "../view/editor.ts";
 import { placeholderFor } from "../view/placeholder.ts";
 import { readerOf } from "../view/reader.ts";
@@ -135,24 +135,29 @@ export class Conversation<M = Message> {
     const at = this.#clock();
     const model = reading.model ?? facts.model ?? this.#state.model ?? "unknown";
     if (facts.contextWindow !== undefined) this.reportWindow(facts.contextWindow, model);
+    const names = this.#namesOf(model, facts.model);
     const id = reading.id ?? facts.id ?? `turn-${at.toString(36)}-${this.#events.number.toString(36)}`;
     const agent = facts.agent ?? reading.agent;
     const own = this.identity.agent ?? "main";
     if ((agent !== undefined && agent !== own) || facts.purpose !== undefined) {
-      this.#reportTurn({ id, model, usage: reading.usage, facts, observed: undefined }, at, agent);
+      const { usage, evidence } = reading;
+      this.#reportTurn({ id, model, usage, evidence, facts, observed: undefined }, names, at, agent);
       return { kind: "other", level, utilization: undefined, flags: [], crossed: [] };
     }
     if ("sent" in facts) this.#state = { ...this.#state, sent: facts.sent };
-    const window = this.#window(model);
-    if (window.tokens === undefined && needWindow(this.policy.thresholds)) this.#warn(windowUnknown(model));
+    const window = this.#window([names]);
+    this.#checkWindow(window, model);
+    this.#remember(window, names);
     const observed = observeTurn(
       this.#state,
-      { id, at, model, usage: reading.usage, windowTokens: window.tokens },
+      { id, at, model, usage: reading.usage, evidence: reading.evidence, windowTokens: window.tokens },
       this.policy,
     );
     this.#state = observed.state;
-    this.#state = settleWindDown(this.#state, this.#limits(model), this.#state.level);
-    this.#reportTurn({ id, model, usage: observed.usage, facts, observed }, at, undefined);
+    const limits = limitsOf(this.policy.thresholds, window.tokens);
+    this.#state = settleWindDown(this.#state, limits, this.#state.level);
+    const { evidence } = reading;
+    this.#reportTurn({ id, model, usage: observed.usage, evidence, facts, observed }, names, at, undefined);
     for (const crossing of observed.crossings) this.#emit(crossingBody(crossing));
     this.#switchPolicy();
     this.#companion?.observed(() => this.#input());
@@ -169,17 +174,16 @@ export class Conversation<M = Message> {
     };
   }
 
-  /** Sets the window size that the provider reported, in tokens. It overrides the configured size. */
-  reportWindow(tokens: number, model = this.#state.model): void {
-    if (tokens > 0) this.#state = { ...this.#state, reported: { model, tokens } };
+  /** Sets the window size that the provider reported for a model, in tokens. It overrides the configured size. */
+  reportWindow(tokens: number, model = this.#state.asked[0] ?? this.#state.model): void {
+    if (!(tokens > 0)) return;
+    const windows = withWindow(this.#state.windows, { model, tokens, source: "reported" });
+    this.#state = { ...this.#state, windows };
   }
 
-  /**
-   * Estimates the context tokens of `messages` with the edits made so far. Makes no new edits.
-   * @param besides what the request holds beside the messages, as for `prepare`
-   */
-  estimate(messages: readonly M[], besides?: unknown): { level: Prediction; limits: Limits } {
-    this.#sendBesides(besides);
+  /** Estimates the context tokens of `messages` with the edits made so far. Makes no new edits. */
+  estimate(messages: readonly M[], facts: PrepareFacts = {}): { level: Prediction; limits: Limits } {
+    this.#ask(facts);
     this.#sync(messages);
     const sent = this.#editor.estimate(this.#state);
     this.#state = { ...this.#state, sent };
@@ -203,13 +207,15 @@ export class Conversation<M = Message> {
    * Returns the messages to send instead of `messages`, after carrying out the responses that are due. The input is
    * neither stored nor changed.
    */
-  prepare(messages: readonly M[], { summaries = true, besides, sameCall }: PrepareFacts = {}): Prepared<M> {
+  prepare(messages: readonly M[], facts: PrepareFacts = {}): Prepared<M> {
+    const { summaries = true, sameCall } = facts;
     if (sameCall !== true) this.#switchPolicy();
-    this.#sendBesides(besides);
+    this.#ask(facts);
     this.#sync(messages);
     const summarizes = summaries || this.#companion?.summarizes === true;
     if (!summarizes && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
     const window = this.#window();
+    if (window.tokens !== undefined) this.#checkWindow(window);
     const limits = limitsOf(this.policy.thresholds, window.tokens);
     const placeholder = this.#options.placeholder ?? placeholderFor;
     const how = { windowTokens: window.tokens, placeholder, summaries };
@@ -303,9 +309,14 @@ export class Conversation<M = Message> {
     this.#nextPolicy = undefined;
   }
 
-  #sendBesides(besides: unknown): void {
-    if (besides === undefined) return;
-    this.#state = { ...this.#state, besides: this.#besides.tokensOf(besides) };
+  /** Takes in what is known of the call that is about to be sent. */
+  #ask({ besides, model }: PrepareFacts): void {
+    const asked = model === undefined ? this.#state.asked : [model].flat();
+    const tokens = besides === undefined ? this.#state.besides : this.#besides.tokensOf(besides);
+    this.#state = { ...this.#state, asked, besides: tokens };
+    if (asked[0] === undefined || this.#options.tokenizer !== undefined) return;
+    const calibration = rescaled(this.#state.calibration, tokenizerScale(asked[0]));
+    this.#state = { ...this.#state, calibration };
   }
 
   #withhold(response: Withheld["response"], reason: Withheld["reason"]): void {
@@ -347,8 +358,37 @@ export class Conversation<M = Message> {
     return compact === null ? "compact" : howToCompact(this.#state, compact, this.policy);
   }
 
-  #window(model?: string) {
-    return windowOf(this.#state, this.#options.window, model);
+  /** @param models those that may answer or have answered, each under its names */
+  #window(models: readonly (readonly string[])[] = this.#candidates()): GuardWindow {
+    return windowOf(this.#state, this.#options.window, models);
+  }
+
+  #candidates(): string[][] {
+    const { asked, model } = this.#state;
+    if (asked.length > 0) return asked.map((name) => [name]);
+    return model === undefined ? [] : [[model]];
+  }
+
+  /** The names of the model that answered: servers answer under another name than the one that was asked for. */
+  #namesOf(model: string, requested: string | undefined): string[] {
+    const { asked } = this.#state;
+    const names = requested === undefined ? asked : [requested, ...asked];
+    const alias = asked.length <= 1 ? names[0] : names.find((name) => model.startsWith(name));
+    return alias === undefined || alias === model ? [model] : [model, alias];
+  }
+
+  /** Keeps the size for calls of the same model by another name, and for models whose size nobody knows. */
+  #remember({ tokens, source }: GuardWindow, names: readonly string[]): void {
+    if (tokens === undefined || source === "unknown") return;
+    let { windows } = this.#state;
+    for (const model of names) windows = withWindow(windows, { model, tokens, source });
+    this.#state = { ...this.#state, windows };
+  }
+
+  #checkWindow({ tokens, unknownModel }: GuardWindow, model = unknownModel): void {
+    if (unknownModel !== undefined && tokens !== undefined) this.#warn(windowAssumed(unknownModel, tokens));
+    else if (tokens === undefined && needWindow(this.policy.thresholds))
+      this.#warn(windowUnknown(model ?? "the model"));
   }
 
   /** Shows each text once. */
@@ -358,8 +398,8 @@ export class Conversation<M = Message> {
     (this.#options.onWarning ?? console.warn)(text);
   }
 
-  #limits(model?: string): Limits {
-    return limitsOf(this.policy.thresholds, this.#window(model).tokens);
+  #limits(): Limits {
+    return limitsOf(this.policy.thresholds, this.#window().tokens);
   }
 
   #learnWindows(windows: Readonly<Record<string, number>>): void {
@@ -371,15 +411,17 @@ export class Conversation<M = Message> {
   /** @param agent that made the call, if it is named */
   #reportTurn(
     turn: Omit<TurnToReport, "reportedWindow" | "composition">,
+    names: readonly string[],
     at: number,
     agent: string | undefined,
   ): void {
     if (this.#options.onEvent === undefined) return;
     const other = agent === (this.identity.agent ?? "main") ? undefined : agent;
     const level = this.#state.sent === undefined ? undefined : turn.observed?.level;
-    const window = this.#window(turn.model);
+    const { tokens, source } = this.#window([names]);
     // Omit a catalog size: the server has its own catalog, which users can correct.
-    const reportedWindow = other !== undefined || window.source === "catalog" ? undefined : window.tokens;
+    const isKnown = source === "reported" || source === "configured";
+    const reportedWindow = other === undefined && isKnown ? tokens : undefined;
     const composition = level === undefined ? undefined : this.#editor.composition(this.#state, level);
     this.#events.emitTurn({ ...turn, reportedWindow, composition }, at, this.#state.window, other);
   }

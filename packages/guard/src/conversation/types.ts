@@ -130,6 +130,11 @@ export type Action<M> =
 
 /** What a harness knows of the request that it prepares. */
 export interface PrepareFacts {
+  /**
+   * The model that will answer, or all that may, such as those that a client falls back to; the preferred one first. The guard
+   * uses the smallest of their windows. `undefined` means as before.
+   */
+  model?: string | readonly string[] | undefined;
   /** False if nobody can write a summary, so that none is asked for. */
   summaries?: boolean;
   /**
@@ -158,6 +163,7 @@ export interface GuardReading {
   level: Prediction | undefined;
   /** Highest level so far, in tokens. */
   peak: number;
+  /** For a model whose size is `unknown`: the smallest size known in this conversation, if any. */
   windowTokens: number | undefined;
   windowSource: WindowSource;
   /** Level ÷ window tokens, as a fraction. */

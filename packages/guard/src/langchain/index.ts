@@ -35,10 +35,10 @@ export function guardLangChain(
       const { messages, systemMessage, tools, model, runtime } = request as LangChainRequest;
       const { signal } = runtime;
       const params = { ...request, system: systemMessage.content, tools: tools.map(definition) };
-      const fitted = await fitCall(guard, messages, { params, signal }, { ...options, conversation });
+      const facts = { model: modelName(model) };
+      const fitted = await fitCall(guard, messages, { params, model, signal }, { ...options, conversation });
       if (fitted.conversation === undefined) return handler(request);
       signal?.throwIfAborted();
-      const facts = { model: modelName(model) };
       const sent = {
         ...request,
         messages: ofTheirClass(fitted.messages, messages),

@@ -23,7 +23,7 @@ interface OpenCall {
   /** Counts it, the first time. */
   end(answer: unknown): void;
   /** Forgets it, because it failed. */
-  drop(): void;
+  drop(error?: unknown): void;
 }
 
 /** A part of the answer's stream. */
@@ -68,7 +68,7 @@ export function guardMastra(guard: Guarded<AiMessage>, options: AdapterOptions<A
     },
     processLLMResponse({ chunks, state }: { chunks: readonly MastraChunk[]; state: object }): void {
       const call = calls.get(state);
-      if (isFailure(chunks)) call?.drop();
+      if (isFailure(chunks)) call?.drop(chunks.find(({ type }) => type === "error")?.payload);
       else call?.end(answerIn(chunks));
     },
   };
@@ -80,7 +80,8 @@ function openCall(
   signal: AbortSignal | undefined,
 ): OpenCall {
   let open = true;
-  const drop = () => {
+  const drop = (error?: unknown) => {
+    if (error !== undefined) fitted.refused(error);
     open = false;
     signal?.removeEventListener("abort", onAbort);
   };

@@ -9,13 +9,15 @@ export interface Calibration {
   products: number;
   squares: number;
   /** The last real count and the estimate of the same prompt, in tokens. */
-  anchor: { estimate: number; actual: number } | undefined;
+  anchor: { estimate: number; actual: number; ofOtherModel?: boolean } | undefined;
   /** Relative errors of the latest predictions, oldest first. Fractions. */
   errors: number[];
   /** Tokens assumed in addition to the messages, until the first real count. */
   overhead: number;
   /** Number of real counts so far. */
   counts: number;
+  /** Tokens of the model's tokenizer per estimated token that were assumed. 1 if missing. */
+  scale?: number;
 }
 
 /** `measured`: this prompt was counted. `calibrated`: corrected by an earlier count. `estimated`: neither. */
@@ -49,6 +51,22 @@ export function newCalibration(scale = 1, overhead = 0): Calibration {
     errors: [],
     overhead,
     counts: 0,
+    scale,
+  };
+}
+
+/** Converts what was learned with one model to the tokens of another, whose tokenizer has another scale. */
+export function rescaled(calibration: Calibration, scale: number): Calibration {
+  const ratio = scale / (calibration.scale ?? 1);
+  if (ratio === 1) return calibration;
+  const { anchor, slope, products } = calibration;
+  const actual = anchor && Math.round(anchor.actual * ratio);
+  return {
+    ...calibration,
+    scale,
+    slope: slope * ratio,
+    products: products * ratio,
+    anchor: anchor && { ...anchor, actual: actual!, ofOtherModel: true },
   };
 }
 
@@ -59,7 +77,8 @@ export function predict(calibration: Calibration, estimate: number): Prediction 
   if (anchor === undefined) {
     return { tokens: Math.round(overhead + slope * estimate), source: "estimated", error };
   }
-  if (anchor.estimate === estimate) return { tokens: anchor.actual, source: "measured", error };
+  if (anchor.estimate === estimate && anchor.ofOtherModel !== true)
+    return { tokens: anchor.actual, source: "measured", error };
   const tokens = anchor.actual + slope * (estimate - anchor.estimate);
   // Even after a large fall, the remaining messages have a size.
   return { tokens: Math.round(Math.max(tokens, slope * estimate * 0.5, 0)), source: "calibrated", error };

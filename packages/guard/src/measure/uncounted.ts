@@ -17,6 +17,7 @@ export function uncountedTurn(reading: UsageReading, answer: unknown): UsageRead
   return {
     kind: "turn",
     usage: UNCOUNTED,
+    evidence: "assumed",
     id: text(id),
     model: text(model),
     agent: undefined,

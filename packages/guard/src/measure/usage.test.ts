@@ -119,6 +119,170 @@ const TURNS: [name: string, value: unknown, context: number | undefined, expecte
     { agent: "toolu_9" },
   ],
   [
+    "a LangChain.js stream, whose caches are counted twice",
+    {
+      usage_metadata: {
+        input_tokens: 18_010,
+        output_tokens: 50,
+        total_tokens: 18_060,
+        input_token_details: { cache_read: 36_000, cache_creation: 0 },
+      },
+    },
+    18_010,
+    { source: "langchain", evidence: "total" },
+  ],
+  [
+    "Bedrock Converse",
+    {
+      usage: {
+        inputTokens: 12,
+        outputTokens: 200,
+        totalTokens: 40_212,
+        cacheReadInputTokens: 38_000,
+        cacheWriteInputTokens: 2_000,
+      },
+    },
+    40_012,
+    { source: "bedrock" },
+  ],
+  [
+    "Nova on Bedrock",
+    {
+      usage: {
+        inputTokens: 900,
+        outputTokens: 20,
+        cacheReadInputTokenCount: 400,
+        cacheWriteInputTokenCount: 0,
+      },
+    },
+    1_300,
+    { source: "bedrock" },
+  ],
+  [
+    "AI SDK 5 with Anthropic: the provider's own counts",
+    {
+      usage: { inputTokens: 4, outputTokens: 104, totalTokens: 108, cachedInputTokens: 52_183 },
+      providerMetadata: {
+        anthropic: {
+          usage: {
+            input_tokens: 4,
+            output_tokens: 1,
+            cache_creation_input_tokens: 800,
+            cache_read_input_tokens: 52_183,
+          },
+        },
+      },
+    },
+    52_987,
+    { source: "ai_sdk" },
+  ],
+  [
+    "AI SDK 5 with Bedrock: what was written is in the metadata",
+    {
+      usage: { inputTokens: 9_000, outputTokens: 4, totalTokens: 9_004, cachedInputTokens: 8_000 },
+      providerMetadata: { bedrock: { usage: { cacheWriteInputTokens: 500 } } },
+    },
+    17_500,
+    { source: "ai_sdk" },
+  ],
+  [
+    "AI SDK 5 with OpenAI",
+    { usage: { inputTokens: 9_000, outputTokens: 4, totalTokens: 9_004, cachedInputTokens: 8_000 } },
+    9_000,
+    { source: "ai_sdk" },
+  ],
+  [
+    "AI SDK 6 with Anthropic after a compaction of the server: the last message",
+    {
+      usage: {
+        inputTokens: { total: 203_100, noCache: 203_000, cacheRead: 100, cacheWrite: 0 },
+        outputTokens: { total: 4_500 },
+      },
+      providerMetadata: {
+        anthropic: {
+          usage: {
+            input_tokens: 23_000,
+            iterations: [
+              { type: "compaction", input_tokens: 180_000, output_tokens: 3_500 },
+              { type: "message", input_tokens: 23_000, cache_read_input_tokens: 100, output_tokens: 1_000 },
+            ],
+          },
+        },
+      },
+    },
+    23_100,
+    { source: "ai_sdk" },
+  ],
+  [
+    "DeepSeek",
+    {
+      usage: {
+        prompt_tokens: 5_000,
+        completion_tokens: 10,
+        total_tokens: 5_010,
+        prompt_cache_hit_tokens: 4_000,
+        prompt_cache_miss_tokens: 1_000,
+      },
+    },
+    5_000,
+    { source: "openai_chat" },
+  ],
+  [
+    "LiteLLM with Anthropic",
+    {
+      usage: {
+        prompt_tokens: 41_203,
+        completion_tokens: 10,
+        total_tokens: 41_213,
+        prompt_tokens_details: { cached_tokens: 41_000 },
+        cache_creation_input_tokens: 200,
+        cache_read_input_tokens: 41_000,
+      },
+    },
+    41_203,
+    { source: "openai_chat", evidence: "declared" },
+  ],
+  [
+    "OpenRouter, which counts what was written inside",
+    {
+      usage: {
+        prompt_tokens: 10_339,
+        completion_tokens: 60,
+        total_tokens: 10_399,
+        prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 10_318 },
+      },
+    },
+    10_339,
+    { source: "openai_chat" },
+  ],
+  [
+    "a gateway that passes Anthropic's counts on in OpenAI's fields: suspect",
+    {
+      usage: {
+        prompt_tokens: 12,
+        completion_tokens: 10,
+        total_tokens: 22,
+        prompt_tokens_details: { cached_tokens: 41_000 },
+      },
+    },
+    41_012,
+    { source: "openai_chat", evidence: "contradiction" },
+  ],
+  [
+    "Google's Interactions API",
+    {
+      usage: {
+        total_input_tokens: 9_000,
+        total_cached_tokens: 8_000,
+        total_output_tokens: 10,
+        total_thought_tokens: 5,
+        total_tokens: 9_015,
+      },
+    },
+    9_000,
+    { source: "gemini" },
+  ],
+  [
     "the protocol's own",
     { input_tokens: 10, cache_read_tokens: 90, basis: "exclusive" },
     100,
@@ -131,6 +295,16 @@ describe("readUsage", () => {
     const read = readUsage(value);
     expect(read).toMatchObject({ kind: "turn", ...expected });
     expect(contextTokens((read as ReadTurn).usage)).toBe(context);
+  });
+
+  it("reads reasoning beside the answer where the total shows it, as xAI counts", () => {
+    const usage = {
+      prompt_tokens: 300,
+      completion_tokens: 10,
+      total_tokens: 410,
+      completion_tokens_details: { reasoning_tokens: 100 },
+    };
+    expect((readUsage({ usage }) as ReadTurn).usage).toMatchObject({ input_tokens: 300, output_tokens: 110 });
   });
 
   it("reads a cumulative result as no turn, but keeps its window sizes [P6]", () => {

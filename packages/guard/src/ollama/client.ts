@@ -2,6 +2,7 @@ import type { Conversation } from "../conversation/conversation.ts";
 import { watchedStream } from "../wrapped-client/watched-stream.ts";
 import {
   type AskModel,
+  answerOf,
   type ClientOptions,
   conversationOf,
   type FittedCall,
@@ -57,7 +58,8 @@ export function guardOllama<C extends OllamaClient>(
     const fitted = params.stream === true ? await abortable(waiting, fit) : await fit();
     if (fitted.conversation === undefined) return client.chat(params);
     const system = fitted.system.map((content): OllamaMessage => ({ role: "system", content }));
-    const answer: object = await client.chat({ ...params, messages: [...system, ...fitted.messages] });
+    const call = client.chat({ ...params, messages: [...system, ...fitted.messages] });
+    const answer: object = await answerOf(call, fitted, { signal: undefined, model: String(params.model) });
     return watched(answer, params, windows, fitted);
   };
   const generate = async (params: Params) => {

@@ -98,6 +98,7 @@ function watchOf(fitted: FittedCall<ChatMessage>, model: string, hideUsage: bool
   let last: unknown;
   return {
     onAnswer: (answer) => fitted.observe(answer, { model }),
+    onError: fitted.refused,
     onChunk(chunk) {
       const { usage, choices } = chunk as { usage?: unknown; choices?: unknown[] };
       if (usage != null || last === undefined) last = chunk;

@@ -196,6 +196,10 @@ class ResponseWatch implements AnswerWatch {
     this.#fitted.observe(response, { model });
   }
 
+  onError(error: unknown): void {
+    this.#fitted.refused(error);
+  }
+
   onChunk(chunk: unknown): undefined {
     const { response } = chunk as { response?: unknown };
     if (response != null) this.#last = response;

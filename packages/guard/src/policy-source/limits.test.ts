@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { policyTests } from "../testing/policy-client.ts";
-import { until } from "../testing/policy-server.ts";
+import { until } from "../testing/until.ts";
 
 const t = policyTests();
 const { client, statuses } = t;
@@ -88,6 +88,7 @@ describe("a harness that turns unhealthy after a change", () => {
     let healthy: () => boolean | Promise<boolean> = () => true;
     const { source, ceiling } = client({ healthy: () => healthy(), healthMs: 60 });
     await until(() => source.generation === 1);
+    // Until the change is no longer watched: only time ends that.
     await new Promise((resolve) => setTimeout(resolve, 120));
     healthy = sick;
     t.server.save({ thresholds: { ceiling: "5%" } });

@@ -14,8 +14,8 @@ import {
   POLICY_KEY,
   PolicyServer,
   policyBody,
-  until,
 } from "../testing/policy-server.ts";
+import { until } from "../testing/until.ts";
 import { type PolicySource, type PolicySourceOptions, policySource } from "./index.ts";
 
 /** A disk can be mounted only as root on Linux, and not in every container. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sessionLog } from "../node/index.ts";
 import { event, scripted } from "../testing/events-server.ts";
+import { until } from "../testing/until.ts";
 import type { ReporterOptions, Trouble } from "./options.ts";
 import { Queue } from "./queue.ts";
 import { createReporter } from "./reporter.ts";
@@ -32,12 +33,6 @@ async function setup(answer: Parameters<typeof scripted>[0], options: Partial<Re
   closing.push(() => reporter.close(100), server.close);
   return { server, reporter, troubles };
 }
-
-const until = async (check: () => boolean) => {
-  for (let round = 0; round < 400 && !check(); round++)
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  expect(check()).toBe(true);
-};
 
 describe("the reporter", () => {
   it("sends compressed batches in the background", async () => {

@@ -3,9 +3,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fileSpool } from "../node/index.ts";
 import { event, scripted } from "../testing/events-server.ts";
+import { until, untilPasses } from "../testing/until.ts";
 import type { Trouble } from "./options.ts";
 import { createReporter } from "./reporter.ts";
 
@@ -163,7 +164,7 @@ describe("a reporter with a spool", () => {
         ids.push(one.id);
         reporter.record(one);
       }
-      await vi.waitFor(async () => expect(await spooledIds()).toEqual(ids), 5_000);
+      await untilPasses(async () => expect(await spooledIds()).toEqual(ids));
     }
     expect(reporter.stats).toMatchObject({ waiting: 0, dropped: 0 });
     expect(server.requests.length).toBe(1);
@@ -177,7 +178,7 @@ describe("a reporter with a spool", () => {
       const one = event();
       ids.push(one.id);
       reporter.record(one);
-      await vi.waitFor(async () => expect(await spooledIds()).toEqual(ids), 5_000);
+      await untilPasses(async () => expect(await spooledIds()).toEqual(ids));
     }
   });
 
@@ -199,7 +200,7 @@ describe("a reporter with a spool", () => {
       reporter.record(one);
       return one.id;
     });
-    await pause(300);
+    await until(async () => (await spooledIds()).length === ids.length);
     slow = false;
     await reporter.close();
     expect([...server.stored.keys()].sort()).toEqual(ids.sort());

@@ -1,4 +1,4 @@
-import type { Crossing } from "@plimsoll/fold";
+import type { Crossing, UsageEvidence } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/pure";
 import type { ObserveFacts } from "../conversation/types.ts";
 import type { TurnObserved } from "../state/observe-turn.ts";
@@ -9,6 +9,7 @@ export interface TurnToReport {
   id: string;
   model: string;
   usage: Usage;
+  evidence: UsageEvidence;
   facts: ObserveFacts;
   /** The guard's interpretation; `undefined` for a turn of another agent or purpose. */
   observed: TurnObserved | undefined;
@@ -17,16 +18,16 @@ export interface TurnToReport {
   composition: ContextComposition | undefined;
 }
 
-/** Builds the `turn` event of one call. Without a provider count it carries the estimate and sets `estimated`. */
+/** Builds the `turn` event of one call. Without a provider count it carries the estimate. Contradictory counts set `estimated` too. */
 export function turnBody(turn: TurnToReport): EventBody {
-  const { id, model, usage, facts, observed, reportedWindow, composition } = turn;
-  const estimated = observed?.flags.includes("count_missing") === true && observed.level !== undefined;
+  const { id, model, usage, evidence, facts, observed, reportedWindow, composition } = turn;
+  const uncounted = observed?.flags.includes("count_missing") === true && observed.level !== undefined;
   return {
     type: "turn",
     id,
     model,
-    usage: estimated ? { ...usage, input_tokens: observed.level, basis: "inclusive" } : usage,
-    ...(estimated ? { estimated } : {}),
+    usage: uncounted ? { ...usage, input_tokens: observed.level, basis: "inclusive" } : usage,
+    ...(uncounted || evidence === "contradiction" ? { estimated: true } : {}),
     ...(reportedWindow === undefined ? {} : { context_window: reportedWindow }),
     ...(composition === undefined ? {} : { composition }),
     ...(facts.durationMs === undefined ? {} : { duration_ms: facts.durationMs }),

@@ -99,6 +99,14 @@ export function windowUnknown(model: string): string {
   );
 }
 
+/** For the user of a guard whose conversation goes on with a model that nobody gave a size for. */
+export function windowAssumed(model: string, tokens: number): string {
+  return (
+    `The window size of ${model} is unknown, so the guard uses ${count(tokens)} tokens, the smallest size known in this ` +
+    `conversation. Pass createGuard a function as window that returns the size of each model.`
+  );
+}
+
 /** For the user of a guard that cannot write summaries. */
 export const NO_SUMMARISER =
   "Summaries are off, because nothing can write them: older turns are masked, and at last dropped by a restart. Pass summarize " +

@@ -4,6 +4,7 @@ import {
   mergeUsage,
   type NormalisedUsage,
   normaliseUsage,
+  type UsageEvidence,
   utilizationOf,
 } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/pure";
@@ -20,7 +21,9 @@ export type UsageFlag =
   /** The server probably truncated the prompt to fit its window, as Ollama does silently. */
   | "truncation_suspected"
   /** The count exceeds the window size, so the window size is probably wrong. */
-  | "window_suspect";
+  | "window_suspect"
+  /** The counts of the call contradict each other. The level is the likeliest reading; estimates do not learn from it. */
+  | "contradictory";
 
 /** One turn as the provider counted it. */
 export interface CountedTurn {
@@ -29,6 +32,7 @@ export interface CountedTurn {
   at: number;
   model: string;
   usage: Usage;
+  evidence?: UsageEvidence;
   windowTokens: number | undefined;
 }
 
@@ -76,7 +80,9 @@ export function observeTurn(state: GuardState, turn: CountedTurn, policy: GuardP
   if (!latest || (known !== undefined && before === counted.contextTokens)) {
     return turnResult(next, turn, usage, state.level, known !== undefined);
   }
-  const { level, flags, accepted } = judgeCount(state, counted, turn.windowTokens);
+  const { level, flags, accepted: plausible } = judgeCount(state, counted, turn.windowTokens);
+  const accepted = plausible && turn.evidence !== "contradiction";
+  if (turn.evidence === "contradiction") flags.push("contradictory");
   next.growth = growthOf(state, level);
   next.level = level;
   next.peak = Math.max(state.peak, level ?? 0);

@@ -1,5 +1,6 @@
-import type { ThresholdName, Usage } from "@plimsoll/protocol/pure";
+import type { ThresholdName, Usage, WindowSource } from "@plimsoll/protocol/pure";
 import { type Calibration, newCalibration } from "../measure/calibrate.ts";
+import { tokenizerScale } from "../measure/estimate.ts";
 import type { Trail } from "../view/alignment.ts";
 
 /** Where the view starts in the canonical history, and the text that replaces everything before that point. */
@@ -46,6 +47,13 @@ export interface Reclaimed {
   measured: number | undefined;
 }
 
+/** The window of one model, in tokens. `model` is undefined for a size that was reported without one. */
+export interface KnownWindow {
+  model: string | undefined;
+  tokens: number;
+  source: Exclude<WindowSource, "unknown">;
+}
+
 /** The history that was seen last. */
 export interface SeenHistory extends Trail {
   /** Number of leading system messages. */
@@ -58,8 +66,10 @@ export interface SeenHistory extends Trail {
 export interface GuardState {
   version: 2;
   model: string | undefined;
-  /** The last reported window size in tokens, and its model. */
-  reported: { model: string | undefined; tokens: number } | undefined;
+  /** Window sizes known in this conversation, the latest last. */
+  windows: readonly KnownWindow[];
+  /** Models that may answer the call that was prepared last, the preferred one first. Empty if nobody said. */
+  asked: readonly string[];
   calibration: Calibration;
   /** Estimated tokens of the request that was sent last. */
   sent: number | undefined;
@@ -115,7 +125,8 @@ export function newState(scale: number, overheadTokens: number): GuardState {
   return {
     version: 2,
     model: undefined,
-    reported: undefined,
+    windows: [],
+    asked: [],
     calibration: newCalibration(scale, overheadTokens),
     sent: undefined,
     besides: 0,
@@ -149,12 +160,17 @@ export function newState(scale: number, overheadTokens: number): GuardState {
   };
 }
 
+/** A state of before conversations had several models has one reported window. */
+type OldWindow = { model: string | undefined; tokens: number } | undefined;
+
 /**
  * Fills in what a state of an older version lacks. One of before edits had fingerprints loses them: nothing says which messages
  * they belong to.
  */
-export function restoredState(state: GuardState): GuardState {
-  const whole = { ...newState(1, 0), ...state };
+export function restoredState({ reported, ...state }: GuardState & { reported?: OldWindow }): GuardState {
+  const windows = reported === undefined ? [] : [{ ...reported, source: "reported" as const }];
+  const calibration = { scale: tokenizerScale(state.model), ...state.calibration };
+  const whole = { ...newState(1, 0), ...state, windows: state.windows ?? windows, calibration };
   if (state.version === 2) return whole;
   return { ...whole, version: 2, masks: [], cut: undefined, seen: undefined, notices: [] };
 }

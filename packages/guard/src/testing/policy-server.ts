@@ -139,12 +139,3 @@ export class PolicyServer {
     });
   }
 }
-
-/** Waits for something that a background task does. */
-export async function until(check: () => boolean, what = ""): Promise<void> {
-  for (let round = 0; round < 1_000; round++) {
-    if (check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`never happened: ${what || check}`);
-}

@@ -11,6 +11,8 @@ interface ApiPromise extends PromiseLike<unknown> {
 /** Watches the answer to a call, streamed or not. */
 export interface AnswerWatch extends StreamWatch {
   onAnswer(answer: unknown): void;
+  /** Called if the call failed before an answer began. */
+  onError(error: unknown): void;
 }
 
 /** A call that was sent. */
@@ -40,7 +42,7 @@ export class GuardedCall extends Promise<unknown> {
   /** Returns the raw response. */
   async asResponse(): Promise<Response> {
     const { call, watch } = await this.#sent;
-    const response = await call.asResponse();
+    const response = await watched(call.asResponse(), watch);
     if (watch === undefined) return response;
     if (this.#streamed) return watchedResponse(response, watch);
     watch.onAnswer(
@@ -53,15 +55,15 @@ export class GuardedCall extends Promise<unknown> {
   }
 
   async withResponse(): Promise<unknown> {
-    const { call } = await this.#sent;
-    const whole = await call.withResponse();
+    const { call, watch } = await this.#sent;
+    const whole = await watched(call.withResponse(), watch);
     return { ...whole, data: await this.#parsed() };
   }
 
   /** Anthropic's threads parse the stream in this response themselves, and await the call otherwise. */
   async _responseProps(): Promise<unknown> {
     const { call, watch } = await this.#sent;
-    const props = await call._responseProps!();
+    const props = await watched(call._responseProps!(), watch);
     if (watch === undefined || !this.#streamed) return props;
     return { ...props, response: watchedResponse(props.response, watch) };
   }
@@ -96,9 +98,19 @@ export class GuardedCall extends Promise<unknown> {
   }
 }
 
+/** Waits for a call, and shows the watch the error of one that fails. */
+async function watched<T>(call: PromiseLike<T>, watch: AnswerWatch | undefined): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    watch?.onError(error);
+    throw error;
+  }
+}
+
 async function parsed(sent: Promise<SentCall>, streamed: boolean): Promise<unknown> {
   const { call, watch } = await sent;
-  const answer = await call;
+  const answer = await watched(call, watch);
   if (watch === undefined) return answer;
   if (streamed) return watchedStream(answer as object, watch);
   watch.onAnswer(answer);

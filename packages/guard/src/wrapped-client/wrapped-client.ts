@@ -5,6 +5,8 @@ import { GuardError, noRestartLeft, promptTooLong } from "../error.ts";
 import { type FitOptions, fit } from "../fit.ts";
 import type { Guard } from "../guard.ts";
 import type { TextModel, TextRequest } from "../summary/summarizer.ts";
+import { modelNames } from "./model-names.ts";
+import { type Overflow, overflowOf } from "./overflow.ts";
 
 /** Options of an adapter. */
 export interface AdapterOptions<M> extends FitOptions<M> {
@@ -43,6 +45,8 @@ export interface FittedCall<M> {
   system: readonly string[];
   /** Records the answer. Without a usable count, the turn counts with the estimate of its prompt. */
   observe(answer: unknown, facts?: ObserveFacts): void;
+  /** Learns the window from an error that names it. */
+  refused(error: unknown): void;
 }
 
 /** Parameters of all clients that the model reads beside the messages. */
@@ -64,6 +68,8 @@ export type AskModel = (model: string, request: TextRequest) => Promise<{ answer
 /** What is known of a call. */
 export interface CallFacts<M> {
   params: unknown;
+  /** The client's object of the model, if the parameters do not name the model. */
+  model?: unknown;
   /** Undefined for a client that cannot be asked. */
   ask?: AskModel;
   /** The caller's signal. */
@@ -83,7 +89,7 @@ export const signalIn = (rest: readonly unknown[]): AbortSignal | undefined =>
 export async function fitCall<M>(
   guard: Guarded<M>,
   messages: readonly M[],
-  { params, ask, signal, begin }: CallFacts<M>,
+  { params, model, ask, signal, begin }: CallFacts<M>,
   options: ClientOptions<M>,
 ): Promise<FittedCall<M>> {
   const key = options.conversation?.(params);
@@ -93,9 +99,11 @@ export async function fitCall<M>(
   if (conversation === undefined) return unfittedCall(conversation, messages);
   begin?.(conversation);
   const besides = BESIDES.map((name) => (params as Record<string, unknown>)[name]);
+  const models = modelNames(model, params, options.model);
   const prepared = await fitOrThrow(conversation, messages, {
     ...options,
     besides,
+    model: models.length === 0 ? undefined : models,
     signal: signal ?? options.signal,
     summaryModel: textModel(conversation, options.summaryModel, ask),
   });
@@ -124,7 +132,7 @@ export function unfittedCall<M>(
 ): FittedCall<M> {
   const given = { messages, system: [], sent: undefined };
   return conversation === undefined
-    ? { conversation, ...given, observe() {} }
+    ? { conversation, ...given, observe() {}, refused() {} }
     : measured(conversation, given);
 }
 
@@ -153,19 +161,34 @@ function measured<M>(
       observed = true;
       conversation.observe(answer, { durationMs: Date.now() - began, answered: true, sent, ...facts });
     },
+    refused(error) {
+      const overflow = overflowOf(error);
+      if (overflow !== undefined) learn(conversation, overflow, sent);
+    },
   };
+}
+
+/** Takes the window and the count of the prompt that a server named when it refused the prompt. */
+function learn<M>(conversation: Conversation<M>, overflow: Overflow, sent: number | undefined): void {
+  const { promptTokens, excessTokens } = overflow;
+  const level = conversation.read().level?.tokens;
+  const window =
+    excessTokens === undefined ? overflow.windowTokens : level !== undefined && level - excessTokens;
+  if (typeof window === "number") conversation.reportWindow(window);
+  if (promptTokens !== undefined && conversation.state.sent === sent) conversation.counted(promptTokens);
 }
 
 /** Waits for the answer of a call. A call that its caller aborts counts as well, because the server has received it. */
 export async function answerOf<T>(
   call: PromiseLike<T>,
-  fitted: Pick<FittedCall<unknown>, "observe"> | undefined,
+  fitted: Pick<FittedCall<unknown>, "observe" | "refused"> | undefined,
   { signal, model }: { signal: AbortSignal | undefined; model: string | undefined },
 ): Promise<T> {
   try {
     return await call;
   } catch (error) {
     if (signal?.aborted === true) fitted?.observe(undefined, { model });
+    else fitted?.refused(error);
     throw error;
   }
 }

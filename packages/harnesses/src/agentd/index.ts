@@ -5,5 +5,8 @@ export const agentd = {
   name: "agentd",
   recordings: agentdRecordings,
   telemetry: none("No telemetry of its own is known."),
-  ownLine: none("Its budget is in its recordings."),
+  connect: none("Its settings are not written by connect."),
+  bridge: none("It takes the policy itself."),
+  line: none("Its budget is in its recordings."),
+  statusLine: none("It passes no level to a command."),
 } satisfies Harness;

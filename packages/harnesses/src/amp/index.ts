@@ -1,9 +1,13 @@
 import { type Harness, none } from "../harness.ts";
+import { ampBridge } from "./bridge.ts";
 import { ampRecordings } from "./recordings.ts";
 
 export const amp = {
   name: "Amp",
   recordings: ampRecordings,
   telemetry: none("No telemetry of its own is known."),
-  ownLine: none("Where it compacts is not known."),
+  connect: none("Its settings are not written by connect."),
+  bridge: ampBridge,
+  line: none("Where it compacts is not known."),
+  statusLine: none("It passes no level to a command."),
 } satisfies Harness;

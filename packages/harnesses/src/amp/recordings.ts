@@ -1,3 +1,4 @@
+import { AMP } from "@plimsoll/fold";
 import { AgentHistory, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
@@ -17,6 +18,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 
 export const ampRecordings: Recordings = {
   place: "~/.local/share/amp/threads, or a thread",
@@ -72,27 +74,17 @@ function readMessage(
   times: ReadonlyMap<string, number>,
 ): SkipReason | undefined {
   const counts = asObject(message.usage);
-  const input = asTokens(counts?.inputTokens);
-  if (counts === undefined || input === undefined) return "no_usage";
+  if (counts === undefined) return "no_usage";
+  const counted = recordedUsage(AMP, counts);
+  if (typeof counted === "string") return counted;
   const id = messageId(message.messageId) ?? String(index);
   const at = asTime(counts.timestamp) ?? asTime(message.timestamp) ?? times.get(id);
   if (at === undefined) return "no_time";
-  const read = asTokens(counts.cacheReadInputTokens);
-  const write = asTokens(counts.cacheCreationInputTokens);
-  const output = asTokens(counts.outputTokens);
-  if (input + (read ?? 0) + (write ?? 0) + (output ?? 0) === 0) return "zero_usage";
   return history.addTurn({
     id: `message/${id}`,
     at,
     model: asText(counts.model) ?? asText(message.model),
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: read,
-      cache_write_tokens: write,
-      output_tokens: output,
-      reasoning_tokens: undefined,
-      basis: "exclusive",
-    },
+    ...counted,
     window: asTokens(counts.maxInputTokens),
   });
 }

@@ -6,5 +6,8 @@ export const atif = {
   name: "ATIF",
   recordings: atifRecordings,
   telemetry: none("It is a format of files."),
-  ownLine: none("It is a format that the runs of many harnesses are written in."),
+  connect: none("It is a format of files."),
+  bridge: none("It is a format of files."),
+  line: none("It is a format that the runs of many harnesses are written in."),
+  statusLine: none("It is a format of files."),
 } satisfies Harness;

@@ -48,7 +48,7 @@ it.each([
   ["copied", { is_copied_context: true }],
   ["aggregate", { llm_call_count: 2 }],
   ["no_usage", { llm_call_count: 0, metrics: undefined }],
-  ["no_usage", { metrics: { prompt_tokens: "1000" } }],
+  ["no_usage", { metrics: { prompt_tokens: "many" } }],
   ["no_time", { timestamp: undefined }],
   ["zero_usage", { metrics: { prompt_tokens: 0, completion_tokens: 0 } }],
 ])("does not take a step as a turn: %s", (reason, more) => {

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { OPENAI_CHAT } from "@plimsoll/fold";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
@@ -7,7 +8,6 @@ import {
   asObject,
   asText,
   asTime,
-  asTokens,
   type JsonObject,
   parseObject,
 } from "../recordings/json.ts";
@@ -20,6 +20,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { firstText, isPrompt } from "../recordings/text.ts";
 
 export const atifRecordings: Recordings = {
@@ -164,27 +165,18 @@ function readStep(
     return history.addMark({ id: `compacted/${at}`, at, event: { type: "compacted" } });
   }
   const metrics = asObject(step.metrics);
-  const input = asTokens(metrics?.prompt_tokens);
-  if (metrics === undefined || input === undefined) return "no_usage";
+  if (metrics === undefined) return "no_usage";
   // The counts of a step with several calls are sums.
   if ((asCount(step.llm_call_count) ?? 1) > 1) return "aggregate";
   if (at === undefined) return "no_time";
-  const cached = asTokens(metrics.cached_tokens);
-  const output = asTokens(metrics.completion_tokens);
-  if (input + (cached ?? 0) + (output ?? 0) === 0) return "zero_usage";
+  const counted = recordedUsage(OPENAI_CHAT, metrics);
+  if (typeof counted === "string") return counted;
   const cost = asNumber(metrics.cost_usd);
   return history.addTurn({
     id: `step/${asCount(step.step_id) ?? 0}/${at}`,
     at,
     model: asText(step.model_name) ?? model,
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: cached,
-      cache_write_tokens: undefined,
-      output_tokens: output,
-      reasoning_tokens: undefined,
-      basis: "inclusive",
-    },
+    ...counted,
     costUsd: cost !== undefined && cost >= 0 ? cost : undefined,
   });
 }

@@ -1,10 +1,18 @@
 import type { Harness } from "../harness.ts";
+import { claudeCodeBridge } from "./bridge.ts";
+import { claudeCodeConnect } from "./connect.ts";
+import { claudeCodeLine } from "./line.ts";
 import { claudeCodeRecordings } from "./recordings.ts";
+import { claudeCodeStatusLine } from "./status-line.ts";
 import { claudeCodeTelemetry } from "./telemetry.ts";
 
 export const claudeCode = {
   name: "Claude Code",
   recordings: claudeCodeRecordings,
   telemetry: claudeCodeTelemetry,
-  ownLine: "claude-code",
+  connect: claudeCodeConnect,
+  bridge: claudeCodeBridge,
+  line: claudeCodeLine,
+  statusLine: claudeCodeStatusLine,
+  docs: "claude-code | `~/.claude/settings.json` | with the [status line](#status-line) | yes | 2.1.331",
 } satisfies Harness;

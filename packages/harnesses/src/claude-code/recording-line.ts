@@ -1,4 +1,4 @@
-import { contextTokens } from "@plimsoll/fold";
+import { ANTHROPIC, contextTokens, lastMessage } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/events";
 import {
   asArray,
@@ -11,6 +11,7 @@ import {
   parseObject,
 } from "../recordings/json.ts";
 import type { SkipReason } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 
 export interface ClaudeTurn {
@@ -157,9 +158,10 @@ function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
   const counts = asObject(message?.usage);
   if (counts === undefined || model === undefined || line.at === undefined)
     return { ...line, skip: "no_usage" };
-  const usage = usageOf(counts);
-  if (usage === undefined) return { ...line, skip: "no_usage" };
-  if (isZero(usage)) return { ...line, skip: "zero_usage" };
+  const counted = recordedUsage(ANTHROPIC, lastMessage(counts));
+  if (typeof counted === "string") return { ...line, skip: counted };
+  // The output is that of all calls of a request, the prompt that of its last message.
+  const usage = { ...counted.usage, output_tokens: asTokens(counts.output_tokens) };
   // Gateways omit the request id, and some omit the message id; fall back to the line's id.
   const key = asText(message?.id) ?? asText(json.requestId) ?? line.uuid;
   if (key === undefined) return { ...line, skip: "no_usage" };
@@ -191,40 +193,8 @@ function compactionIn(counts: JsonObject): ClaudeTurn["compaction"] {
   const at = iterations.findLastIndex((entry) => entry?.type === "compaction");
   if (at === -1) return undefined;
   const before = iterations.slice(0, at).findLast((entry) => entry?.type === "message");
-  const usage = before && promptOf(before);
-  return { tokensBefore: usage && contextTokens(usage) };
-}
-
-/**
- * Anthropic excludes cached tokens from `input_tokens`. The top-level counts of a request with several model calls are
- * their sum, so the last call of type `message` gives the level.
- */
-function usageOf(counts: JsonObject): Usage | undefined {
-  const last = asArray(counts.iterations)
-    .map(asObject)
-    .filter((entry) => entry?.type === "message")
-    .at(-1);
-  const prompt = promptOf(last ?? counts);
-  return prompt && { ...prompt, output_tokens: asTokens(counts.output_tokens) };
-}
-
-function promptOf(counts: JsonObject): Usage | undefined {
-  const input = asTokens(counts.input_tokens);
-  if (input === undefined) return undefined;
-  return {
-    input_tokens: input,
-    cache_read_tokens: asTokens(counts.cache_read_input_tokens),
-    cache_write_tokens: asTokens(counts.cache_creation_input_tokens),
-    output_tokens: undefined,
-    reasoning_tokens: undefined,
-    basis: "exclusive",
-  };
-}
-
-function isZero(usage: Usage): boolean {
-  return [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens].every(
-    (count) => count === undefined || count === 0,
-  );
+  const counted = before && recordedUsage(ANTHROPIC, before);
+  return { tokensBefore: typeof counted === "object" ? contextTokens(counted.usage) : undefined };
 }
 
 const CLEAR = /<command-name>\/?clear<\/command-name>/;

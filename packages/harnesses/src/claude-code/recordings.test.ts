@@ -120,8 +120,8 @@ describe("Claude Code transcripts", () => {
         300,
       ],
       [
-        "takes the counts of a gateway that come with the last line",
-        [line(1, "opus", usage(0, 0, 0, 1)), line(2, "opus", usage(90_000, 0, 0, 50))],
+        "takes the counts of a gateway that come with the last line, and begins there",
+        [line(0, "opus", usage(0, 0, 0, 1)), line(1, "opus", usage(90_000, 0, 0, 50))],
         90_000,
         50,
       ],

@@ -142,6 +142,14 @@ describe("Claude Code", () => {
     expect(eventOf(log(compaction, "compaction"))).not.toHaveProperty("tokens_before");
   });
 
+  it("learns the window from an error that names it", () => {
+    const error = "400 prompt is too long: 205,000 tokens > 200,000 maximum";
+    const attributes = { ...request, "event.name": "api_error", error };
+    expectEvents("claude-code", log(attributes, "claude_code.api_error"), [
+      { type: "prompt_refused", context_window: 200_000, prompt_tokens: 205_000, witness: "otlp" },
+    ]);
+  });
+
   it.each(["claude_code.tool_result", "claude_code.user_prompt", "claude_code.api_error"])(
     "needs nothing of %s",
     (name) => expectNone("claude-code", log({ ...request, "event.name": name }, name), "not_needed"),

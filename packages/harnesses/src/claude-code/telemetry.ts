@@ -1,3 +1,4 @@
+import { CLAUDE_CODE_TELEMETRY } from "@plimsoll/fold";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { numberOf, textOf, tokensOf, truthOf } from "../telemetry/attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
@@ -9,21 +10,16 @@ import {
   type RecordReading,
   type TelemetryDialect,
 } from "../telemetry/reading.ts";
+import { readRefusal, refusedPrompt } from "../telemetry/refusal.ts";
 import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../telemetry/telemetry-record.ts";
 
 const FAMILY = "claude-code";
 
-/** Anthropic excludes cached tokens from the input. */
 const CALL: ModelCallNames = {
   model: ["model", "gen_ai.request.model"],
-  input: ["input_tokens"],
-  cacheRead: ["cache_read_tokens"],
-  cacheWrite: ["cache_creation_tokens"],
-  output: ["output_tokens"],
-  reasoning: [],
+  usage: CLAUDE_CODE_TELEMETRY,
   window: ["gen_ai.context.window_size"],
   costUsd: ["cost_usd"],
-  basis: "exclusive",
 };
 
 /**
@@ -41,11 +37,12 @@ export const claudeCodeTelemetry: TelemetryDialect = {
     if (session === undefined) return noEvent("no_session");
     const owner = ownerOf(record, { harness: harnessName(record.resource, FAMILY), session });
     if (typeof owner === "string") return noEvent(owner);
+    if (kind === "error") return readError(record, owner);
     return kind === "compaction" ? readCompaction(record, owner) : readCall(record, owner);
   },
 };
 
-function kindOf(record: LogRecord | SpanRecord): "call" | "compaction" | "other" {
+function kindOf(record: LogRecord | SpanRecord): "call" | "compaction" | "error" | "other" {
   switch (record.name.replace(/^claude_code\./, "")) {
     case "api_request":
       return record.signal === "logs" ? "call" : "other";
@@ -53,6 +50,8 @@ function kindOf(record: LogRecord | SpanRecord): "call" | "compaction" | "other"
       return record.signal === "traces" ? "call" : "other";
     case "compaction":
       return record.signal === "logs" ? "compaction" : "other";
+    case "api_error":
+      return readRefusal(textOf(record.attributes, ["error"]) ?? "") === undefined ? "other" : "error";
     default:
       return "other";
   }
@@ -99,6 +98,16 @@ const MEASURED = ["ttft_ms", "input_tokens", "cache_read_tokens", "cache_creatio
 function measuredId(attributes: Attributes): string | undefined {
   const values = MEASURED.map((name) => numberOf(attributes, [name]));
   return values.includes(undefined) ? undefined : `call/${values.join("/")}`;
+}
+
+/** A refused prompt names the size of the window. */
+function readError(record: LogRecord | SpanRecord, owner: EventOwner): RecordReading {
+  const { attributes } = record;
+  const refusal = readRefusal(textOf(attributes, ["error"]) ?? "");
+  const model = textOf(attributes, CALL.model);
+  if (refusal === undefined || model === undefined) return noEvent("not_needed");
+  const at = record.signal === "traces" ? record.endAt : record.at;
+  return { events: [refusedPrompt(owner, `refused/${positionOf(record)}`, at, model, refusal)] };
 }
 
 /**

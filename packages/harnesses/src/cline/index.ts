@@ -1,4 +1,7 @@
-import type { Harness } from "../harness.ts";
+import { type Harness, none } from "../harness.ts";
+import { clineBridge } from "./bridge.ts";
+import { clineConnect } from "./connect.ts";
+import { clineLine } from "./line.ts";
 import { clineRecordings } from "./recordings.ts";
 import { clineTelemetry } from "./telemetry.ts";
 
@@ -6,5 +9,9 @@ export const cline = {
   name: "Cline",
   recordings: clineRecordings,
   telemetry: clineTelemetry,
-  ownLine: "cline",
+  connect: clineConnect,
+  bridge: clineBridge,
+  line: clineLine,
+  statusLine: none("It passes no level to a command."),
+  docs: "cline | a function in the shell's start file | no | yes |",
 } satisfies Harness;

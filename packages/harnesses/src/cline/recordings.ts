@@ -1,3 +1,4 @@
+import { CLINE, CLINE_MESSAGES } from "@plimsoll/fold";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
@@ -6,7 +7,6 @@ import {
   asObject,
   asText,
   asTime,
-  asTokens,
   type JsonObject,
   parseJson,
   parseObject,
@@ -20,6 +20,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { firstText, isPrompt } from "../recordings/text.ts";
 
 export const clineRecordings: Recordings = {
@@ -112,23 +113,14 @@ function* readUi(history: AgentHistory, messages: readonly unknown[]): Generator
 function readRequest(history: AgentHistory, message: JsonObject, at: number): SkipReason | undefined {
   // The counts are added when the request ends.
   const counts = parseObject(asText(message.text) ?? "");
-  const input = asTokens(counts?.tokensIn);
-  if (counts === undefined || input === undefined) return "no_usage";
-  const read = asTokens(counts.cacheReads);
-  const write = asTokens(counts.cacheWrites);
-  if (input + (read ?? 0) + (write ?? 0) === 0) return "zero_usage";
+  if (counts === undefined) return "no_usage";
+  const counted = recordedUsage(CLINE, counts);
+  if (typeof counted === "string") return counted;
   return history.addTurn({
     id: `request/${at}`,
     at,
     model: asText(asObject(message.modelInfo)?.modelId),
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: read,
-      cache_write_tokens: write,
-      output_tokens: asTokens(counts.tokensOut),
-      reasoning_tokens: undefined,
-      basis: "exclusive",
-    },
+    ...counted,
     costUsd: costOf(counts.cost),
   });
 }
@@ -161,22 +153,14 @@ function* readMessages(
 
 function readMetrics(history: AgentHistory, message: JsonObject, at: number): SkipReason | undefined {
   const metrics = asObject(message.metrics);
-  const input = asTokens(metrics?.inputTokens);
-  if (metrics === undefined || input === undefined) return "no_usage";
-  const read = asTokens(metrics.cacheReadTokens);
-  const write = asTokens(metrics.cacheWriteTokens);
-  if (input + (read ?? 0) + (write ?? 0) === 0) return "zero_usage";
+  if (metrics === undefined) return "no_usage";
+  const counted = recordedUsage(CLINE_MESSAGES, metrics);
+  if (typeof counted === "string") return counted;
   return history.addTurn({
     id: asText(message.id) ?? `message/${at}`,
     at,
     model: asText(asObject(message.modelInfo)?.id) ?? asText(asObject(message.modelInfo)?.modelId),
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: read,
-      cache_write_tokens: write,
-      output_tokens: asTokens(metrics.outputTokens),
-      reasoning_tokens: undefined,
-    },
+    ...counted,
     costUsd: costOf(metrics.cost),
   });
 }

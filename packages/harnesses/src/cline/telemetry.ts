@@ -1,3 +1,4 @@
+import { CLINE_TELEMETRY } from "@plimsoll/fold";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { textOf, tokensOf } from "../telemetry/attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
@@ -8,17 +9,11 @@ import type { LogRecord } from "../telemetry/telemetry-record.ts";
 
 const FAMILY = "cline";
 
-/** The documentation writes names with underscores, the extension with capitals. Cline counts cached tokens apart. */
 const CALL: ModelCallNames = {
   model: ["model", "modelId", "model_id"],
-  input: ["tokens_in", "tokensIn"],
-  cacheRead: ["cached_tokens", "cacheReadTokens", "cache_read_tokens"],
-  cacheWrite: ["cacheWriteTokens", "cache_write_tokens"],
-  output: ["tokens_out", "tokensOut"],
-  reasoning: [],
+  usage: CLINE_TELEMETRY,
   window: ["maxContextWindow", "max_context_window", "contextWindow"],
   costUsd: ["cost", "totalCost"],
-  basis: "exclusive",
 };
 const SESSION = ["ulid", "task_id", "taskId"];
 
@@ -37,7 +32,9 @@ export const clineTelemetry: TelemetryDialect = {
 };
 
 function readTokens({ attributes, at }: LogRecord, owner: EventOwner): RecordReading {
-  const counts = [CALL.input, CALL.output].map((names) => tokensOf(attributes, names) ?? "-");
+  const counts = [CLINE_TELEMETRY.input, CLINE_TELEMETRY.output].map(
+    (names) => tokensOf(attributes, names) ?? "-",
+  );
   const turn = modelCall(attributes, CALL, { owner, id: `tokens/${at}/${counts.join("/")}`, at });
   return turn === undefined ? noEvent("no_usage") : { events: [turn] };
 }

@@ -1,4 +1,7 @@
-import type { Harness } from "../harness.ts";
+import { type Harness, none } from "../harness.ts";
+import { codexBridge } from "./bridge.ts";
+import { codexConnect } from "./connect.ts";
+import { codexLine } from "./line.ts";
 import { codexRecordings } from "./recordings.ts";
 import { codexTelemetry } from "./telemetry.ts";
 
@@ -6,5 +9,9 @@ export const codex = {
   name: "Codex",
   recordings: codexRecordings,
   telemetry: codexTelemetry,
-  ownLine: "codex",
+  connect: codexConnect,
+  bridge: codexBridge,
+  line: codexLine,
+  statusLine: none("It passes no level to a command."),
+  docs: "codex | `~/.codex/config.toml` | no | with its [hook](#hooks) | 0.169.0",
 } satisfies Harness;

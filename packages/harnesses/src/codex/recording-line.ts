@@ -1,3 +1,4 @@
+import { CODEX, pathsIn, readCounts } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/events";
 import {
   asArray,
@@ -247,14 +248,6 @@ function put(into: Map<string, CodexCount>, count: CodexCount): SkipReason | und
 }
 
 function usageOf(last: JsonObject): Usage | undefined {
-  const input = asTokens(last.input_tokens);
-  if (!input) return undefined;
-  return {
-    input_tokens: input,
-    cache_read_tokens: asTokens(last.cached_input_tokens),
-    cache_write_tokens: asTokens(last.cache_write_input_tokens),
-    output_tokens: asTokens(last.output_tokens),
-    reasoning_tokens: asTokens(last.reasoning_output_tokens),
-    basis: "inclusive",
-  };
+  const { usage } = readCounts(CODEX, pathsIn(last));
+  return usage.input_tokens === undefined ? undefined : usage;
 }

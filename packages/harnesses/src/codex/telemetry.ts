@@ -1,3 +1,4 @@
+import { CODEX_TELEMETRY } from "@plimsoll/fold";
 import { instantMs, type PlimsollEventInput } from "@plimsoll/protocol/events";
 import { textOf } from "../telemetry/attributes.ts";
 import { eventEnvelope, harnessName, subAgentOf } from "../telemetry/event-envelope.ts";
@@ -8,17 +9,11 @@ import type { Attributes, LogRecord, TelemetryRecord } from "../telemetry/teleme
 
 const FAMILY = "codex";
 
-/** `tool_token_count` is the total of the call, in spite of its name. */
 const CALL: ModelCallNames = {
   model: ["model", "slug"],
-  input: ["input_token_count"],
-  cacheRead: ["cached_token_count"],
-  cacheWrite: ["cache_write_token_count"],
-  output: ["output_token_count"],
-  reasoning: ["reasoning_token_count"],
+  usage: CODEX_TELEMETRY,
   window: ["gen_ai.context.window_size"],
   costUsd: [],
-  basis: "inclusive",
 };
 
 /**
@@ -38,7 +33,9 @@ export const codexTelemetry: TelemetryDialect = {
       return noEvent("not_needed");
     const session = textOf(attributes, ["conversation.id"]);
     if (session === undefined) return noEvent("no_session");
-    const counts = [...CALL.input, ...CALL.output].map((name) => textOf(attributes, [name]) ?? "-");
+    const counts = [...CODEX_TELEMETRY.input, ...CODEX_TELEMETRY.output].map(
+      (name) => textOf(attributes, [name]) ?? "-",
+    );
     const at = timeOf(record.at, textOf(attributes, ["event.timestamp"]));
     const turn = modelCall(attributes, CALL, {
       owner: { harness: harnessName(record.resource, FAMILY), session },

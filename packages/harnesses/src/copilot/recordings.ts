@@ -1,3 +1,4 @@
+import { COPILOT, pathsIn, readCounts } from "@plimsoll/fold";
 import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
 import {
   asCount,
@@ -17,6 +18,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { fileStem, isPrompt } from "../recordings/text.ts";
 
 interface CopilotFile {
@@ -125,21 +127,13 @@ function readMessage(
   id: string,
   at: number,
 ): SkipReason | undefined {
-  const input = asTokens(data.inputTokens) || undefined;
-  const output = asTokens(data.outputTokens);
-  if (input === undefined && !output) return "no_usage";
+  const { usage } = readCounts(COPILOT, pathsIn(data));
+  if (usage.input_tokens === undefined && !usage.output_tokens) return "no_usage";
   return history.addTurn({
     id: asText(data.apiCallId) ?? asText(data.messageId) ?? id,
     at,
     model: asText(data.model),
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: undefined,
-      cache_write_tokens: undefined,
-      output_tokens: output,
-      reasoning_tokens: undefined,
-      basis: "inclusive",
-    },
+    usage,
   });
 }
 
@@ -155,22 +149,14 @@ function readUsage(
   const kind = asText(usage.interactionType);
   // A sub-agent's call that does not name the sub-agent is not the main agent's.
   if (!CONVERSATIONS.includes(kind) && (kind !== SUBAGENT || isMain)) return "not_needed";
-  const input = asTokens(usage.inputTokens);
-  if (input === undefined) return "no_usage";
-  if (input === 0) return "zero_usage";
+  const counted = recordedUsage(COPILOT, usage);
+  if (typeof counted === "string") return counted;
   return history.addTurn({
     id: asText(usage.apiCallId) ?? id,
     at,
     model: asText(usage.model),
     window: asTokens(usage.maxPromptTokens) || undefined,
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: asTokens(usage.cacheReadTokens),
-      cache_write_tokens: asTokens(usage.cacheWriteTokens),
-      output_tokens: asTokens(usage.outputTokens),
-      reasoning_tokens: asTokens(usage.reasoningTokens),
-      basis: "inclusive",
-    },
+    ...counted,
   });
 }
 
@@ -181,21 +167,14 @@ function readCompaction(
   at: number,
 ): SkipReason | undefined {
   if (data.success === false) return "not_needed";
-  const used = asObject(data.compactionTokensUsed);
-  const input = asTokens(used?.inputTokens) ?? asTokens(used?.input);
-  if (input !== undefined && input > 0) {
+  const used = asObject(data.compactionTokensUsed) ?? {};
+  const counted = recordedUsage(COPILOT, used);
+  if (typeof counted !== "string") {
     history.addTurn({
       id: `${id}/summary`,
       at,
-      model: asText(used?.model),
-      usage: {
-        input_tokens: input,
-        cache_read_tokens: asTokens(used?.cacheReadTokens) ?? asTokens(used?.cachedInput),
-        cache_write_tokens: asTokens(used?.cacheWriteTokens),
-        output_tokens: asTokens(used?.outputTokens) ?? asTokens(used?.output),
-        reasoning_tokens: undefined,
-        basis: "inclusive",
-      },
+      model: asText(used.model),
+      ...counted,
       isCompaction: true,
     });
   }

@@ -1,8 +1,13 @@
 import { type Harness, none } from "../harness.ts";
+import { crushBridge } from "./bridge.ts";
+import { crushLine } from "./line.ts";
 
 export const crush = {
   name: "Crush",
   recordings: none("It stores the totals of a session only, which are sums over requests."),
   telemetry: none("No telemetry of its own is known."),
-  ownLine: "crush",
+  connect: none("Its settings are not written by connect."),
+  bridge: crushBridge,
+  line: crushLine,
+  statusLine: none("It passes no level to a command."),
 } satisfies Harness;

@@ -1,4 +1,7 @@
-import type { Harness } from "../harness.ts";
+import { type Harness, none } from "../harness.ts";
+import { geminiCliBridge } from "./bridge.ts";
+import { geminiCliConnect } from "./connect.ts";
+import { geminiCliLine } from "./line.ts";
 import { geminiCliRecordings } from "./recordings.ts";
 import { geminiCliTelemetry } from "./telemetry.ts";
 
@@ -6,5 +9,9 @@ export const geminiCli = {
   name: "Gemini CLI",
   recordings: geminiCliRecordings,
   telemetry: geminiCliTelemetry,
-  ownLine: "gemini-cli",
+  connect: geminiCliConnect,
+  bridge: geminiCliBridge,
+  line: geminiCliLine,
+  statusLine: none("It passes no level to a command."),
+  docs: "gemini-cli | `~/.gemini/settings.json`, `.env` | no | yes, and masking | 0.61.0",
 } satisfies Harness;

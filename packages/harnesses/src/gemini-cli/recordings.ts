@@ -1,4 +1,4 @@
-import { googleUsage } from "../recordings/google-usage.ts";
+import { GEMINI_CLI } from "@plimsoll/fold";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
 import { asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
@@ -10,6 +10,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { fileStem, firstText, isPrompt } from "../recordings/text.ts";
 
 interface Chat {
@@ -116,16 +117,9 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
     if (message.type !== "gemini") return "not_needed";
     const tokens = asObject(message.tokens);
     if (tokens === undefined) return "no_usage";
-    const usage = googleUsage({
-      prompt: tokens.input,
-      cached: tokens.cached,
-      toolPrompt: tokens.tool,
-      candidates: tokens.output,
-      thoughts: tokens.thoughts,
-      total: tokens.total,
-    });
-    if (typeof usage === "string") return usage;
-    return chat.history.addTurn({ id, at, model: asText(message.model), usage });
+    const counted = recordedUsage(GEMINI_CLI, tokens);
+    if (typeof counted === "string") return counted;
+    return chat.history.addTurn({ id, at, model: asText(message.model), ...counted });
   }
 
   function take(): Reading {

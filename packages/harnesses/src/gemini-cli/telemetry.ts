@@ -1,3 +1,4 @@
+import { GEMINI_CLI_TELEMETRY } from "@plimsoll/fold";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { numberOf, textOf, tokensOf } from "../telemetry/attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
@@ -10,14 +11,9 @@ const FAMILY = "gemini-cli";
 
 const CALL: ModelCallNames = {
   model: ["model"],
-  input: ["input_token_count"],
-  cacheRead: ["cached_content_token_count"],
-  cacheWrite: [],
-  output: ["output_token_count"],
-  reasoning: ["thoughts_token_count"],
+  usage: GEMINI_CLI_TELEMETRY,
   window: ["gen_ai.context.window_size"],
   costUsd: [],
-  basis: "inclusive",
 };
 
 /**
@@ -62,7 +58,7 @@ function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordRe
   if (kind === "auxiliary") return noEvent("auxiliary");
   // Recordings have the same name for it.
   const owner = agent === undefined ? main : { ...main, agent: `agent-${agent}`, parent: "main" };
-  const turn = modelCall(wholeCounts(attributes), CALL, {
+  const turn = modelCall(attributes, CALL, {
     owner,
     id: `${textOf(attributes, ["prompt_id"]) ?? "response"}/${at}`,
     at,
@@ -70,21 +66,6 @@ function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordRe
     purpose: kind === "compaction" ? "compaction" : undefined,
   });
   return turn === undefined ? noEvent("no_usage") : { events: [turn] };
-}
-
-/**
- * The prompt of tools that the provider runs is counted apart, and so are thoughts, unless the total says that the output
- * includes them. Recordings of Gemini CLI are read the same way.
- */
-function wholeCounts(attributes: Attributes): Attributes {
-  const whole = new Map(attributes);
-  const prompt = tokensOf(attributes, CALL.input);
-  const output = tokensOf(attributes, CALL.output);
-  const input = (prompt ?? 0) + (tokensOf(attributes, ["tool_token_count"]) ?? 0);
-  if (prompt !== undefined) whole.set("input_token_count", input);
-  if (output !== undefined && tokensOf(attributes, ["total_token_count"]) !== input + output)
-    whole.set("output_token_count", output + (tokensOf(attributes, CALL.reasoning) ?? 0));
-  return whole;
 }
 
 /** `tokens_after` leaves out the system prompt and the tools. The calls before and after it have the levels. */

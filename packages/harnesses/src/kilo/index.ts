@@ -1,8 +1,13 @@
 import { type Harness, none } from "../harness.ts";
+import { kiloBridge } from "./bridge.ts";
+import { kiloLine } from "./line.ts";
 
 export const kilo = {
   name: "Kilo",
   recordings: none("Its database is that of opencode, and is read as such."),
   telemetry: none("Its spans are those of the Vercel AI SDK."),
-  ownLine: "kilo",
+  connect: none("Its settings are not written by connect."),
+  bridge: kiloBridge,
+  line: kiloLine,
+  statusLine: none("It passes no level to a command."),
 } satisfies Harness;

@@ -1,9 +1,14 @@
 import { type Harness, none } from "../harness.ts";
+import { kimiBridge } from "./bridge.ts";
+import { kimiLine } from "./line.ts";
 import { kimiRecordings } from "./recordings.ts";
 
 export const kimi = {
   name: "Kimi CLI",
   recordings: kimiRecordings,
   telemetry: none("No telemetry of its own is known."),
-  ownLine: "kimi",
+  connect: none("Its settings are not written by connect."),
+  bridge: kimiBridge,
+  line: kimiLine,
+  statusLine: none("It passes no level to a command."),
 } satisfies Harness;

@@ -1,4 +1,4 @@
-import type { Usage } from "@plimsoll/protocol/events";
+import { KIMI } from "@plimsoll/fold";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
 import {
   asNumber,
@@ -18,6 +18,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { digest, fileStem, firstText, isPrompt } from "../recordings/text.ts";
 
 export const kimiRecordings: Recordings = {
@@ -106,19 +107,14 @@ function kimiReader(options: ReaderOptions): HarnessReader {
       case "usage.record": {
         const counts = asObject(json.usage);
         if (counts === undefined || json.usageScope === "session") return "no_usage";
-        const usage = usageOf({
-          other: counts.inputOther,
-          read: counts.inputCacheRead,
-          write: counts.inputCacheCreation,
-          output: counts.output,
-        });
-        if (typeof usage === "string") return usage;
-        const id = `usage/${at}/${digest(JSON.stringify(usage))}`;
+        const counted = recordedUsage(KIMI, counts);
+        if (typeof counted === "string") return counted;
+        const id = `usage/${at}/${digest(JSON.stringify(counted.usage))}`;
         return history.addTurn({
           id,
           at,
           model: asText(asText(json.model)?.replace(/^kimi-code\//, "")),
-          usage,
+          ...counted,
         });
       }
       case "full_compaction.begin":
@@ -146,32 +142,10 @@ function kimiReader(options: ReaderOptions): HarnessReader {
 function readStatus(history: AgentHistory, payload: JsonObject, at: number): SkipReason | undefined {
   const counts = asObject(payload.token_usage);
   if (counts === undefined) return "no_usage";
-  const usage = usageOf({
-    other: counts.input_other,
-    read: counts.input_cache_read,
-    write: counts.input_cache_creation,
-    output: counts.output,
-  });
-  if (typeof usage === "string") return usage;
+  const counted = recordedUsage(KIMI, counts);
+  if (typeof counted === "string") return counted;
   const id = asText(payload.message_id) ?? `status/${at}`;
-  return history.addTurn({ id, at, usage, window: asTokens(payload.max_context_tokens) });
-}
-
-function usageOf(counts: Record<"other" | "read" | "write" | "output", unknown>): Usage | SkipReason {
-  const other = asTokens(counts.other);
-  const read = asTokens(counts.read);
-  const write = asTokens(counts.write);
-  const output = asTokens(counts.output);
-  if (other === undefined) return "no_usage";
-  if (other + (read ?? 0) + (write ?? 0) + (output ?? 0) === 0) return "zero_usage";
-  return {
-    input_tokens: other,
-    cache_read_tokens: read,
-    cache_write_tokens: write,
-    output_tokens: output,
-    reasoning_tokens: undefined,
-    basis: "exclusive",
-  };
+  return history.addTurn({ id, at, ...counted, window: asTokens(payload.max_context_tokens) });
 }
 
 interface Place {

@@ -1,9 +1,16 @@
 import { type Harness, none } from "../harness.ts";
+import { opencodeBridge } from "./bridge.ts";
+import { opencodeConnect } from "./connect.ts";
+import { opencodeLine } from "./line.ts";
 import { opencodeRecordings } from "./recordings.ts";
 
 export const opencode = {
   name: "opencode",
   recordings: opencodeRecordings,
   telemetry: none("Its spans are those of the Vercel AI SDK."),
-  ownLine: "opencode",
+  connect: opencodeConnect,
+  bridge: opencodeBridge,
+  line: opencodeLine,
+  statusLine: none("It passes no level to a command."),
+  docs: "opencode | `opencode.json`, a function in the shell's start file | with [its server](#a-server-of-opencode) | with its server | 1.18.33",
 } satisfies Harness;

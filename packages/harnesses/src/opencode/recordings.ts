@@ -1,3 +1,4 @@
+import { OPENCODE } from "@plimsoll/fold";
 import {
   AgentHistory,
   agentName,
@@ -5,15 +6,7 @@ import {
   type HistoryTurn,
   sessionEvents,
 } from "../recordings/history.ts";
-import {
-  asNumber,
-  asObject,
-  asText,
-  asTime,
-  asTokens,
-  type JsonObject,
-  parseObject,
-} from "../recordings/json.ts";
+import { asNumber, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -23,6 +16,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 
 interface OpencodeSession {
   history: AgentHistory;
@@ -123,41 +117,21 @@ function readMessage(
   history.see(at);
   if (data.role !== "assistant") return "not_needed";
   const counts = asObject(data.tokens);
-  const input = asTokens(counts?.input);
-  if (counts === undefined || input === undefined) return "no_usage";
-  const cache = asObject(counts.cache);
-  const read = asTokens(cache?.read);
-  const write = asTokens(cache?.write);
-  // A message has zeros until its request ends.
-  if (input + (read ?? 0) + (write ?? 0) === 0) return "zero_usage";
+  if (counts === undefined) return "no_usage";
+  const counted = recordedUsage(OPENCODE, counts);
+  if (typeof counted === "string") return counted;
   const isCompaction = data.summary === true || data.mode === "compaction";
   if (isCompaction) summaries.set(id, { at, asked: asText(data.parentID) });
   const cost = asNumber(data.cost);
-  const reasoning = asTokens(counts.reasoning);
   return history.addTurn({
     id,
     at,
     model: asText(data.modelID),
     window,
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: read,
-      cache_write_tokens: write,
-      output_tokens: outputOf(counts, input + (read ?? 0) + (write ?? 0)),
-      reasoning_tokens: reasoning,
-      basis: "exclusive",
-    },
+    ...counted,
     costUsd: cost !== undefined && cost > 0 ? cost : undefined,
     isCompaction,
   });
-}
-
-/** Newer versions count reasoning beside the output, which the total shows. */
-function outputOf(counts: JsonObject, prompt: number): number | undefined {
-  const output = asTokens(counts.output);
-  const reasoning = asTokens(counts.reasoning) ?? 0;
-  if (output === undefined) return undefined;
-  return asTokens(counts.total) === prompt + output + reasoning ? output + reasoning : output;
 }
 
 function ownerOf(id: string, sessions: ReadonlyMap<string, OpencodeSession>): HistoryOwner {

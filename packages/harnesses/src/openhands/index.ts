@@ -4,5 +4,8 @@ export const openhands = {
   name: "OpenHands",
   recordings: none("No recording of it with token counts is known."),
   telemetry: none("Its spans are those of Laminar, which other programs have too."),
-  ownLine: none("Where it compacts is not known."),
+  connect: none("Its settings are not written by connect."),
+  bridge: none("The bridge does not write its settings yet."),
+  line: none("Where it compacts is not known."),
+  statusLine: none("It passes no level to a command."),
 } satisfies Harness;

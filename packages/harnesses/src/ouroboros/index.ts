@@ -1,9 +1,13 @@
 import { type Harness, none } from "../harness.ts";
+import { ouroborosLine } from "./line.ts";
 import { ouroborosRecordings } from "./recordings.ts";
 
 export const ouroboros = {
   name: "Ouroboros",
   recordings: ouroborosRecordings,
   telemetry: none("No telemetry of its own is known."),
-  ownLine: none("Its thresholds are a preset of the policy."),
+  connect: none("Its settings are not written by connect."),
+  bridge: none("It takes the policy itself."),
+  line: ouroborosLine,
+  statusLine: none("It passes no level to a command."),
 } satisfies Harness;

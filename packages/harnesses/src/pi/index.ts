@@ -1,9 +1,14 @@
 import { type Harness, none } from "../harness.ts";
+import { piBridge } from "./bridge.ts";
+import { piLine } from "./line.ts";
 import { piRecordings } from "./recordings.ts";
 
 export const pi = {
   name: "pi",
   recordings: piRecordings,
   telemetry: none("No telemetry of its own is known."),
-  ownLine: "pi",
+  connect: none("Its settings are not written by connect."),
+  bridge: piBridge,
+  line: piLine,
+  statusLine: none("It passes no level to a command."),
 } satisfies Harness;

@@ -1,3 +1,4 @@
+import { PI } from "@plimsoll/fold";
 import { AgentHistory, sessionEvents } from "../recordings/history.ts";
 import {
   asNumber,
@@ -17,6 +18,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { fileStem, firstText, isPrompt } from "../recordings/text.ts";
 
 interface PiFile {
@@ -116,25 +118,15 @@ function readMessage(
   }
   if (message.role !== "assistant") return "not_needed";
   const counts = asObject(message.usage);
-  const input = asTokens(counts?.input);
-  if (counts === undefined || input === undefined) return "no_usage";
-  const read = asTokens(counts.cacheRead);
-  const write = asTokens(counts.cacheWrite);
-  // An aborted or failed request has no counts.
-  if (input + (read ?? 0) + (write ?? 0) === 0) return "zero_usage";
+  if (counts === undefined) return "no_usage";
+  const counted = recordedUsage(PI, counts);
+  if (typeof counted === "string") return counted;
   const cost = asNumber(asObject(counts.cost)?.total);
   return history.addTurn({
     id,
     at,
     model: asText(message.model),
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: read,
-      cache_write_tokens: write,
-      output_tokens: asTokens(counts.output),
-      reasoning_tokens: undefined,
-      basis: "exclusive",
-    },
+    ...counted,
     costUsd: cost !== undefined && cost >= 0 ? cost : undefined,
   });
 }

@@ -1,4 +1,7 @@
-import type { Harness } from "../harness.ts";
+import { type Harness, none } from "../harness.ts";
+import { qwenCodeBridge } from "./bridge.ts";
+import { qwenCodeConnect } from "./connect.ts";
+import { qwenCodeLine } from "./line.ts";
 import { qwenCodeRecordings } from "./recordings.ts";
 import { qwenCodeTelemetry } from "./telemetry.ts";
 
@@ -6,5 +9,9 @@ export const qwenCode = {
   name: "Qwen Code",
   recordings: qwenCodeRecordings,
   telemetry: qwenCodeTelemetry,
-  ownLine: "qwen-code",
+  connect: qwenCodeConnect,
+  bridge: qwenCodeBridge,
+  line: qwenCodeLine,
+  statusLine: none("It passes no level to a command."),
+  docs: "qwen-code | `~/.qwen/settings.json` | yes | yes | 0.24.4",
 } satisfies Harness;

@@ -1,4 +1,4 @@
-import { googleUsage } from "../recordings/google-usage.ts";
+import { GEMINI } from "@plimsoll/fold";
 import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
 import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
@@ -10,6 +10,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { firstText, isPrompt } from "../recordings/text.ts";
 
 /** `compressionStatus` of a compression that replaced the history. */
@@ -84,20 +85,13 @@ function readAssistant(history: AgentHistory, json: JsonObject, at: number): Ski
   const counts = asObject(json.usageMetadata);
   const id = asText(json.uuid);
   if (counts === undefined || id === undefined) return "no_usage";
-  const usage = googleUsage({
-    prompt: counts.promptTokenCount,
-    cached: counts.cachedContentTokenCount,
-    toolPrompt: counts.toolUsePromptTokenCount,
-    candidates: counts.candidatesTokenCount,
-    thoughts: counts.thoughtsTokenCount,
-    total: counts.totalTokenCount,
-  });
-  if (typeof usage === "string") return usage;
+  const counted = recordedUsage(GEMINI, counts);
+  if (typeof counted === "string") return counted;
   return history.addTurn({
     id,
     at,
     model: asText(json.model),
-    usage,
+    ...counted,
     window: asTokens(json.contextWindowSize),
   });
 }

@@ -1,3 +1,4 @@
+import { QWEN_SUMMARY } from "@plimsoll/fold";
 import { type Composition, LARGEST } from "@plimsoll/protocol/events";
 import { textOf, tokensOf } from "../telemetry/attributes.ts";
 import { eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
@@ -84,17 +85,7 @@ function readLog({ name, attributes, resource, at }: LogRecord): RecordReading {
 }
 
 /** The request that wrote the summary. Its span has the same counts, so both are one call. */
-const SUMMARY: ModelCallNames = {
-  model: ["model"],
-  input: ["compression_input_token_count"],
-  cacheRead: [],
-  cacheWrite: [],
-  output: ["compression_output_token_count"],
-  reasoning: [],
-  window: [],
-  costUsd: [],
-  basis: "inclusive",
-};
+const SUMMARY: ModelCallNames = { model: ["model"], usage: QWEN_SUMMARY, window: [], costUsd: [] };
 
 interface ContextUsage {
   context_window?: number;

@@ -12,6 +12,8 @@ export interface HistoryTurn {
   /** Undefined if the model is that of the time, or unknown. */
   model?: string | undefined;
   usage: Usage;
+  /** True if the counts contradict each other. */
+  estimated?: boolean;
   /** Tokens. Undefined if the size is that of the time, or unknown. */
   window?: number | undefined;
   costUsd?: number | undefined;
@@ -99,6 +101,7 @@ function mergeTurns(a: HistoryTurn, b: HistoryTurn): HistoryTurn {
     at: Math.min(a.at, b.at),
     model: larger(a.model, b.model),
     usage: mergeLineUsage(a.usage, b.usage),
+    estimated: a.estimated === true || b.estimated === true,
     window: larger(a.window, b.window),
     costUsd: larger(a.costUsd, b.costUsd),
     isCompaction: a.isCompaction === true || b.isCompaction === true,
@@ -216,6 +219,7 @@ function agentEvents(
       at: turn.at,
       model: fitName(turn.model ?? models.at(turn.at) ?? models.first ?? "unknown", 200),
       usage: turn.usage,
+      ...(turn.estimated === true && { estimated: true }),
       ...(window !== undefined && window > 0 && { context_window: window }),
       ...(turn.costUsd !== undefined && turn.costUsd <= 2_000 && { cost_usd: turn.costUsd }),
       ...(turn.isCompaction === true && { purpose: "compaction" as const }),

@@ -1,4 +1,5 @@
-import { type Basis, LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
+import { type CountedUsage, readCounts, type UsageShape } from "@plimsoll/fold";
+import { LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { Witness } from "@plimsoll/protocol/pure";
 import { fitName } from "../recordings/text.ts";
 import { type AttributeNames, numberOf, textOf, tokensOf } from "./attributes.ts";
@@ -8,15 +9,9 @@ import type { Attributes } from "./telemetry-record.ts";
 /** Under which names a dialect reports one model call. */
 export interface ModelCallNames {
   model: AttributeNames;
-  input: AttributeNames;
-  cacheRead: AttributeNames;
-  cacheWrite: AttributeNames;
-  output: AttributeNames;
-  reasoning: AttributeNames;
+  usage: UsageShape;
   window: AttributeNames;
   costUsd: AttributeNames;
-  /** Whether input includes cached tokens. Undefined if emitters disagree: then the numbers decide. */
-  basis?: Basis;
 }
 
 /** What a record says of a call besides its attributes. */
@@ -29,19 +24,18 @@ export interface ModelCallFacts {
   purpose?: "compaction" | undefined;
   /** Undefined for the telemetry of a harness or an SDK. */
   witness?: Witness | undefined;
+  /** Counts that stand elsewhere than in attributes of their own. */
+  counted?: CountedUsage | undefined;
 }
 
 /** A turn; undefined if no prompt was counted, such as in a call that failed. */
 export function modelCall(
   attributes: Attributes,
   names: ModelCallNames,
-  { owner, id, at, durationMs, purpose, witness = "otlp" }: ModelCallFacts,
+  { owner, id, at, durationMs, purpose, witness = "otlp", counted }: ModelCallFacts,
 ): PlimsollEventInput | undefined {
-  const input = tokensOf(attributes, names.input);
-  const cacheRead = tokensOf(attributes, names.cacheRead);
-  const cacheWrite = tokensOf(attributes, names.cacheWrite);
-  const output = tokensOf(attributes, names.output);
-  if (input === undefined || !(input || cacheRead || cacheWrite || output)) return undefined;
+  const { usage, evidence } = counted ?? readCounts(names.usage, (name) => attributes.get(name));
+  if (usage.input_tokens === undefined) return undefined;
   const window = tokensOf(attributes, names.window);
   const cost = numberOf(attributes, names.costUsd);
   const envelope = eventEnvelope(owner, id, at);
@@ -57,14 +51,9 @@ export function modelCall(
     type: "turn",
     witness,
     model: fitName(textOf(attributes, names.model) ?? "unknown", LONGEST.model),
-    usage: {
-      input_tokens: input,
-      cache_read_tokens: cacheRead,
-      cache_write_tokens: cacheWrite,
-      output_tokens: output,
-      reasoning_tokens: tokensOf(attributes, names.reasoning),
-      basis: names.basis,
-    },
+    usage,
+    // Counts that contradict each other are no measurement.
+    estimated: evidence === "contradiction" || undefined,
     context_window: window || undefined,
     duration_ms: upTo(LARGEST.integer, durationMs),
     cost_usd: upTo(LARGEST.costUsd, cost),

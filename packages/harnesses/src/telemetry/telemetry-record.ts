@@ -2,8 +2,18 @@
 export type AttributeValue = string | number | boolean | null;
 export type Attributes = ReadonlyMap<string, AttributeValue>;
 
-/** Longest text that is decoded, in bytes. Longer ones are prompts and outputs, which Plimsoll never reads. */
+/** Longest text that is decoded, in bytes. Longer ones are prompts and outputs, which Plimsoll does not read. */
 export const LONGEST_TEXT = 4_096;
+/** Attributes whose text is JSON with the counts of a call in it. Nothing else of it is kept. */
+const JSON_WITH_COUNTS = new Set([
+  "genkit:output",
+  "ai.response.providerMetadata",
+  "langfuse.observation.usage_details",
+]);
+const LONGEST_JSON = 256 * 1_024;
+
+/** Most bytes of an attribute's text. */
+export const longestText = (key: string): number => (JSON_WITH_COUNTS.has(key) ? LONGEST_JSON : LONGEST_TEXT);
 
 /** Attributes of one record, and events of one span, that are read; OpenTelemetry's own limit is 128. */
 export const MOST_ATTRIBUTES = 1_000;

@@ -1,9 +1,13 @@
 import { type Harness, none } from "../harness.ts";
+import { zedLine } from "./line.ts";
 import { zedRecordings } from "./recordings.ts";
 
 export const zed = {
   name: "Zed",
   recordings: zedRecordings,
   telemetry: none("No telemetry of its own is known."),
-  ownLine: "zed",
+  connect: none("Its settings are not written by connect."),
+  bridge: none("The bridge does not write its settings yet."),
+  line: zedLine,
+  statusLine: none("It passes no level to a command."),
 } satisfies Harness;

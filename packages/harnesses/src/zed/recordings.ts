@@ -1,13 +1,6 @@
+import { ANTHROPIC } from "@plimsoll/fold";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
-import {
-  asArray,
-  asObject,
-  asText,
-  asTime,
-  asTokens,
-  type JsonObject,
-  parseObject,
-} from "../recordings/json.ts";
+import { asArray, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -17,6 +10,7 @@ import {
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { digest } from "../recordings/text.ts";
 
 export const zedRecordings: Recordings = {
@@ -81,24 +75,16 @@ function zedReader(options: ReaderOptions): HarnessReader {
 
 function readLevel(history: AgentHistory, thread: JsonObject, at: number): SkipReason | undefined {
   const usages = asObject(thread.request_token_usage) ?? {};
-  const last = asArray(thread.prompts).findLast((id) => asObject(usages[String(id)]) !== undefined);
+  const last = asArray(thread.prompts)
+    .map(asText)
+    .findLast((id) => asObject(usages[id ?? ""]) !== undefined);
   if (last === undefined) return "no_usage";
-  const counts = asObject(usages[String(last)]) ?? {};
-  const usage = {
-    input_tokens: asTokens(counts.input_tokens) ?? 0,
-    cache_read_tokens: asTokens(counts.cache_read_input_tokens),
-    cache_write_tokens: asTokens(counts.cache_creation_input_tokens),
-    output_tokens: asTokens(counts.output_tokens),
-    reasoning_tokens: undefined,
-    basis: "exclusive" as const,
-  };
-  if (usage.input_tokens + (usage.cache_read_tokens ?? 0) + (usage.cache_write_tokens ?? 0) === 0) {
-    return "zero_usage";
-  }
+  const counted = recordedUsage(ANTHROPIC, asObject(usages[last]) ?? {});
+  if (typeof counted === "string") return counted;
   return history.addTurn({
-    id: `request/${digest(`${last} ${JSON.stringify(usage)}`)}`,
+    id: `request/${digest(`${last} ${JSON.stringify(counted.usage)}`)}`,
     at,
     model: asText(asObject(thread.model)?.model),
-    usage,
+    ...counted,
   });
 }

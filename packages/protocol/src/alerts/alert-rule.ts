@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LONGEST } from "../events/event-rules.ts";
 import { SESSION_KINDS } from "../events/events.ts";
+import { safeParse } from "../safe-parse.ts";
 import { AlertCondition, type AlertSubjectKind, subjectKindOf } from "./alert-conditions.ts";
 import { AlertDuration, durationMs } from "./alert-duration.ts";
 import { AlertMatcher } from "./alert-matchers.ts";
@@ -70,7 +71,7 @@ export interface AlertRuleMistake {
 export function readAlertRule(
   value: unknown,
 ): { ok: true; rule: AlertRule } | { ok: false; mistakes: AlertRuleMistake[] } {
-  const parsed = AlertRule.safeParse(value);
+  const parsed = safeParse(AlertRule, value);
   if (!parsed.success) {
     return {
       ok: false,

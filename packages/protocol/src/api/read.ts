@@ -2,7 +2,14 @@ import { z } from "zod";
 import { SESSION_KINDS } from "../events/events.ts";
 import { THRESHOLD_NAMES } from "../policy/threshold-rules.ts";
 import { Thresholds } from "../policy/thresholds.ts";
-import { BOUNDARY_TYPES, FORECAST_REASONS, LINE_KINDS, THRESHOLD_SOURCES, WINDOW_SOURCES } from "../terms.ts";
+import {
+  BOUNDARY_TYPES,
+  FORECAST_REASONS,
+  LINE_KINDS,
+  THRESHOLD_SOURCES,
+  WINDOW_SOURCES,
+  WITNESSES,
+} from "../terms.ts";
 import { HarnessLineView } from "./harness-lines.ts";
 
 /** What the metrics API answers. Tokens are whole numbers, shares are fractions, times RFC 3339. */
@@ -372,6 +379,45 @@ export type RotatedKey = z.infer<typeof RotatedKey>;
 export const ModelWindowView = z.object({ model: z.string(), tokens: tokens, updated_at: time });
 export type ModelWindowView = z.infer<typeof ModelWindowView>;
 
+/** A size to offer for a model without one: other sessions reported it, or the newest model of the family has it. */
+export const WindowOffer = z.object({
+  tokens,
+  from: z.enum(["observed", "family"]),
+  /** The family of harnesses that reported it; or the model that has it. */
+  origin: z.string(),
+});
+export type WindowOffer = z.infer<typeof WindowOffer>;
+
+/** Sizes that the harnesses of a family reported for a model. */
+export const ObservedWindowView = z.object({
+  harness: z.string(),
+  model: z.string(),
+  /** The size that sessions without one get; null if it differs from session to session. */
+  tokens: tokens.nullable(),
+  /** The latest first. */
+  sizes: z.array(
+    z.object({
+      tokens,
+      /** The last day, in UTC. */
+      last_on: z.iso.date(),
+      witnesses: z.array(z.enum(WITNESSES)),
+    }),
+  ),
+});
+export type ObservedWindowView = z.infer<typeof ObservedWindowView>;
+
+/** Models of the range whose window size nobody knows. */
+export const UnknownWindows = z.object({
+  /** Those with the most turns, at most 20. */
+  models: z.array(z.object({ model: z.string(), turns: z.number().int(), offers: z.array(WindowOffer) })),
+  more_models: z.number().int(),
+  /** Of all these models. */
+  turns: z.number().int(),
+  /** Of all models. */
+  turns_in_range: z.number().int(),
+});
+export type UnknownWindows = z.infer<typeof UnknownWindows>;
+
 export const ModelWindowList = z.object({
   /** At most 500. */
   windows: z.array(ModelWindowView),
@@ -379,6 +425,10 @@ export const ModelWindowList = z.object({
   /** Models in use whose size nobody knows; at most 50. */
   unknown: z.array(z.string()),
   more_unknown: z.number().int(),
+  /** Sizes to offer for the models of `unknown`. */
+  offers: z.array(z.object({ model: z.string(), offers: z.array(WindowOffer) })),
+  /** Sizes that the project's harnesses reported, at most 200. */
+  observed: z.array(ObservedWindowView),
   /** Agents whose history is still to be folded with the sizes set last. */
   recomputing: z.number().int(),
 });

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { safeParse } from "../safe-parse.ts";
 import {
   BACKUP_FORMAT,
   BACKUP_MAGIC,
@@ -190,7 +191,7 @@ function parse<T>(schema: z.ZodType<T>, payload: Uint8Array): T {
   } catch (cause) {
     throw altered("One of its sections cannot be read.", cause);
   }
-  const parsed = schema.safeParse(value);
+  const parsed = safeParse(schema, value);
   if (parsed.success) return parsed.data;
   throw altered("One of its sections cannot be read.", parsed.error);
 }

@@ -163,6 +163,18 @@ export const OutputCutEvent = z.object({
   characters: count,
 });
 
+/** A provider refused a prompt that does not fit, and named the size of the window. */
+export const PromptRefusedEvent = z.object({
+  ...envelope,
+  type: z.literal("prompt_refused"),
+  model: text(LONGEST.model),
+  context_window: tokens.min(1),
+  /** Of the refused prompt. */
+  prompt_tokens: maybeTokens,
+  witness: z.enum(WITNESSES).optional(),
+});
+export type PromptRefusedEvent = z.infer<typeof PromptRefusedEvent>;
+
 /** A response to a high level. */
 export const RESPONSES = ["restart", "compact"] as const;
 /** Why a response that was due was not carried out. */
@@ -333,6 +345,7 @@ export const PlimsollEvent = z.discriminatedUnion("type", [
   ClearedEvent,
   WindDownEvent,
   OutputCutEvent,
+  PromptRefusedEvent,
   WithheldEvent,
   RestartedEvent,
   SubtickEvent,

@@ -25,6 +25,12 @@ const EXAMPLES: Record<(typeof EVENT_TYPES)[number], object> = {
   cleared: { tokens_before: 90_000, reason: "/clear" },
   wind_down: { context_tokens: 150_000, turns_left: 3 },
   output_cut: { tool: "Bash", characters: 61_204 },
+  prompt_refused: {
+    model: "claude-haiku-4-5",
+    context_window: 200_000,
+    prompt_tokens: 205_000,
+    witness: "otlp",
+  },
   withheld: { response: "restart", reason: "max_restarts", context_tokens: 181_000 },
   restarted: { number: 2, previous_turns: 40, carryover_turns: 4, reason: "over the ceiling" },
   subtick: {
@@ -132,6 +138,14 @@ describe("unknown fields", () => {
 });
 
 describe("what is not an event", () => {
+  test.each<object>([{ toString: 1 }, { valueOf: 1, toString: 1 }, []])(
+    "an object whose length is %j",
+    (length: object) => {
+      const parsed = parseEvent({ id: "a", type: "cleared", at: 1, harness: "h", session: { length } });
+      expect(parsed).toMatchObject({ ok: false, rejection: { code: "invalid_field" } });
+    },
+  );
+
   test.each([null, undefined, 5, "turn", true, [], [turn]])("%j", (value) => {
     expect(rejected(value)).toEqual({
       code: "not_an_object",

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { safeParse } from "../safe-parse.ts";
 import { type EventType, PlimsollEvent, type RejectionCode } from "./events.ts";
 import { readPlainTurn } from "./plain-turn.ts";
 
@@ -32,10 +33,10 @@ export function parseEvent(value: unknown): ParsedEvent {
   }
   const plain = type === "turn" ? readPlainTurn(value) : undefined;
   if (plain !== undefined) return { ok: true, event: plain };
-  let parsed = schema.safeParse(value);
+  let parsed = safeParse(schema, value);
   if (parsed.success) return { ok: true, event: parsed.data };
   const present = withoutNulls(value);
-  parsed = schema.safeParse(present);
+  parsed = safeParse(schema, present);
   if (parsed.success) return { ok: true, event: parsed.data };
   const issue = parsed.error.issues[0]!;
   const path = issue.path.map(String).join(".");

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Basis } from "../events/events.ts";
+import { safeParse } from "../safe-parse.ts";
 import { parseJsonPath } from "./json-path.ts";
 
 /** The version of the format that this code reads and writes. */
@@ -115,7 +116,7 @@ export type MappingReading = { ok: true; mapping: RecordMapping } | { ok: false;
 
 /** Reads a mapping. A mistake names its place in the document, and what is wrong. */
 export function readMapping(value: unknown): MappingReading {
-  const parsed = RecordMapping.safeParse(value);
+  const parsed = safeParse(RecordMapping, value);
   if (parsed.success) return { ok: true, mapping: parsed.data };
   const mistakes = parsed.error.issues.map(({ path, message }) => {
     const place = path.join(".");

@@ -1,3 +1,4 @@
+import { safeParse } from "../safe-parse.ts";
 import { PolicyBody, type PolicySettings } from "./policy-schema.ts";
 import {
   THRESHOLD_NAMES,
@@ -28,7 +29,7 @@ const ORDER: readonly (readonly [ThresholdName, ThresholdName])[] = [
 export function readPolicy(
   value: unknown,
 ): { ok: true; body: PolicyBody } | { ok: false; mistakes: PolicyMistake[] } {
-  const parsed = PolicyBody.safeParse(value);
+  const parsed = safeParse(PolicyBody, value);
   if (!parsed.success) {
     const mistakes = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
     return { ok: false, mistakes };

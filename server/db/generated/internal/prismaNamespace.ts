@@ -402,6 +402,7 @@ export const ModelName = {
   BrowserSession: 'BrowserSession',
   AuditEntry: 'AuditEntry',
   ModelWindow: 'ModelWindow',
+  ObservedWindow: 'ObservedWindow',
   RecordMapping: 'RecordMapping',
   Model: 'Model',
   Harness: 'Harness',
@@ -453,7 +454,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "auditEntry" | "modelWindow" | "recordMapping" | "model" | "harness" | "session" | "agent" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "agent" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -824,6 +825,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.ModelWindowCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.ModelWindowCountAggregateOutputType> | number
+        }
+      }
+    }
+    ObservedWindow: {
+      payload: Prisma.$ObservedWindowPayload<ExtArgs>
+      fields: Prisma.ObservedWindowFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.ObservedWindowFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.ObservedWindowFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload>
+        }
+        findFirst: {
+          args: Prisma.ObservedWindowFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.ObservedWindowFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload>
+        }
+        findMany: {
+          args: Prisma.ObservedWindowFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload>[]
+        }
+        create: {
+          args: Prisma.ObservedWindowCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload>
+        }
+        createMany: {
+          args: Prisma.ObservedWindowCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.ObservedWindowCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload>[]
+        }
+        delete: {
+          args: Prisma.ObservedWindowDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload>
+        }
+        update: {
+          args: Prisma.ObservedWindowUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload>
+        }
+        deleteMany: {
+          args: Prisma.ObservedWindowDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.ObservedWindowUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.ObservedWindowUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload>[]
+        }
+        upsert: {
+          args: Prisma.ObservedWindowUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ObservedWindowPayload>
+        }
+        aggregate: {
+          args: Prisma.ObservedWindowAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateObservedWindow>
+        }
+        groupBy: {
+          args: Prisma.ObservedWindowGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ObservedWindowGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.ObservedWindowCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ObservedWindowCountAggregateOutputType> | number
         }
       }
     }
@@ -3604,6 +3679,17 @@ export const ModelWindowScalarFieldEnum = {
 export type ModelWindowScalarFieldEnum = (typeof ModelWindowScalarFieldEnum)[keyof typeof ModelWindowScalarFieldEnum]
 
 
+export const ObservedWindowScalarFieldEnum = {
+  projectId: 'projectId',
+  harness: 'harness',
+  model: 'model',
+  sizes: 'sizes',
+  asked: 'asked'
+} as const
+
+export type ObservedWindowScalarFieldEnum = (typeof ObservedWindowScalarFieldEnum)[keyof typeof ObservedWindowScalarFieldEnum]
+
+
 export const RecordMappingScalarFieldEnum = {
   projectId: 'projectId',
   name: 'name',
@@ -4499,6 +4585,7 @@ export type GlobalOmitConfig = {
   browserSession?: Prisma.BrowserSessionOmit
   auditEntry?: Prisma.AuditEntryOmit
   modelWindow?: Prisma.ModelWindowOmit
+  observedWindow?: Prisma.ObservedWindowOmit
   recordMapping?: Prisma.RecordMappingOmit
   model?: Prisma.ModelOmit
   harness?: Prisma.HarnessOmit

@@ -56,6 +56,7 @@ export const ModelName = {
   BrowserSession: 'BrowserSession',
   AuditEntry: 'AuditEntry',
   ModelWindow: 'ModelWindow',
+  ObservedWindow: 'ObservedWindow',
   RecordMapping: 'RecordMapping',
   Model: 'Model',
   Harness: 'Harness',
@@ -182,6 +183,17 @@ export const ModelWindowScalarFieldEnum = {
 } as const
 
 export type ModelWindowScalarFieldEnum = (typeof ModelWindowScalarFieldEnum)[keyof typeof ModelWindowScalarFieldEnum]
+
+
+export const ObservedWindowScalarFieldEnum = {
+  projectId: 'projectId',
+  harness: 'harness',
+  model: 'model',
+  sizes: 'sizes',
+  asked: 'asked'
+} as const
+
+export type ObservedWindowScalarFieldEnum = (typeof ObservedWindowScalarFieldEnum)[keyof typeof ObservedWindowScalarFieldEnum]
 
 
 export const RecordMappingScalarFieldEnum = {

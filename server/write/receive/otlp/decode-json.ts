@@ -4,6 +4,7 @@ import {
   eventName,
   LONGEST_TEXT,
   type LogRecord,
+  longestText,
   type MetricRecord,
   MOST_ATTRIBUTES,
   MOST_EVENTS,
@@ -155,17 +156,16 @@ function attributesOf(fields: Fields | undefined): Attributes {
   const attributes = new Map<string, AttributeValue>();
   for (const pair of objectsIn(fields, "attributes").slice(0, MOST_ATTRIBUTES)) {
     const key = textIn(pair, "key");
-    if (key !== "") attributes.set(key, attributeValue(pair.value));
+    if (key !== "") attributes.set(key, attributeValue(pair.value, longestText(key)));
   }
   return attributes;
 }
 
 /** 64-bit integers are decimal texts or numbers. */
-function attributeValue(value: unknown): AttributeValue {
+function attributeValue(value: unknown, longest = LONGEST_TEXT): AttributeValue {
   if (!isObject(value)) return null;
   const { stringValue, boolValue, intValue, doubleValue } = value;
-  if (typeof stringValue === "string")
-    return Buffer.byteLength(stringValue) > LONGEST_TEXT ? null : stringValue;
+  if (typeof stringValue === "string") return Buffer.byteLength(stringValue) > longest ? null : stringValue;
   if (typeof boolValue === "boolean") return boolValue;
   if (typeof intValue === "number") return intValue;
   if (typeof intValue === "string") return /^-?\d{1,20}$/.test(intValue) ? Number(intValue) : null;

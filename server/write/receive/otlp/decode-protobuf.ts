@@ -4,6 +4,7 @@ import {
   eventName,
   LONGEST_TEXT,
   type LogRecord,
+  longestText,
   type MetricRecord,
   MOST_ATTRIBUTES,
   MOST_EVENTS,
@@ -235,7 +236,7 @@ function addAttribute(reader: ProtobufReader, attributes: Map<string, AttributeV
   let value: AttributeValue = null;
   reader.nested((field) => {
     if (field === 1) key = textIn(reader) ?? "";
-    else if (field === 2) value = valueIn(reader);
+    else if (field === 2) value = valueIn(reader, longestText(key));
     else return false;
     return true;
   });
@@ -244,10 +245,10 @@ function addAttribute(reader: ProtobufReader, attributes: Map<string, AttributeV
 }
 
 /** Reads an AnyValue. */
-function valueIn(reader: ProtobufReader): AttributeValue {
+function valueIn(reader: ProtobufReader, longest = LONGEST_TEXT): AttributeValue {
   let value: AttributeValue = null;
   reader.nested((field) => {
-    if (field === 1) value = textIn(reader) ?? null;
+    if (field === 1) value = reader.text(longest) ?? null;
     else if (field === 2) value = reader.bool();
     else if (field === 3) value = reader.int64();
     else if (field === 4) value = reader.double();

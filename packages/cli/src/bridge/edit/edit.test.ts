@@ -1,7 +1,7 @@
+import { withChanges } from "@plimsoll/harnesses/fields";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { withChanges } from "../fields.ts";
-import { editSettings, parseSettings, UnreadableSettings } from "./edit.ts";
+import { editSettings, parseSettings, UnreadableSettings, UnsafeEdit } from "./edit.ts";
 
 describe("a JSON file", () => {
   it("keeps comments, order, indentation and trailing commas", () => {
@@ -133,6 +133,39 @@ event = "Stop"
     expect(edited).toMatch(/reserved_context_size = 50_?000\n$/);
   });
 
+  it("loses one element of an array of tables and keeps those of a person", () => {
+    const mine = `model = "x"
+
+# before
+[[hooks.PostCompact]]
+matcher = "auto"
+[[hooks.PostCompact.hooks]]
+type = "command"
+command = "say done" # mine
+
+[[hooks.PostCompact.hooks]]
+command = "say two"
+
+# of tui
+[tui]
+a = 1
+`;
+    const path = ["hooks", "PostCompact"];
+    const own = parseSettings("toml", mine).hooks as { PostCompact: object[] };
+    const ours = { hooks: [{ type: "command", command: "plimsoll hook" }] };
+    for (const value of [
+      [...own.PostCompact, ours],
+      [ours, ...own.PostCompact],
+    ]) {
+      const edited = editSettings("toml", mine, [{ path, value }]);
+      const undone = editSettings("toml", edited, [{ path, value: own.PostCompact }]);
+      expect(parseSettings("toml", undone)).toEqual(parseSettings("toml", mine));
+      for (const line of mine.split("\n")) expect(undone.split("\n")).toContain(line);
+    }
+    const without = editSettings("toml", mine, [{ path: ["hooks"], value: undefined }]);
+    expect(parseSettings("toml", without)).toEqual({ model: "x", tui: { a: 1 } });
+  });
+
   it("is refused when it is broken", () => {
     expect(() => parseSettings("toml", "a = \n[b")).toThrow(UnreadableSettings);
   });
@@ -206,6 +239,22 @@ describe("the start file of a shell", () => {
       other,
     );
     expect(gone).toBe(`${text}\n`);
+  });
+});
+
+describe("an edit that would not hold what was asked for", () => {
+  it.each([
+    // The last of two equal keys counts, and the first one is found.
+    ["json", '{ "k": 1, "k": 2 }', ["k"], 3],
+    ["json", '{ "env": "x" }', ["env", "A"], "1"],
+    ["json", '{ "env": ["x"] }', ["env", "A"], "1"],
+    ["toml", 'env = "x"', ["env", "A"], "1"],
+    ["toml", 'env = [{ A = "2" }]', ["env", "A"], "1"],
+    ["yaml", "env: x", ["env", "A"], "1"],
+    ["yaml", "env: [x]", ["env", "A"], "1"],
+    ["env", "A='x'", ["A"], "a\nB=2"],
+  ] as const)("is refused (%s: %s)", (format, text, path, value) => {
+    expect(() => editSettings(format, text, [{ path, value }])).toThrow(UnsafeEdit);
   });
 });
 

@@ -1,13 +1,15 @@
-import { parse as parseToml, patch } from "@decimalturn/toml-patch";
+import { isDeepStrictEqual } from "node:util";
+import { parse as parseToml } from "@decimalturn/toml-patch";
+import type { Fields, SettingsFormat } from "@plimsoll/harnesses/bridge";
+import { at, isFields, pathText, withChanges } from "@plimsoll/harnesses/fields";
 import { yamlExcess } from "@plimsoll/protocol/policy";
 import { type ParseError, parse as parseJson, printParseErrorCode } from "jsonc-parser";
 import { Lexer, parseDocument } from "yaml";
-import type { Fields, SettingsFormat } from "../adapter.ts";
-import { isFields, withChanges } from "../fields.ts";
 import { editEnv, parseEnv } from "./env.ts";
 import { editJson } from "./json.ts";
 import type { KeyEdit } from "./key-edit.ts";
 import { editShell, parseShell } from "./shell.ts";
+import { editToml } from "./toml.ts";
 import { editYaml } from "./yaml.ts";
 
 /** Why a settings file cannot be read as its format. */
@@ -65,23 +67,42 @@ function withPlainTables(value: unknown): unknown {
 
 const firstLine = (error: unknown) => String((error as Error).message).split("\n", 1)[0]!;
 
+/** Why an edit is not made: the edited text would not hold what was asked for, and only that. */
+export class UnsafeEdit extends Error {
+  override readonly name = "UnsafeEdit";
+}
+
 /**
- * Changes keys of a settings file and nothing else: comments, order, formatting and other keys stay.
+ * Changes keys of a settings file and nothing else: comments, order, formatting and other keys stay. The result is parsed again
+ * and compared.
  * @throws {UnreadableSettings} as `parseSettings`
+ * @throws {UnsafeEdit}
  */
 export function editSettings(format: SettingsFormat, text: string, edits: readonly KeyEdit[]): string {
   const before = parseSettings(format, text);
   if (edits.length === 0) return text;
-  return EDITORS[format](text, edits, before);
+  for (const { path, value } of edits) {
+    const odd = path.findIndex((_, depth) => depth > 0 && !isGroup(at(before, path.slice(0, depth))));
+    if (odd > 0 && value !== undefined)
+      throw new UnsafeEdit(`${pathText({ path: path.slice(0, odd) })} is no group of settings.`);
+  }
+  let edited: string;
+  let after: Fields | undefined;
+  try {
+    edited = EDITORS[format](text, edits, before);
+    after = parseSettings(format, edited);
+  } catch (error) {
+    throw new UnsafeEdit(firstLine(error), { cause: error });
+  }
+  if (isDeepStrictEqual(after, withChanges(before, edits))) return edited;
+  throw new UnsafeEdit("The edited text would hold other settings than were asked for.");
 }
+
+const isGroup = (value: unknown) => value === undefined || value === null || isFields(value);
 
 const EDITORS: Record<SettingsFormat, (text: string, edits: readonly KeyEdit[], before: Fields) => string> = {
   json: (text, edits) => edits.reduce(editJson, text),
-  toml(text, edits, before) {
-    const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
-    const edited = patch(text.slice(mark.length), withChanges(before, edits));
-    return mark + (text.trim() === "" && !edited.endsWith("\n") ? `${edited}\n` : edited);
-  },
+  toml: editToml,
   yaml: (text, edits) => edits.reduce(editYaml, text),
   env: (text, edits) => edits.reduce(editEnv, text),
   shell: (text, edits) => edits.reduce(editShell, text),

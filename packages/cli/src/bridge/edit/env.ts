@@ -1,5 +1,5 @@
-import { envLine } from "@plimsoll/protocol/connect";
-import type { Fields } from "../adapter.ts";
+import type { Fields } from "@plimsoll/harnesses/bridge";
+import { envLine } from "@plimsoll/harnesses/connect";
 import type { KeyEdit } from "./key-edit.ts";
 
 const LINE = /^([ \t]*(?:export[ \t]+)?)([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t]*$/;

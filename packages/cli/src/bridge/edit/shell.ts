@@ -1,4 +1,4 @@
-import type { Fields } from "../adapter.ts";
+import type { Fields } from "@plimsoll/harnesses/bridge";
 import type { KeyEdit } from "./key-edit.ts";
 
 const BLOCK = /^# >>> plimsoll (\S+) >>>\r?\n([\s\S]*?)\r?\n# <<< plimsoll \1 <<<$/gm;

@@ -196,6 +196,7 @@ function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
       "phase",
       "wind_down",
       "output_cut",
+      "prompt_refused",
       "withheld",
       "session",
       "harness",

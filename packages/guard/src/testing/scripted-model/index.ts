@@ -96,6 +96,7 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
     const reply = await script(received);
     if (reply.refuse !== undefined) {
       const { status, message } = reply.refuse;
+      if (api.startsWith("ollama")) return json(response, status, { error: message });
       const error = { type: "invalid_request_error", message };
       return json(response, status, { type: "error", error });
     }

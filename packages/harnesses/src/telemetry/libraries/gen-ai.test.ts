@@ -73,13 +73,21 @@ it.each(["gen_ai.context.window_size", "gen_ai.request.context_window"])(
   },
 );
 
-it("leaves the basis to the numbers, because emitters disagree", () => {
-  const turn = turnOf({
-    ...call,
-    "gen_ai.usage.input_tokens": 3,
-    "gen_ai.usage.cache_read.input_tokens": 90,
-  });
-  expect(turn).toMatchObject({ usage: { basis: undefined } });
+it.each([
+  ["says nothing while nothing contradicts that the input includes the cache", 100, {}, undefined],
+  ["follows more cached tokens than input", 3, {}, "exclusive"],
+  ["follows a total that counts the cache", 100, { "gen_ai.usage.total_tokens": 240 }, "exclusive"],
+  ["is not proven by a sum of input and output", 100, { "gen_ai.usage.total_tokens": 150 }, undefined],
+  [
+    "is known of OpenLLMetry's instrumentation of Bedrock",
+    100,
+    { "gen_ai.provider.name": "aws.bedrock", "llm.request.type": "chat", "gen_ai.usage.total_tokens": 150 },
+    "exclusive",
+  ],
+])("the basis %s", (_, input, more, basis) => {
+  const counts = { "gen_ai.usage.input_tokens": input, "gen_ai.usage.cache_read.input_tokens": 90 };
+  const { reading } = read({ ...call, "gen_ai.usage.output_tokens": 50, ...counts, ...more });
+  expect(reading.events?.[0]).toMatchObject({ usage: { input_tokens: input, basis } });
 });
 
 const USAGE = { "gen_ai.usage.input_tokens": 400_000, "gen_ai.request.model": "gpt-5" };
@@ -158,4 +166,20 @@ it("fits hostile names, and never sends a text that is no name", () => {
   });
   expect(JSON.stringify(turn)).not.toContain("secret");
   expect(turn).toMatchObject({ usage: { input_tokens: 5 } });
+});
+
+it("learns the window from the exception of a failed call that names it", () => {
+  const message =
+    "This model's maximum context length is 128000 tokens. However, your messages resulted in 130042 tokens.";
+  const failed = spanSample({
+    resource: service,
+    attributes: call,
+    failed: true,
+    events: [{ name: "exception", attributes: { "exception.message": message } }],
+  });
+  const { reading } = readRecord(failed);
+  expect(parseEvent(reading.events![0])).toMatchObject({ ok: true });
+  expect(reading.events).toMatchObject([
+    { type: "prompt_refused", model: "claude-opus-5", context_window: 128_000, witness: "otlp" },
+  ]);
 });

@@ -1,41 +1,21 @@
+import { type CountedUsage, GEN_AI, GEN_AI_BEDROCK } from "@plimsoll/fold";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { Witness } from "@plimsoll/protocol/pure";
 import { textOf } from "../attributes.ts";
 import { type EventOwner, harnessName, serviceFamily } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
+import { readRefusal, refusedPrompt } from "../refusal.ts";
 import type { Attributes, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
 
-/**
- * The GenAI semantic conventions of OpenTelemetry: up to 1.36 (`prompt_tokens`), 1.37 to 1.41 (`cache_creation`), and those of
- * semantic-conventions-genai (`cache_write`). Also what libraries that follow them add in their own words.
- */
+/** The GenAI semantic conventions of OpenTelemetry, and what libraries that follow them add in their own words. */
 export const GEN_AI_CALL: ModelCallNames = {
-  model: ["gen_ai.response.model", "gen_ai.request.model"],
-  input: ["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"],
-  cacheRead: [
-    "gen_ai.usage.cache_read.input_tokens",
-    "gen_ai.usage.cache_read_input_tokens",
-    "gen_ai.usage.details.cache_read_tokens",
-    "gen_ai.usage.prompt_tokens_details.cached_tokens",
-    "gen_ai.usage.cached_tokens",
-  ],
-  cacheWrite: [
-    "gen_ai.usage.cache_write.input_tokens",
-    "gen_ai.usage.cache_creation.input_tokens",
-    "gen_ai.usage.cache_write_input_tokens",
-    "gen_ai.usage.cache_creation_input_tokens",
-    "gen_ai.usage.details.cache_write_tokens",
-  ],
-  output: ["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"],
-  reasoning: [
-    "gen_ai.usage.reasoning.output_tokens",
-    "gen_ai.usage.reasoning_tokens",
-    "gen_ai.usage.details.reasoning_tokens",
-    "gen_ai.usage.completion_tokens_details.reasoning_tokens",
-  ],
+  model: ["gen_ai.response.model", "gen_ai.request.model", "llm.response.model", "llm.request.model"],
+  usage: GEN_AI,
   window: ["gen_ai.context.window_size", "gen_ai.request.context_window"],
   costUsd: ["gen_ai.usage.cost", "operation.cost"],
 };
+const BEDROCK_CALL: ModelCallNames = { ...GEN_AI_CALL, usage: GEN_AI_BEDROCK };
 
 /** Operations that are one model call. A span without an operation is one if it names a model. */
 const INFERENCE = new Set(["chat", "generate_content", "text_completion", "fetch_response"]);
@@ -46,8 +26,13 @@ const WITHOUT_CALL = new Set(["execute_tool", "embeddings", "retrieval", "create
 const TRACELOOP = ["session_id", "conversation_id", "thread_id", "chat_id"].map(
   (name) => `traceloop.association.properties.${name}`,
 );
-/** The conversation of a call, in any library. */
-export const SESSION = ["gen_ai.conversation.id", "session.id", ...TRACELOOP];
+/** The conversation of a call, in any library. Mastra and LangSmith's exporter pass on what a program says in its metadata. */
+export const SESSION = [
+  ...["gen_ai.conversation.id", "session.id", "mastra.metadata.threadId", "mastra.metadata.sessionId"],
+  ...["session_id", "thread_id", "conversation_id"].map((name) => `langsmith.metadata.${name}`),
+  ...TRACELOOP,
+];
+const PROVIDER = ["gen_ai.provider.name", "gen_ai.system"];
 const AGENT = ["gen_ai.agent.name", "gen_ai.agent.id"];
 
 /** Anything that follows the GenAI conventions and is no dialect of its own. Asked last. */
@@ -79,31 +64,72 @@ export function speaksGenAi(attributes: Attributes): boolean {
   return MARKS.some((name) => attributes.has(name));
 }
 
-/** What a dialect that follows the GenAI conventions decides by itself. */
-export interface GenAiSpanOptions extends Pick<EventOwner, "agent" | "parent" | "ownSession"> {
+interface CallSpanOptions extends Pick<EventOwner, "agent" | "parent" | "ownSession"> {
   family: string;
   witness?: Witness;
   session?: string | undefined;
-  names?: ModelCallNames;
+  names: ModelCallNames;
+  counted?: CountedUsage | undefined;
 }
+
+/** What a dialect that follows the GenAI conventions decides by itself. */
+export type GenAiSpanOptions = Omit<CallSpanOptions, "names"> & { names?: ModelCallNames };
 
 /** Reads a span of the GenAI conventions: a model call, or the reason why it is none. */
 export function readGenAiSpan(
   span: SpanRecord,
-  { family, session, agent, parent, ownSession, witness, names = GEN_AI_CALL }: GenAiSpanOptions,
+  { family, session, agent, parent, ownSession, witness, names = namesOf(span), counted }: GenAiSpanOptions,
 ): RecordReading {
   const reason = otherThanCall(span.attributes);
   if (reason !== undefined) return noEvent(reason);
-  const owner = session ?? textOf(span.attributes, SESSION) ?? span.traceId;
-  if (owner === "") return noEvent("no_session");
+  const owner = session ?? textOf(span.attributes, SESSION);
+  return readCallSpan(span, { family, session: owner, agent, parent, ownSession, witness, names, counted });
+}
+
+/** Reads a span of one model call. Without a session, its trace is one. */
+export function readCallSpan(
+  span: SpanRecord,
+  { family, session = span.traceId, agent, parent, ownSession, witness, names, counted }: CallSpanOptions,
+): RecordReading {
+  if (session === "") return noEvent("no_session");
+  const owner = { harness: harnessName(span.resource, family), session, agent, parent, ownSession };
+  const refused = span.failed ? refusalOf(span, owner, names) : undefined;
+  if (refused !== undefined) return { events: [refused] };
   const turn = modelCall(span.attributes, names, {
-    owner: { harness: harnessName(span.resource, family), session: owner, agent, parent, ownSession },
+    owner,
     id: callId(span),
     at: span.endAt,
     durationMs: spanDuration(span),
     witness,
+    counted,
   });
-  return turn === undefined ? noEvent(withoutUsage(span)) : { events: [turn] };
+  // A call that failed has no counts, which nobody can change.
+  return turn === undefined ? noEvent(span.failed ? "not_needed" : "no_usage") : { events: [turn] };
+}
+
+/** OpenLLMetry's instrumentation of Bedrock, also by its provider if a collector dropped the scope. */
+function namesOf({ scope, attributes }: SpanRecord): ModelCallNames {
+  const isBedrock =
+    scope === ""
+      ? attributes.has("llm.request.type") && /bedrock|aws/i.test(textOf(attributes, PROVIDER) ?? "")
+      : scope.startsWith("opentelemetry.instrumentation.bedrock");
+  return isBedrock ? BEDROCK_CALL : GEN_AI_CALL;
+}
+
+/** A failed call whose exception names the size of the window. */
+function refusalOf(
+  span: SpanRecord,
+  owner: EventOwner,
+  names: ModelCallNames,
+): PlimsollEventInput | undefined {
+  const model = textOf(span.attributes, ["gen_ai.request.model", ...names.model]);
+  if (model === undefined) return undefined;
+  for (const { attributes } of span.events) {
+    const refusal = readRefusal(textOf(attributes, ["exception.message"]) ?? "");
+    if (refusal !== undefined)
+      return refusedPrompt(owner, `refused/${span.spanId}`, span.endAt, model, refusal);
+  }
+  return undefined;
 }
 
 function otherThanCall(attributes: Attributes): "not_needed" | "aggregate" | undefined {
@@ -119,15 +145,12 @@ function otherThanCall(attributes: Attributes): "not_needed" | "aggregate" | und
 const SHORT_ID = /^chatcmpl-\d{1,6}$/;
 
 /** The provider's id of the answer, so that two reports of a call are one turn; else the span's. */
-export function callId({ attributes, spanId }: SpanRecord): string {
+function callId({ attributes, spanId }: SpanRecord): string {
   const response = textOf(attributes, ["gen_ai.response.id"]);
   return response === undefined || SHORT_ID.test(response) ? `span/${spanId}` : response;
 }
 
-/** Why a call without counts is no turn. A call that failed has none, which nobody can change. */
-export const withoutUsage = ({ failed }: SpanRecord) => (failed ? "not_needed" : "no_usage");
-
-export const spanDuration = ({ startAt, endAt }: SpanRecord): number | undefined =>
+const spanDuration = ({ startAt, endAt }: SpanRecord): number | undefined =>
   startAt > 0 && endAt >= startAt ? endAt - startAt : undefined;
 
 /** Whether a record comes from one of these services or scopes. */

@@ -14,7 +14,9 @@ export const openHands: TelemetryDialect = {
     if (record.signal !== "traces") return noEvent("not_needed");
     const { attributes } = record;
     if (attributes.get(KIND) !== "LLM")
-      return noEvent(GEN_AI_CALL.input.some((name) => attributes.has(name)) ? "aggregate" : "not_needed");
+      return noEvent(
+        GEN_AI_CALL.usage.input.some((name) => attributes.has(name)) ? "aggregate" : "not_needed",
+      );
     return readGenAiSpan(record, {
       family: serviceFamily(record.resource, "openhands"),
       session: textOf(attributes, SESSION),

@@ -1,14 +1,7 @@
 import { textOf } from "../attributes.ts";
 import { serviceFamily } from "../event-envelope.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
-import { GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
-
-const CALL = {
-  ...GEN_AI_CALL,
-  model: [...GEN_AI_CALL.model, "llm.response.model", "llm.request.model"],
-  input: [...GEN_AI_CALL.input, "llm.usage.prompt_tokens"],
-  output: [...GEN_AI_CALL.output, "llm.usage.completion_tokens"],
-};
+import { readGenAiSpan } from "./gen-ai.ts";
 
 /** What the SDK puts around calls: `workflow`, `task`, `agent` or `tool`. */
 const KIND = "traceloop.span.kind";
@@ -32,7 +25,6 @@ export const openLlmetry: TelemetryDialect = {
     return readGenAiSpan(record, {
       family: serviceFamily(record.resource, "openllmetry"),
       agent: textOf(attributes, ["gen_ai.agent.name"]),
-      names: CALL,
       witness: "instrumentation",
     });
   },

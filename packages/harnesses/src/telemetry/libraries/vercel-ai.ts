@@ -1,26 +1,33 @@
+import { type CountedUsage, readAiSdk } from "@plimsoll/fold";
+import { parseJson } from "../../recordings/json.ts";
 import { textOf } from "../attributes.ts";
 import { serviceFamily, subAgentOf } from "../event-envelope.ts";
+import type { ModelCallNames } from "../model-call.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
+import type { Attributes } from "../telemetry-record.ts";
 import { GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
 
-/** The AI SDK adds its own names, of which the newer ones tell reads of the cache from writes. */
-const CALL = {
+const CALL: ModelCallNames = {
   ...GEN_AI_CALL,
   model: [...GEN_AI_CALL.model, "ai.response.model", "ai.model.id"],
-  input: [...GEN_AI_CALL.input, "ai.usage.inputTokens", "ai.usage.promptTokens"],
-  cacheRead: [
-    ...GEN_AI_CALL.cacheRead,
-    "ai.usage.inputTokenDetails.cacheReadTokens",
-    "ai.usage.cachedInputTokens",
-  ],
-  cacheWrite: [...GEN_AI_CALL.cacheWrite, "ai.usage.inputTokenDetails.cacheWriteTokens"],
-  output: [...GEN_AI_CALL.output, "ai.usage.outputTokens", "ai.usage.completionTokens"],
-  reasoning: [
-    ...GEN_AI_CALL.reasoning,
-    "ai.usage.outputTokenDetails.reasoningTokens",
-    "ai.usage.reasoningTokens",
-  ],
 };
+
+const DETAILS = ["noCacheTokens", "cacheReadTokens", "cacheWriteTokens"];
+/** Names of the GenAI conventions, which it writes beside its own. */
+const ALSO: Readonly<Record<string, string>> = {
+  inputTokens: "gen_ai.usage.input_tokens",
+  outputTokens: "gen_ai.usage.output_tokens",
+};
+
+/** The counts of a call. They have the names of the SDK's usage, and what the provider counted is in its metadata. */
+function countsOf(attributes: Attributes): CountedUsage {
+  const get = (name: string): unknown =>
+    name === "inputTokenDetails"
+      ? DETAILS.map((one) => get(`${name}.${one}`)).find((count) => count !== undefined)
+      : (attributes.get(`ai.usage.${name}`) ?? attributes.get(ALSO[name] ?? ""));
+  const metadata = parseJson(textOf(attributes, ["ai.response.providerMetadata"]) ?? "");
+  return readAiSdk(get, metadata, textOf(attributes, ["ai.model.provider", "gen_ai.system"]));
+}
 
 /** What the program says of a call: metadata up to version 6, the runtime context in version 7. */
 const saidAs = (names: readonly string[]) =>
@@ -50,7 +57,12 @@ export const vercelAi: TelemetryDialect = {
     const { attributes, resource } = record;
     const agent = textOf(attributes, AGENT);
     const session = textOf(attributes, SESSION);
-    const options = { family: serviceFamily(resource, "vercel-ai"), session, names: CALL };
+    const options = {
+      family: serviceFamily(resource, "vercel-ai"),
+      session,
+      names: CALL,
+      counted: countsOf(attributes),
+    };
     if (agent !== OPENCODE_FUNCTION) return readGenAiSpan(record, { ...options, agent });
     // opencode offers tools in each call of a conversation, and none for a title or a summary.
     if (!attributes.has("ai.prompt.tools")) return noEvent("auxiliary");

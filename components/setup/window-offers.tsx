@@ -1,0 +1,45 @@
+/** @jsxImportSource #jsx */
+"use client";
+
+import type { WindowOffer } from "@plimsoll/protocol/api";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { compact, exact } from "../format.ts";
+import { useTRPC } from "../trpc.ts";
+import { Button } from "../ui/button.tsx";
+import { toast } from "../ui/toast.ts";
+
+const ORIGINS: Readonly<Record<WindowOffer["from"], (origin: string) => string>> = {
+  observed: (origin) => `reported in ${origin}`,
+  family: (origin) => `size of ${origin}, not proven`,
+};
+
+/** Sets a window size. It affects utilization, lines and loads on every page. */
+export function useSetWindow(onSet: () => void = () => {}) {
+  const client = useQueryClient();
+  return useMutation(
+    useTRPC().windows.set.mutationOptions({
+      onSuccess: (window) => {
+        toast.success(`Window of ${window.model} set to ${exact(window.tokens)} tokens.`);
+        onSet();
+        return client.invalidateQueries();
+      },
+      onError: (error) => toast.error(`Failed to set the size: ${error.message}`),
+    }),
+  );
+}
+
+/** One click sets a size that is offered for a model. */
+export function WindowOffers({ model, offers }: { model: string; offers: readonly WindowOffer[] }) {
+  const set = useSetWindow();
+  return offers.map(({ tokens, from, origin }) => (
+    <Button
+      key={tokens}
+      size="wrapped"
+      disabled={set.isPending}
+      onClick={() => set.mutate({ model, tokens })}
+      aria-label={`Set the window of ${model} to ${exact(tokens)} tokens, ${ORIGINS[from](origin)}`}
+    >
+      Use {compact(tokens)} <span className="text-muted">{ORIGINS[from](origin)}</span>
+    </Button>
+  ));
+}

@@ -1,0 +1,52 @@
+import { isDeepStrictEqual } from "node:util";
+import { patch } from "@decimalturn/toml-patch";
+import type { Fields } from "@plimsoll/harnesses/bridge";
+import { at, withChanges } from "@plimsoll/harnesses/fields";
+import type { KeyEdit } from "./key-edit.ts";
+
+/** Sets or removes keys of a TOML text. */
+export function editToml(text: string, edits: readonly KeyEdit[], before: Fields): string {
+  const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
+  // `patch` removes the tables of other elements along with those of one.
+  const cut = edits.reduce((left, edit) => withoutElements(left, edit, before), text.slice(mark.length));
+  const edited = patch(cut, withChanges(before, edits));
+  return mark + (text.trim() === "" && !edited.endsWith("\n") ? `${edited}\n` : edited);
+}
+
+function withoutElements(text: string, { path, value }: KeyEdit, before: Fields): string {
+  const found = at(before, path);
+  if (!Array.isArray(found)) return text;
+  const kept: readonly unknown[] = Array.isArray(value) ? value : [];
+  return found.reduceRight<string>(
+    (left, element, place) =>
+      kept.some((one) => isDeepStrictEqual(one, element)) ? left : withoutElement(left, path, place),
+    text,
+  );
+}
+
+const HEADER = /^[ \t]*(\[\[?)(.*?)\]\]?[ \t]*(?:#.*)?\r?$/;
+const NAME = /"(?:[^"\\]|\\.)*"|'[^']*'|[\w-]+/g;
+
+/** Removes the lines of `[[path]]` and of its tables. Comments before the next table stay. */
+function withoutElement(text: string, path: readonly string[], place: number): string {
+  const lines = text.split("\n");
+  const headers = lines.flatMap((line, index) => {
+    const [, kind, names] = HEADER.exec(line) ?? [];
+    return names === undefined ? [] : [{ index, isList: kind === "[[", names: namesIn(names) }];
+  });
+  const isAt = (names: readonly string[]) => isDeepStrictEqual(names.slice(0, path.length), path);
+  const own = headers.filter(({ isList, names }) => isList && names.length === path.length && isAt(names));
+  const start = own[place]?.index;
+  if (start === undefined) return text;
+  const next = headers.find(
+    ({ index, names }) => index > start && !(names.length > path.length && isAt(names)),
+  );
+  let end = next?.index ?? lines.length;
+  while (/^[ \t]*(#.*)?\r?$/.test(lines[end - 1]!) && lines[end - 1] !== "") end -= 1;
+  return lines.toSpliced(start, end - start).join("\n");
+}
+
+const namesIn = (text: string) =>
+  (text.match(NAME) ?? []).map((name) =>
+    name.startsWith('"') ? String(JSON.parse(name)) : name.replace(/^'(.*)'$/, "$1"),
+  );

@@ -1,0 +1,190 @@
+import fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
+import { contextTokens } from "../history/usage.ts";
+import * as answerShapes from "./answer-shapes.ts";
+import * as recordShapes from "./record-shapes.ts";
+import { countOf, pathsIn, readCounts, type UsageShape } from "./usage-shape.ts";
+
+const ROWS: [string, unknown][] = [...Object.entries(answerShapes), ...Object.entries(recordShapes)];
+const SHAPES = ROWS.filter((row): row is [string, UsageShape] => typeof row[1] === "object");
+
+/** A call as it was: the parts of its prompt and of its answer. Tokens. */
+interface Call {
+  fresh: number;
+  beside: number;
+  read: number;
+  write: number;
+  text: number;
+  reasoning: number;
+}
+const tokens = fc.oneof(fc.nat(50), fc.nat(400_000));
+const anyCall: fc.Arbitrary<Call> = fc.record({
+  fresh: fc.nat(200_000).map((count) => count + 1),
+  beside: fc.nat(5_000),
+  read: tokens,
+  write: tokens,
+  text: fc.nat(9_000),
+  reasoning: fc.nat(9_000),
+});
+const promptOf = ({ fresh, beside, read, write }: Call) => fresh + beside + read + write;
+
+/** A shape has names only for what it reports, so the rest of a call is zero. */
+function fitCall(shape: UsageShape, call: Call): Call {
+  const has = (names: readonly string[] | undefined) => (names ?? []).length > 0;
+  return {
+    ...call,
+    beside: has(shape.besideInput) ? call.beside : 0,
+    read: has(shape.cacheRead) ? call.read : 0,
+    write: has(shape.cacheWrite) ? call.write : 0,
+    reasoning: has(shape.reasoning) ? call.reasoning : 0,
+  };
+}
+
+interface Written {
+  cache: "inside" | "outside";
+  reasoningBeside: boolean;
+  withTotal: boolean;
+  asText: boolean;
+  pick: number;
+}
+
+/** Writes a call as a shape says. A name with dots is one field, as in attributes. */
+function write(shape: UsageShape, call: Call, how: Written): ReadonlyMap<string, unknown> {
+  const fields = new Map<string, unknown>();
+  const set = (names: readonly string[] | undefined, count: number) => {
+    const name = names?.[how.pick % names.length];
+    if (name !== undefined) fields.set(name, how.asText ? String(count) : count);
+  };
+  const cached = call.read + call.write;
+  const input = call.fresh + (how.cache === "inside" ? cached : 0);
+  const answer = call.text + call.reasoning;
+  set(shape.input, input);
+  set(shape.besideInput, call.beside);
+  set(shape.cacheRead, call.read);
+  set(shape.cacheWrite, call.write);
+  set(shape.output, how.reasoningBeside ? call.text : answer);
+  set(shape.reasoning, call.reasoning);
+  if (how.withTotal) set(shape.total, promptOf(call) + answer);
+  return fields;
+}
+
+const read = (shape: UsageShape, fields: ReadonlyMap<string, unknown>) =>
+  readCounts(shape, (name) => fields.get(name));
+
+describe.each(SHAPES)("%s", (_, shape) => {
+  const anyWriting = { asText: fc.boolean(), pick: fc.nat(20) };
+
+  test("a call that is written as it declares is read back", () => {
+    const declared = {
+      reasoningBeside: fc.constant(shape.reasoningBeside === true),
+      withTotal: fc.boolean(),
+      ...anyWriting,
+    };
+    const cache = fc.constant(shape.cache === "outside" ? ("outside" as const) : ("inside" as const));
+    fc.assert(
+      fc.property(anyCall, fc.record({ cache, ...declared }), (any, how) => {
+        const call = fitCall(shape, any);
+        const { usage, evidence } = read(shape, write(shape, call, how));
+        expect(contextTokens(usage)).toBe(promptOf(call));
+        expect(usage.output_tokens).toBe(call.text + call.reasoning);
+        expect(evidence).toBe(shape.cache === "disputed" ? "assumed" : "declared");
+      }),
+    );
+  });
+
+  test.runIf((shape.total ?? []).length > 0)("the total corrects a call that is written otherwise", () => {
+    const cache = fc.constantFrom("inside" as const, "outside" as const);
+    fc.assert(
+      fc.property(anyCall, fc.record({ cache, reasoningBeside: fc.boolean(), ...anyWriting }), (any, how) => {
+        const call = fitCall(shape, any);
+        // Equal counts could be either: no total tells them apart.
+        fc.pre(call.read + call.write !== call.reasoning || call.reasoning === 0);
+        const { usage, evidence } = read(shape, write(shape, call, { ...how, withTotal: true }));
+        expect(contextTokens(usage)).toBe(promptOf(call));
+        expect(usage.output_tokens).toBe(call.text + call.reasoning);
+        expect(evidence).not.toBe("contradiction");
+      }),
+    );
+  });
+
+  const mayExceed = shape.cache !== "outside" && shape.cacheRead !== undefined;
+  test.runIf(mayExceed)("more cached tokens than input are no fact", () => {
+    fc.assert(
+      fc.property(anyCall, fc.record(anyWriting), (any, how) => {
+        const call = fitCall(shape, { ...any, read: any.read + any.fresh + any.beside });
+        fc.pre(call.read > call.fresh + call.beside);
+        const fields = write(shape, call, {
+          ...how,
+          cache: "outside",
+          reasoningBeside: false,
+          withTotal: false,
+        });
+        const { usage, evidence } = read(shape, fields);
+        expect(evidence).toBe(shape.cache === "disputed" ? "numbers" : "contradiction");
+        if (evidence === "numbers") expect(contextTokens(usage)).toBe(promptOf(call));
+      }),
+    );
+  });
+
+  test("any values give counts that the server takes, and no cache above the prompt", () => {
+    const anyValue = fc.oneof(fc.anything(), fc.double(), fc.nat(), fc.constant(""), fc.nat().map(String));
+    fc.assert(
+      fc.property(fc.infiniteStream(anyValue), (values) => {
+        const { usage } = readCounts(shape, () => values.next().value);
+        for (const [name, count] of Object.entries(usage))
+          if (name !== "basis" && count !== undefined) expect(countOf(count)).toBe(count);
+        const cached = (usage.cache_read_tokens ?? 0) + (usage.cache_write_tokens ?? 0);
+        if (usage.basis === "inclusive" && usage.input_tokens !== undefined)
+          expect(cached).toBeLessThanOrEqual(usage.input_tokens);
+      }),
+    );
+  });
+});
+
+describe("a cache above a prompt that includes it", () => {
+  const { OPENAI_CHAT, LANGCHAIN } = answerShapes;
+  const openai = (prompt: number, cached: number, total?: number) =>
+    readCounts(
+      OPENAI_CHAT,
+      pathsIn({
+        prompt_tokens: prompt,
+        completion_tokens: 50,
+        total_tokens: total,
+        prompt_tokens_details: { cached_tokens: cached },
+      }),
+    );
+
+  it("is a sum over two events up to twice the prompt, which the total confirms", () => {
+    const doubled = {
+      input_tokens: 18_010,
+      output_tokens: 50,
+      total_tokens: 18_060,
+      input_token_details: { cache_read: 36_000, cache_creation: 0 },
+    };
+    const { usage, evidence } = readCounts(LANGCHAIN, pathsIn(doubled));
+    expect(usage).toMatchObject({ input_tokens: 18_010, basis: "inclusive" });
+    expect(usage.cache_read_tokens).toBeUndefined();
+    expect(evidence).toBe("total");
+    expect(openai(18_010, 36_000).evidence).toBe("contradiction");
+  });
+
+  it("is beside it above that, and suspect", () => {
+    expect(openai(12, 40_000, 62)).toMatchObject({
+      usage: { input_tokens: 12, cache_read_tokens: 40_000, basis: "exclusive" },
+      evidence: "contradiction",
+    });
+  });
+
+  it("is beside it and certain if the total counts it", () => {
+    expect(openai(12, 40_000, 40_062)).toMatchObject({ usage: { basis: "exclusive" }, evidence: "total" });
+  });
+});
+
+test("a prompt of zero tokens was not counted, and a cache alone is a prompt", () => {
+  const { ANTHROPIC } = answerShapes;
+  expect(
+    readCounts(ANTHROPIC, pathsIn({ input_tokens: 0, output_tokens: 7 })).usage.input_tokens,
+  ).toBeUndefined();
+  const cached = readCounts(ANTHROPIC, pathsIn({ input_tokens: 0, cache_read_input_tokens: 900 }));
+  expect(contextTokens(cached.usage)).toBe(900);
+});

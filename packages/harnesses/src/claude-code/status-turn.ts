@@ -1,0 +1,127 @@
+import { at, numberAt, textAt } from "../fields.ts";
+import { parseJson } from "../recordings/json.ts";
+import type { CallUsage, StatusSample } from "../status-line.ts";
+import type { SubagentSample } from "./subagent-status.ts";
+
+/**
+ * The turn that a status describes. It has the id that Claude Code's telemetry gives the call, so both are one turn, which
+ * gets the size of the window from here. Undefined if the recording does not prove which call it was.
+ */
+export function turnOf(sample: StatusSample, recording: string, host: string): { id: string } | undefined {
+  const { session, model, usage, windowTokens } = sample;
+  if (usage === undefined || model === undefined || windowTokens === undefined) return undefined;
+  const call = lastCall(recording, false);
+  if (call === undefined || !isSame(call.usage, usage)) return undefined;
+  const turn = {
+    type: "turn",
+    witness: "status_line",
+    id: call.id,
+    at: call.at,
+    harness: `claude-code@${host}`,
+    session,
+    model: call.model ?? model,
+    context_window: windowTokens,
+    usage: usageOf(usage),
+  };
+  return turn;
+}
+
+/**
+ * The latest turn of a sub-agent, with the id that a span of its call has. Undefined if the recording has no call, or the size of
+ * its window is unknown.
+ */
+export function subagentTurn(
+  { id, session, parent, windowTokens }: SubagentSample,
+  recording: string,
+  host: string,
+): { id: string } | undefined {
+  const call = lastCall(recording, true);
+  if (call?.model === undefined || windowTokens === undefined) return undefined;
+  const turn = {
+    type: "turn",
+    witness: "status_line",
+    id: call.id,
+    at: call.at,
+    harness: `claude-code@${host}`,
+    session,
+    agent: `agent-${id}`,
+    parent_agent: parent === undefined ? "main" : `agent-${parent}`,
+    model: call.model,
+    context_window: windowTokens,
+    usage: usageOf(call.usage),
+  };
+  return turn;
+}
+
+const usageOf = ({ input, cacheRead, cacheWrite, output }: CallUsage) => ({
+  input_tokens: input,
+  cache_read_tokens: cacheRead,
+  cache_write_tokens: cacheWrite,
+  output_tokens: output,
+  basis: "exclusive",
+});
+
+interface RecordedCall {
+  id: string;
+  at: number;
+  model: string | undefined;
+  usage: CallUsage;
+}
+
+function lastCall(recording: string, isSubagent: boolean): RecordedCall | undefined {
+  const lines = recording.split("\n");
+  for (let index = lines.length - 1; index >= 0; index -= 1) {
+    const line = lines[index]!;
+    if (!line.includes('"requestId"') || !line.includes('"usage"')) continue;
+    const entry = parseJson(line);
+    const id = textAt(entry, ["requestId"]);
+    const time = Date.parse(textAt(entry, ["timestamp"]) ?? "");
+    if (id === undefined || Number.isNaN(time) || (at(entry, ["isSidechain"]) === true) !== isSubagent)
+      continue;
+    return {
+      id,
+      at: time,
+      model: textAt(entry, ["message", "model"]),
+      usage: usageIn(entry),
+    };
+  }
+  return undefined;
+}
+
+const COMPACTED = '"compact_boundary"';
+
+/**
+ * Whether a level is that of the last call before a compaction. Claude Code repeats it until the next call. False if the recording
+ * does not prove it.
+ */
+export function isCompactedSince({ usage }: Pick<StatusSample, "usage">, recording: string): boolean {
+  if (usage === undefined || !recording.includes(COMPACTED)) return false;
+  let isCompacted = false;
+  const lines = recording.split("\n");
+  for (let index = lines.length - 1; index >= 0; index -= 1) {
+    const line = lines[index]!;
+    if (!line.includes(COMPACTED) && !line.includes('"usage"')) continue;
+    const entry = parseJson(line);
+    if (at(entry, ["isSidechain"]) === true) continue;
+    if (textAt(entry, ["subtype"]) === "compact_boundary") isCompacted = true;
+    const call = usageIn(entry);
+    // A notice of the harness has counts of zero.
+    if (call.input + call.cacheRead + call.cacheWrite > 0) return isCompacted && isSame(call, usage);
+  }
+  return false;
+}
+
+/** The counts of a line; zeros if it has none. */
+function usageIn(entry: unknown): CallUsage {
+  const count = (name: string) => numberAt(entry, ["message", "usage", name]) ?? 0;
+  return {
+    input: count("input_tokens"),
+    cacheRead: count("cache_read_input_tokens"),
+    cacheWrite: count("cache_creation_input_tokens"),
+    output: count("output_tokens"),
+  };
+}
+
+/** A stream may not have counted its whole answer yet, so the output says nothing. */
+const isSame = (one: CallUsage, other: CallUsage) =>
+  one.input === other.input && one.cacheRead === other.cacheRead && one.cacheWrite === other.cacheWrite;

@@ -1,0 +1,34 @@
+import type { Connection } from "../connect/harness-settings.ts";
+import {
+  env,
+  geminiTelemetry,
+  headerOf,
+  signalPaths,
+  telemetryOverrides,
+  telemetryPaths,
+} from "../connect/variables.ts";
+
+export const geminiCliConnect: Connection = {
+  name: "Gemini CLI",
+  files: (values) => [
+    {
+      id: "settings",
+      format: "json",
+      usualPath: "~/.gemini/settings.json",
+      settings: geminiTelemetry(values),
+      rivals: [["telemetry", "outfile"]],
+    },
+    {
+      id: "env",
+      format: "env",
+      usualPath: "~/.gemini/.env",
+      settings: [env("OTEL_EXPORTER_OTLP_HEADERS", headerOf(values))],
+      rivals: [...telemetryPaths("GEMINI_TELEMETRY_"), ...signalPaths("HEADERS")],
+    },
+  ],
+  // Its PreCompress hook also runs before calls that compress nothing, so it proves nothing.
+  winningVariables: telemetryOverrides("GEMINI_TELEMETRY_"),
+  hooks: ["SessionEnd"],
+  reports: "Reports each call, sub-agents, compressions, masked tool outputs and /clear.",
+  lacks: "Does not report the window size. Sends nothing useful from a folder that it does not trust.",
+};
