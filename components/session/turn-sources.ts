@@ -8,7 +8,7 @@ const NAMES: Readonly<Record<Witness, string>> = {
   otlp: "telemetry",
   hook: "a hook",
   status_line: "the status line",
-  openllmetry: "OpenLLMetry",
+  instrumentation: "an instrumentation",
   openinference: "OpenInference",
   transcript: "a transcript",
   acp: "the Agent Client Protocol",

@@ -10,6 +10,7 @@ import {
 } from "./recordings/reader.ts";
 import { type FamilyWith, HARNESSES, partsOf } from "./registry.ts";
 
+export { fileThread } from "./codex/recording-line.ts";
 export { logPlace } from "./ouroboros/recording-chain.ts";
 export { ouroContextLimit } from "./ouroboros/recordings.ts";
 export * from "./recordings/json.ts";

@@ -55,7 +55,7 @@ export const WITNESSES = [
   "transcript",
   "acp",
   "openinference",
-  "openllmetry",
+  "instrumentation",
 ] as const;
 export type Witness = (typeof WITNESSES)[number];
 

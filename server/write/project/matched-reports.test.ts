@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => path.close());
 
-const SOURCES = ["otlp", "hook", "transcript"] as const;
+const SOURCES = ["otlp", "hook", "transcript", "acp"] as const;
 type Source = (typeof SOURCES)[number] | "harness";
 
 /** What each witness adds to a call, and how far its clock is off, in ms. */
@@ -24,7 +24,15 @@ const SAYS = {
   otlp: { cost_usd: 0.25, duration_ms: 900 },
   hook: { context_window: 20_000 },
   transcript: { context_window: 10_000, composition: { system: 10 }, composition_estimated: true },
+  acp: { context_window: 20_000 },
 } as const;
+
+/** A client of the Agent Client Protocol sees a level alone, here that of the prompt with the answer. */
+function usageOf(witness: Source, level: number, output: number | undefined) {
+  const tokens = level * 2_500;
+  if (witness === "acp") return { input_tokens: tokens + (output ?? 0) };
+  return { input_tokens: tokens, ...(output !== undefined && { output_tokens: output }) };
+}
 
 /** Calls of few levels, some of them seconds apart, as the witnesses that saw them report them. */
 const events = fc
@@ -43,6 +51,7 @@ const events = fc
       otlp: fc.constant(0),
       hook: fc.constantFrom(0, 40),
       transcript: fc.constantFrom(0, -3_000, 700),
+      acp: fc.constantFrom(0, -200, 3_000),
       harness: fc.constant(0),
     }),
     marks: fc.array(
@@ -63,7 +72,7 @@ const events = fc
         id: sameId ? `call-${index}` : `${witness}-${index}`,
         at: times[index]! + skew[witness],
         model: "model-a",
-        usage: { input_tokens: level * 2_500, ...(output !== undefined && { output_tokens: output }) },
+        usage: usageOf(witness, level, output),
         witness,
         ...(witness !== "harness" && SAYS[witness]),
       })),

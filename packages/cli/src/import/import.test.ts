@@ -14,6 +14,8 @@ import { nothingImported } from "./nothing.ts";
 import { planImport } from "./plan.ts";
 import { summaryLines } from "./summary.ts";
 
+const A_THREAD = "019f0000-0000-7000-8000-00000000000a";
+
 let target: ImportTarget;
 beforeEach(async () => {
   target = await startImportTarget();
@@ -51,6 +53,37 @@ describe("plimsoll import", () => {
     expect(text).toContain("replayed");
     expect(text).toMatch(/notes\.jsonl: unknown format/);
     expect(text).toMatch(/empty\.jsonl: empty/);
+  });
+
+  it("reads the parent of a single Codex thread to tell what the thread copied, and imports none of it", async () => {
+    const [parent, child] = [A_THREAD, "019f0000-0000-7000-8000-00000000000b"];
+    const line = (second: number, type: string, payload: object) => ({
+      timestamp: new Date(Date.UTC(2026, 10, 20, 10, 0, second)).toISOString(),
+      type,
+      payload,
+    });
+    const count = (second: number, input: number, total: number) =>
+      line(second, "event_msg", {
+        type: "token_count",
+        info: {
+          last_token_usage: { input_tokens: input },
+          total_token_usage: { input_tokens: total, total_tokens: total },
+        },
+      });
+    const meta = (second: number, id: string, more: object = {}) =>
+      line(second, "session_meta", { id, timestamp: line(second, "", {}).timestamp, ...more });
+    const history = [count(1, 50_000, 50_000), count(9, 60_000, 110_000)];
+    await target.write(`sessions/2026/11/19/rollout-x-${parent}.jsonl`, meta(0, parent), ...history);
+    const own = `sessions/2026/11/20/rollout-y-${child}.jsonl`;
+    const copy = [count(20, 50_000, 50_000), count(23, 60_000, 110_000)];
+    await target.write(own, meta(20, child, { forked_from_id: parent }), ...copy, count(24, 7_000, 117_000));
+    const plan = await planImport([join(target.folder, own)]);
+    const { events, files, skipped } = await runImport(plan, target.connection(), IMPORT_OPTIONS);
+    expect(files).toEqual({ codex: 1 });
+    expect(skipped.replayed).toBe(2);
+    expect(events).toBe(3);
+    const turns = [...target.stored.values()].filter(({ type }) => type === "turn");
+    expect(turns).toMatchObject([{ session: child, usage: { input_tokens: 7_000 } }]);
   });
 
   it("does not end a session that its recording ends", async () => {

@@ -5,6 +5,7 @@ import {
   detectFormat,
   type FileHint,
   FORMATS,
+  fileThread,
   hasMappedRecords,
   isRecordingName,
   isRooHistory,
@@ -95,6 +96,7 @@ export async function planImport(paths: readonly string[], options: PlanOptions 
       await addOtherSessions(group, folders);
       await addAgentMetas(group);
     }
+    if (group.format === "codex" && options.formats === undefined) await addOriginalThreads(group);
     group.files.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
   plan.groups = [...groups.values()];
@@ -261,6 +263,44 @@ async function addOtherSessions(group: ImportGroup, searched: ReadonlySet<string
       group.files.push({ path, location, bytes: 0, contextOnly: true });
     }
   }
+}
+
+/** Files whose headers are read for the threads that they come from. In more of them, those threads are mostly there too. */
+const MOST_SINGLE_FILES = 32;
+const ORIGIN = /"(?:forked_from_id|parent_thread_id)"\s*:\s*"([0-9a-f-]{36})"/g;
+
+/** Adds the rollouts that forks and sub-agents of Codex begin with a copy of, because their ids tell what is copied. */
+async function addOriginalThreads(group: ImportGroup): Promise<void> {
+  if (group.files.length > MOST_SINGLE_FILES) return;
+  const known = new Set(group.files.map(({ path }) => fileThread(path)));
+  for (const { location } of [...group.files]) {
+    const header = await headerOf(location);
+    const origins = new Set([...header.matchAll(ORIGIN)].map(([, id]) => id!).filter((id) => !known.has(id)));
+    if (origins.size === 0) continue;
+    const { locations } = await recordings([sessionsFolder(location)], {});
+    for (const found of locations) {
+      const path = found.split(sep).join("/");
+      const thread = fileThread(path);
+      if (!origins.has(thread) || known.has(thread)) continue;
+      known.add(thread);
+      group.files.push({ path, location: found, bytes: 0, contextOnly: true });
+    }
+  }
+}
+
+/** The first lines of a file. */
+async function headerOf(location: string): Promise<string> {
+  for await (const { lines } of sourceLines(location, LOOK_AT_BYTES)) {
+    if (lines.length > 0) return lines.slice(0, 2).join("\n");
+  }
+  return "";
+}
+
+/** The folder `sessions` around a file, else its own. Archived threads come from there too. */
+function sessionsFolder(location: string): string {
+  const folders = dirname(location).split(sep);
+  const at = folders.lastIndexOf("sessions");
+  return at === -1 ? dirname(location) : folders.slice(0, at + 1).join(sep);
 }
 
 /** Adds what Claude Code notes beside the file of a sub-agent: the tool call that started it. */

@@ -1,8 +1,10 @@
 import { parseEvent, type TurnEvent } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { provenanceOf } from "../witnesses/witness.ts";
 import { anyReport, turn } from "./testing/agent-history.ts";
 import { mergeTurns, type TurnFacts, turnFacts } from "./turn.ts";
+import { contextTokens } from "./usage.ts";
 
 /** Facts as storage gives them back. */
 const plain = (facts: TurnFacts) => JSON.parse(JSON.stringify(facts));
@@ -39,6 +41,19 @@ describe("merging reports of one turn", () => {
       at: 100,
       usage: { input_tokens: 9_000, output_tokens: 90 },
     });
+  });
+  test("a prompt that a recording shows twice is one of both, and never fields of two", () => {
+    const usage = { ...turn("t", 0, 0).usage, basis: "exclusive" as const };
+    const report = (witness: "transcript" | "harness", input: number, read: number, write: number) =>
+      turn("t", 1, 0, {
+        usage: { ...usage, input_tokens: input, cache_read_tokens: read, cache_write_tokens: write },
+        provenance: provenanceOf(witness),
+      });
+    const context = (witness: "transcript" | "harness") =>
+      contextTokens(mergeTurns(report(witness, 3, 150_000, 2_000), report(witness, 5, 0, 152_500)).usage);
+    expect(context("transcript")).toBe(152_505);
+    // A harness may send a prompt in parts.
+    expect(context("harness")).toBe(302_505);
   });
   test("a measured prompt replaces an estimate, even a larger one, and stays", () => {
     const estimate = turn("t", 1, 1_300, { estimated: true });

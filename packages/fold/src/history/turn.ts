@@ -12,9 +12,10 @@ import {
   provenanceOf,
   type WindowClaims,
   type WitnessedField,
+  witnessCode,
 } from "../witnesses/witness.ts";
 import { compareText } from "./timeline.ts";
-import { larger, largerPrompt } from "./usage.ts";
+import { larger, largerPrompt, mergeBasis } from "./usage.ts";
 
 /** What a sender said of one inference call, merged over every time it was sent. Times in epoch ms. */
 export interface TurnFacts {
@@ -64,7 +65,7 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
 
 /**
  * Merges two reports of one turn. Each field has the value of the most trusted witness that gave one; of reports by the same
- * witness, the larger prompt counts as a whole, and the larger answer. The first time is kept, and a measured prompt replaces an estimated one. The result does
+ * witness, counts take the maximum. The first time is kept, and a measured prompt replaces an estimated one. The result does
  * not depend on the order or the number of reports.
  */
 export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
@@ -77,7 +78,7 @@ export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
     key: a.key,
     at: Math.min(a.at, b.at),
     model: model === "both" ? laterText(a.model, b.model) : (model === "a" ? a : b).model,
-    usage: mergeUsages(choices, a.usage, b.usage),
+    usage: mergeUsages(choices, a, b),
     seq: larger(a.seq, b.seq),
     sentWindow: larger(a.sentWindow, b.sentWindow),
     sentLimit,
@@ -131,16 +132,26 @@ function take(choice: Choice, a: number | undefined, b: number | undefined): num
 const laterText = (a: string, b: string) => (compareText(a, b) > 0 ? a : b);
 
 /** The prompt is taken as a whole, because the basis says what the input includes. */
-function mergeUsages({ prompt, output, reasoning }: Choices, a: Usage, b: Usage): Usage {
-  const whole = prompt === "both" ? largerPrompt(a, b) : prompt === "a" ? a : b;
+function mergeUsages(choices: Choices, one: TurnFacts, other: TurnFacts): Usage {
+  const { output, reasoning } = choices;
+  const prompt = choices.prompt === "both" ? wholePrompt(one, other) : choices.prompt;
+  const { usage: a } = one;
+  const { usage: b } = other;
   return {
-    input_tokens: whole.input_tokens,
-    cache_read_tokens: whole.cache_read_tokens,
-    cache_write_tokens: whole.cache_write_tokens,
+    input_tokens: take(prompt, a.input_tokens, b.input_tokens),
+    cache_read_tokens: take(prompt, a.cache_read_tokens, b.cache_read_tokens),
+    cache_write_tokens: take(prompt, a.cache_write_tokens, b.cache_write_tokens),
     output_tokens: take(output, a.output_tokens, b.output_tokens),
     reasoning_tokens: take(reasoning, a.reasoning_tokens, b.reasoning_tokens),
-    basis: whole.basis,
+    basis: prompt === "both" ? mergeBasis(a.basis, b.basis) : (prompt === "a" ? a : b).basis,
   };
+}
+
+/** A harness may report a prompt in parts. Any other witness reports it as a whole, each time. */
+function wholePrompt(a: TurnFacts, b: TurnFacts): Choice {
+  const isInParts = [a, b].some(({ provenance }) => witnessCode(provenance, "prompt") === 0);
+  if (isInParts) return "both";
+  return largerPrompt(a.usage, b.usage) === a.usage ? "a" : "b";
 }
 
 /** A report that only counts the output says nothing of the prompt, measured or not. */

@@ -1,7 +1,7 @@
 import { type Usage, Usage as UsageSchema } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { contextTokens, mergeUsage, normaliseUsage, provenBasis } from "./usage.ts";
+import { contextTokens, mergeBasis, mergeUsage, normaliseUsage, provenBasis } from "./usage.ts";
 
 const usageOf = (fields: Partial<Usage>): Usage => UsageSchema.parse(fields);
 
@@ -172,31 +172,11 @@ describe("merging two reports", () => {
       output_tokens: 90,
     });
   });
-  test("takes the larger prompt as a whole, never fields of two", () => {
-    const cached = usageOf({ input_tokens: 3, cache_read_tokens: 150_000, cache_write_tokens: 2_000 });
-    const written = usageOf({ input_tokens: 5, cache_read_tokens: 0, cache_write_tokens: 152_500 });
-    for (const [a, b] of [
-      [cached, written],
-      [written, cached],
-    ] as const)
-      expect(mergeUsage({ ...a, basis: "exclusive" }, { ...b, basis: "exclusive" })).toMatchObject(written);
-  });
-  test("is never more than the larger of both", () => {
-    fc.assert(
-      fc.property(anyUsage, anyUsage, (a, b) => {
-        const both = [contextTokens(a), contextTokens(b)].filter((tokens) => tokens !== undefined);
-        const merged = contextTokens(mergeUsage(a, b));
-        if (both.length > 0) expect(merged).toBe(Math.max(...both));
-      }),
-    );
-  });
   test("a basis that was said beats none, and a contradiction settles on exclusive", () => {
-    const basis = (a: Usage["basis"], b: Usage["basis"]) =>
-      mergeUsage(usageOf({ input_tokens: 9, basis: a }), usageOf({ input_tokens: 9, basis: b })).basis;
-    expect(basis(undefined, "inclusive")).toBe("inclusive");
-    expect(basis("exclusive", undefined)).toBe("exclusive");
-    expect(basis("inclusive", "exclusive")).toBe("exclusive");
-    expect(basis("exclusive", "inclusive")).toBe("exclusive");
-    expect(basis(undefined, undefined)).toBeUndefined();
+    expect(mergeBasis(undefined, "inclusive")).toBe("inclusive");
+    expect(mergeBasis("exclusive", undefined)).toBe("exclusive");
+    expect(mergeBasis("inclusive", "exclusive")).toBe("exclusive");
+    expect(mergeBasis("exclusive", "inclusive")).toBe("exclusive");
+    expect(mergeBasis(undefined, undefined)).toBeUndefined();
   });
 });

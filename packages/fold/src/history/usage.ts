@@ -61,39 +61,39 @@ function promptOf(input: number | undefined, cached: number, exclusive: boolean)
 }
 
 /**
- * Merges two reports of the same turn. The larger prompt counts as a whole, because fields of two prompts add up to none; streams
- * begin with placeholders. Of the answer, the maximum of each count. Commutative, associative and idempotent.
+ * Merges two reports of the same turn field by field: the maximum of each count, because streams report a growing
+ * output and placeholders before the final figure. Commutative, associative and idempotent.
  */
 export function mergeUsage(a: Usage, b: Usage): Usage {
-  const { input_tokens, cache_read_tokens, cache_write_tokens, basis } = largerPrompt(a, b);
   return {
-    input_tokens,
-    cache_read_tokens,
-    cache_write_tokens,
+    input_tokens: larger(a.input_tokens, b.input_tokens),
+    cache_read_tokens: larger(a.cache_read_tokens, b.cache_read_tokens),
+    cache_write_tokens: larger(a.cache_write_tokens, b.cache_write_tokens),
     output_tokens: larger(a.output_tokens, b.output_tokens),
     reasoning_tokens: larger(a.reasoning_tokens, b.reasoning_tokens),
-    basis,
+    basis: mergeBasis(a.basis, b.basis),
   };
 }
 
-/** The report with the larger prompt. Of equal ones, any that says more, always the same. */
+/** The report with the larger prompt, as a whole: fields of two prompts add up to none. Of equal ones, any that says more. */
 export function largerPrompt(a: Usage, b: Usage): Usage {
-  return comparePrompts(a, b) >= 0 ? a : b;
-}
-
-function comparePrompts(a: Usage, b: Usage): number {
   const context = (contextTokens(a) ?? -1) - (contextTokens(b) ?? -1);
-  if (context !== 0) return context;
+  if (context !== 0) return context > 0 ? a : b;
   for (const count of PROMPT_COUNTS) {
     const difference = (a[count] ?? -1) - (b[count] ?? -1);
-    if (difference !== 0) return difference;
+    if (difference !== 0) return difference > 0 ? a : b;
   }
-  return BASES.indexOf(a.basis) - BASES.indexOf(b.basis);
+  return BASES.indexOf(a.basis) >= BASES.indexOf(b.basis) ? a : b;
 }
 
 const PROMPT_COUNTS = ["input_tokens", "cache_read_tokens", "cache_write_tokens"] as const;
-/** A basis that was said beats none. */
 const BASES: readonly (Basis | undefined)[] = [undefined, "inclusive", "exclusive"];
+
+/** Said beats unsaid; two that contradict settle on exclusive, whichever came first. */
+export function mergeBasis(a: Basis | undefined, b: Basis | undefined): Basis | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a === b ? a : "exclusive";
+}
 
 export function larger(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined) return b;

@@ -210,10 +210,10 @@ describe("reports of one agent with different ids", () => {
       "two libraries that instrument one SDK",
       [
         ["openinference", 5, 500],
-        ["openllmetry", 3, 500],
+        ["instrumentation", 3, 500],
         ["otlp", 0, 500],
       ],
-      ["*", "*", "otlp+openllmetry+openinference"],
+      ["*", "*", "otlp+instrumentation+openinference"],
     ],
     [
       "another window",

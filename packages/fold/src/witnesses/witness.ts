@@ -5,7 +5,7 @@ export const TRUST = [
   "otlp",
   "hook",
   "status_line",
-  "openllmetry",
+  "instrumentation",
   "openinference",
   "transcript",
   "acp",
@@ -19,7 +19,7 @@ export const WINDOW_TRUST = [
   "hook",
   "transcript",
   "otlp",
-  "openllmetry",
+  "instrumentation",
   "openinference",
 ] as const satisfies Witness[];
 

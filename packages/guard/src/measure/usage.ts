@@ -86,7 +86,7 @@ export function readUsage(value: unknown): UsageReading {
   return own === undefined ? none("no_usage") : turn(own, outer);
 }
 
-/** Merges two reports of the same turn: the larger prompt as a whole, and the larger answer. */
+/** Merges two reports of the same turn field by field. */
 export function mergeReadings(a: ReadTurn, b: ReadTurn): ReadTurn {
   return {
     ...a,

@@ -504,6 +504,16 @@ describe("Claude Code transcripts", () => {
     expect(skipped.repeated).toBe(1);
   });
 
+  it("a compaction by hand takes the level of the turn before it, because it counts the messages alone", () => {
+    const { events } = read(
+      said(1, "m1", usage(90_000)),
+      compacted(2, "b1", { trigger: "manual", preTokens: 61_000 }),
+      said(3, "m2", usage(20_000)),
+    );
+    const fold = foldEvents(events).get(`${S} main`)!;
+    expect(fold.marks.get("b1")).toMatchObject({ tokensBefore: 90_000, tokensAfter: 20_000 });
+  });
+
   it("a microcompaction is a masked event", () => {
     const { events } = read(said(1, "m1", usage(90_000)), {
       ...compacted(2, "b1"),

@@ -291,7 +291,12 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         skips.add("before_first_turn");
         continue;
       }
-      events.push({ ...fields, ...event, id: fitName(event.id, 128), ...agentFields(agentId) });
+      events.push({
+        ...fields,
+        ...withWholeLevels(event),
+        id: fitName(event.id, 128),
+        ...agentFields(agentId),
+      });
     }
     return events;
   }
@@ -416,20 +421,23 @@ function push<Key, Value>(into: Map<Key, Value[]>, key: Key, value: Value): void
  * can begin with a copy of its parent's lines, so the first one to write them counts.
  */
 function parentAgents(session: Session, agentAt: AgentAt): (agentId: string) => string {
-  const started = (agentId: string): string | undefined => {
+  const starters = new Map<string, string | undefined>();
+  const starterOf = (agentId: string): string | undefined => {
+    if (starters.has(agentId)) return starters.get(agentId);
     const call = session.starts.get(agentId);
     const places =
       (call === undefined ? undefined : session.calls.get(call)) ?? session.results.get(agentId) ?? [];
-    const writers = places
+    const [first] = places
       .map(({ at, line }) => ({ at, agent: agentAt(line) }))
       .filter(({ agent }) => agent !== agentId)
       .sort((a, b) => a.at - b.at || Number(a.agent !== undefined) - Number(b.agent !== undefined));
-    return writers[0]?.agent;
+    starters.set(agentId, first?.agent);
+    return first?.agent;
   };
   return (agentId) => {
-    const parent = started(agentId);
+    const parent = starterOf(agentId);
     const seen = new Set([agentId]);
-    for (let next = parent; next !== undefined; next = started(next)) {
+    for (let next = parent; next !== undefined; next = starterOf(next)) {
       if (seen.has(next)) return "main";
       seen.add(next);
     }
@@ -495,6 +503,13 @@ function agentParts(session: Session, marks: readonly ClaudeMark[], chains: Map<
       (lines.get(agent) ?? []).map(([, parts]) => parts),
       (resets.get(agent) ?? []).map(({ event }) => resetOf(event)),
     );
+}
+
+/** The count before `/compact` leaves out the system prompt and the tools. The turn before it has the level. */
+function withWholeLevels(event: ClaudeMark["event"]): ClaudeMark["event"] {
+  if (event.type !== "compacted" || event.trigger !== "manual") return event;
+  const { tokens_before: _, ...rest } = event;
+  return rest;
 }
 
 function resetOf(event: ClaudeMark["event"]): PartsReset {

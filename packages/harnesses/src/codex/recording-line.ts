@@ -42,6 +42,8 @@ export interface CodexTask {
 /** The data read from the lines of one rollout file so far. */
 export interface CodexRollout {
   path: string;
+  /** It only shows what other threads copied from it. */
+  isContext: boolean;
   metas: Map<string, CodexMeta>;
   counts: Map<string, CodexCount>;
   records: Map<string, CodexCount>;

@@ -41,10 +41,11 @@ function codexReader(options: ReaderOptions): HarnessReader {
   function read(text: string, file: FileHint): SkipReason | undefined {
     let rollout = rollouts.get(file.path);
     if (rollout === undefined) {
-      rollout = emptyRollout(file.path);
+      rollout = emptyRollout(file.path, file.contextOnly === true);
       rollouts.set(file.path, rollout);
     }
-    return skips.count(readCodexLine(rollout, text));
+    const skip = readCodexLine(rollout, text);
+    return rollout.isContext ? skip : skips.count(skip);
   }
 
   function take(final: boolean): Reading {
@@ -58,7 +59,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
       threads.set(thread, [...(threads.get(thread) ?? []), rollout]);
     }
     for (const rollout of rollouts.values()) {
-      if (!rollout.touched) continue;
+      if (!rollout.touched || rollout.isContext) continue;
       rollout.touched = false;
       append(events, eventsOf(rollout, parents, threads, final));
     }
@@ -163,9 +164,10 @@ function codexReader(options: ReaderOptions): HarnessReader {
   }
 }
 
-function emptyRollout(path: string): CodexRollout {
+function emptyRollout(path: string, isContext: boolean): CodexRollout {
   return {
     path,
+    isContext,
     metas: new Map(),
     counts: new Map(),
     records: new Map(),

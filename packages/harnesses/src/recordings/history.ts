@@ -1,7 +1,7 @@
-import { mergeUsage } from "@plimsoll/fold";
 import type { PlimsollEventInput, Usage } from "@plimsoll/protocol/events";
 import { type Dated, ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
+import { mergeLineUsage } from "./line-usage.ts";
 import type { ReaderOptions, SkipReason, Skips } from "./reader.ts";
 import { fitName } from "./text.ts";
 
@@ -100,7 +100,7 @@ function mergeTurns(a: HistoryTurn, b: HistoryTurn): HistoryTurn {
     id: a.id,
     at: Math.min(a.at, b.at),
     model: larger(a.model, b.model),
-    usage: mergeUsage(a.usage, b.usage),
+    usage: mergeLineUsage(a.usage, b.usage),
     estimated: a.estimated === true || b.estimated === true,
     window: larger(a.window, b.window),
     costUsd: larger(a.costUsd, b.costUsd),

@@ -44,9 +44,13 @@ export const genAi: TelemetryDialect = {
     return readGenAiSpan(record, {
       family: serviceFamily(record.resource, "opentelemetry"),
       agent: textOf(record.attributes, AGENT),
+      witness: INSTRUMENTATION.test(record.scope) ? "instrumentation" : "otlp",
     });
   },
 };
+
+/** Packages of OpenTelemetry that watch an SDK from outside. The SDK, or a framework on it, may have spans of its own for its calls. */
+const INSTRUMENTATION = /\binstrumentation\b/;
 
 const MARKS = [
   "gen_ai.operation.name",

@@ -27,7 +27,6 @@ export const openInference: TelemetryDialect = {
       session: textOf(attributes, SESSION),
       agent: textOf(attributes, ["agent.name"]),
       names: scope === "@arizeai/openinference-instrumentation-bedrock" ? BEDROCK_CALL : CALL,
-      // The SDK may have spans of its own for the same calls.
       witness: "openinference",
     });
   },

@@ -18,6 +18,7 @@ export const openLit: TelemetryDialect = {
     return readGenAiSpan(record, {
       family: serviceFamily(record.resource, "openlit"),
       agent: textOf(record.attributes, ["gen_ai.agent.name"]),
+      witness: "instrumentation",
     });
   },
 };

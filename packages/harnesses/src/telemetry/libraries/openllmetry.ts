@@ -25,8 +25,7 @@ export const openLlmetry: TelemetryDialect = {
     return readGenAiSpan(record, {
       family: serviceFamily(record.resource, "openllmetry"),
       agent: textOf(attributes, ["gen_ai.agent.name"]),
-      // The SDK may have spans of its own for the same calls.
-      witness: "openllmetry",
+      witness: "instrumentation",
     });
   },
 };
