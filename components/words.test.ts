@@ -10,9 +10,11 @@ import {
   lastFallText,
   levelText,
   lineName,
+  lineNote,
   lineTitle,
   recentText,
   rowHint,
+  sourceNote,
   titleOf,
   windowText,
 } from "./words.ts";
@@ -183,6 +185,24 @@ test("a crossing names its threshold, direction and origin", () => {
       context_tokens: 211_480,
     }),
   ).toBe("Rose above ceiling (200,000) at 211,480, reported by the harness");
+});
+
+test("a share says whose size it is of, unless the harness reported it", () => {
+  const line = {
+    kind: "compaction",
+    threshold: "hard",
+    tokens: 100_000,
+    share: null,
+    source: "default",
+  } as NonNullable<AgentView["line"]>;
+  expect(sourceNote({ window_source: "reported" })).toBe("");
+  expect(sourceNote({ window_source: "catalog" })).toBe(" · catalog");
+  expect(lineNote({ line, window_tokens: 400_000, window_source: "observed" })).toBe(" · observed size");
+  expect(lineNote({ line, window_tokens: 400_000, window_source: "reported" })).toBe("");
+  expect(
+    lineNote({ line: { ...line, source: "acknowledged" }, window_tokens: 1, window_source: "catalog" }),
+  ).toBe("");
+  expect(lineNote({ line: null, window_tokens: 400_000, window_source: "catalog" })).toBe("");
 });
 
 test("a window shows its share only if its size is known", () => {

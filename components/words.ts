@@ -128,6 +128,18 @@ export function sourceNote({ window_source: source }: Pick<AgentView, "window_so
   return source === "reported" || source === "unknown" ? "" : ` · ${source}`;
 }
 
+/** Beside a line, or a load, that may follow from the size of the window: unless the harness itself said where its line is. */
+export function lineNote({
+  line,
+  window_tokens,
+  window_source,
+}: Pick<AgentView, "line" | "window_tokens" | "window_source">): string {
+  if (line === null || window_tokens === null) return "";
+  const own = line.source === "acknowledged" || line.source === "reported";
+  const note = sourceNote({ window_source });
+  return own || note === "" ? "" : `${note} size`;
+}
+
 export function windowText(agent: Pick<AgentView, "utilization" | "window_tokens">): string {
   if (agent.window_tokens === null) return "size unknown";
   if (agent.utilization === null) return `of ${compact(agent.window_tokens)}`;

@@ -13,7 +13,7 @@ test("a window size that one session reports serves the others, and one click se
   );
   await page.goto(`/?harness=${harness}`);
   const notice = page.getByTestId("unknown-windows");
-  await expect(notice).toContainText("Window unknown for 1 model, 100% of turns");
+  await expect(notice).toContainText("Window unknown for 1 model, 100.0% of turns");
   await expect(notice.getByRole("link", { name: `Set the window of ${model} in Setup` })).toBeVisible();
 
   await send(
@@ -21,7 +21,7 @@ test("a window size that one session reports serves the others, and one click se
   );
   const row = page.getByTestId("fleet-row").filter({ hasText: "by telemetry" });
   await page.reload();
-  await expect(row).toContainText("25% of 160k · observed");
+  await expect(row).toContainText("25.0% of 160k · observed");
   await expect(row.getByTestId("line")).toContainText("observed");
   await expect(notice).toBeHidden();
 
@@ -30,12 +30,12 @@ test("a window size that one session reports serves the others, and one click se
   await expect(notice).toContainText("Window unknown for 1 model, 33.3% of turns");
   await notice.getByRole("button", { name: `Set the window of ${newer} to 160,000 tokens` }).click();
   await expect(page.getByTestId("fleet-row").filter({ hasText: "new" })).toContainText(
-    "20% of 160k · configured",
+    "20.0% of 160k · configured",
   );
   await expect(notice).toBeHidden();
 
   await row.getByRole("link", { name: "by telemetry" }).click();
-  await expect(page.getByTestId("tile-now")).toContainText("25% of 160k · observed");
+  await expect(page.getByTestId("tile-now")).toContainText("25.0% of 160k · observed");
 
   await page.goto("/setup#windows");
   await page.getByText("reported size").click();
@@ -46,8 +46,8 @@ test("a size from the catalog says so beside line and share", async ({ page, sen
   await send(new EventBuilder({ harness, session: "guessed", model: "gpt-5.2-chat" }).turns(32_000).take());
   await page.goto(`/?harness=${harness}`);
   const row = page.getByTestId("fleet-row");
-  await expect(row).toContainText("25% of 128k · catalog");
+  await expect(row).toContainText("25.0% of 128k · catalog");
   await expect(row.getByTestId("line")).toContainText("catalog");
   await row.getByRole("link", { name: "guessed" }).click();
-  await expect(page.getByTestId("tile-now")).toContainText("25% of 128k · catalog");
+  await expect(page.getByTestId("tile-now")).toContainText("25.0% of 128k · catalog");
 });

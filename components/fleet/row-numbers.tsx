@@ -8,7 +8,15 @@ import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
 import { Term } from "../ui/term.tsx";
-import { lineName, lineSourceName, lineTitle, sourceNote, sourceText, windowText } from "../words.ts";
+import {
+  lineName,
+  lineNote,
+  lineSourceName,
+  lineTitle,
+  sourceNote,
+  sourceText,
+  windowText,
+} from "../words.ts";
 
 const STATE_WORDS: Readonly<Record<LevelState, string>> = {
   danger: "over its line and about to overflow",
@@ -45,23 +53,15 @@ export function Load({ agent, state, silent }: { agent: FleetAgent; state: Level
         className="block truncate text-xs font-normal text-faint"
       >
         {lineName(agent.line)} · {lineSourceName(agent.line)}
-        {followsWindow(agent) && sourceNote(agent)}
+        {lineNote(agent)}
       </span>
     </>
   );
 }
 
-/** Whether the line lies where it does because of the size of the window. */
-function followsWindow({ line, window_tokens }: FleetAgent): boolean {
-  return line !== null && window_tokens !== null && line.source === "default";
-}
-
 function lineNoteTitle(agent: FleetAgent): string {
   const title = lineTitle(agent.line!);
-  const note = sourceNote(agent);
-  return followsWindow(agent) && note !== ""
-    ? `${title} The window size is ${sourceText(agent.window_source)}.`
-    : title;
+  return lineNote(agent) === "" ? title : `${title} The window size is ${sourceText(agent.window_source)}.`;
 }
 
 const LOAD_COLOURS: Readonly<Partial<Record<LevelState, string>>> = {

@@ -23,6 +23,7 @@ import {
   countsText,
   forecastReason,
   forecastText,
+  lineNote,
   sourceNote,
   windowText,
 } from "../words.ts";
@@ -101,7 +102,7 @@ export function SessionTiles({ session, agent, windows, spent, peakTurn }: Props
               ? "no known line"
               : agent.load === null
                 ? "not counted"
-                : `of its ${line.threshold} line`
+                : `of its ${line.threshold} line${lineNote(agent)}`
           }
           explain={
             line === null
