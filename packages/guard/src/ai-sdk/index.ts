@@ -21,6 +21,7 @@ interface ModelCall {
 interface Generated {
   usage: unknown;
   response?: { id?: string; modelId?: string } | undefined;
+  providerMetadata?: unknown;
 }
 
 /**
@@ -57,11 +58,12 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
       call: ModelCall & { doGenerate: () => PromiseLike<R> },
     ): Promise<R> {
       const result = await answer(call.doGenerate(), call);
-      const { usage, response } = result;
+      const { usage, response, providerMetadata } = result;
       answered(call.params.prompt, {
         id: response?.id,
         model: response?.modelId ?? call.model.modelId,
         usage,
+        providerMetadata,
       });
       return result;
     },
@@ -73,9 +75,10 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
       let id: string | undefined;
       let model = call.model.modelId;
       let usage: StreamUsage | undefined;
+      let providerMetadata: unknown;
       let open = true;
       const end = () => {
-        if (open) answered(call.params.prompt, { id, model, usage });
+        if (open) answered(call.params.prompt, { id, model, usage, providerMetadata });
         open = false;
       };
       const reader = (result.stream as ReadableStream<StreamPart>).getReader();
@@ -94,7 +97,7 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
             id = value.id ?? id;
             model = value.modelId ?? model;
           }
-          if (value.type === "finish") usage = value.usage;
+          if (value.type === "finish") ({ usage, providerMetadata } = value);
           controller.enqueue(value);
         },
         // The reader aborted: what it has read was still a call.
@@ -113,10 +116,12 @@ interface StreamPart {
   id?: string;
   modelId?: string;
   usage?: StreamUsage;
+  providerMetadata?: unknown;
 }
 
 interface FinishedStep {
   usage: unknown;
+  providerMetadata?: unknown;
   response: { id?: string; modelId?: string; messages?: readonly AiMessage[] };
 }
 
@@ -157,8 +162,9 @@ export function guardSteps(conversation: Conversation<AiMessage>, options: Adapt
       return { messages: view as M[] };
     },
     /** Records the usage of a finished step. */
-    onStepFinish({ usage, response }: FinishedStep): void {
-      conversation.observe({ id: response.id, model: response.modelId, usage }, { answered: true });
+    onStepFinish({ usage, response, providerMetadata }: FinishedStep): void {
+      const { id, modelId: model } = response;
+      conversation.observe({ id, model, usage, providerMetadata }, { answered: true });
     },
     /** Returns true if the next step must not be sent. `stopped()` returns the reason. */
     async stopWhen({ steps }: { steps: readonly FinishedStep[] }): Promise<boolean> {

@@ -17,10 +17,10 @@ export interface TurnToReport {
   composition: ContextComposition | undefined;
 }
 
-/** Builds the `turn` event of one call. Without a provider count it carries the estimate and sets `estimated`. */
+/** Builds the `turn` event of one call. Without a count that can be, it carries the estimate and sets `estimated`. */
 export function turnBody(turn: TurnToReport): EventBody {
   const { id, model, usage, facts, observed, reportedWindow, composition } = turn;
-  const estimated = observed?.flags.includes("count_missing") === true && observed.level !== undefined;
+  const estimated = observed?.estimated === true && observed.level !== undefined;
   return {
     type: "turn",
     id,
