@@ -147,18 +147,25 @@ function watchOf(
   };
   let started: AnswerHead | undefined;
   let usage: object = {};
+  let edited: object = {};
   return {
     onAnswer,
     onError: refused,
     // The API reports input tokens at the start of the stream and output tokens at the end.
     onChunk(chunk) {
-      const event = chunk as { type?: string; message?: AnswerHead; usage?: object };
+      const event = chunk as {
+        type?: string;
+        message?: AnswerHead;
+        usage?: object;
+        context_management?: object;
+      };
+      if (event.context_management != null) edited = { context_management: event.context_management };
       if (event.type === "message_start") started = event.message;
       if (event.type === "message_start" || event.type === "message_delta")
         usage = { ...usage, ...known(event.message?.usage), ...known(event.usage) };
       return undefined;
     },
-    onEnd: () => onAnswer({ id: started?.id, model: started?.model, usage }),
+    onEnd: () => onAnswer({ id: started?.id, model: started?.model, usage, ...edited }),
   };
 }
 

@@ -11,6 +11,7 @@ import {
 import { BesidesReader } from "../measure/besides.ts";
 import { calibrate, type Prediction, predict, rescaled } from "../measure/calibrate.ts";
 import { tokenizerScale } from "../measure/estimate.ts";
+import { type ProviderEdits, readProviderEdits } from "../measure/provider-edits.ts";
 import { uncountedTurn } from "../measure/uncounted.ts";
 import { readUsage } from "../measure/usage.ts";
 import { checkPolicy, checkWindow } from "../policy/check-options.ts";
@@ -21,7 +22,14 @@ import type { EventBody, Identity } from "../report/events.ts";
 import { crossingBody, type TurnToReport } from "../report/turn-event.ts";
 import { type ActionInput, type ActionResult, compact, expectedTokens, restart } from "../respond/actions.ts";
 import { type Companion, respondWith } from "../respond/companion.ts";
-import { EXHAUSTED, historyChanged, NO_SUMMARISER, windowAssumed, windowUnknown } from "../respond/texts.ts";
+import {
+  countDoubted,
+  EXHAUSTED,
+  historyChanged,
+  NO_SUMMARISER,
+  windowAssumed,
+  windowUnknown,
+} from "../respond/texts.ts";
 import { observeTurn } from "../state/observe-turn.ts";
 import { type GuardState, newState, restoredState } from "../state/state.ts";
 import { settleWindDown, withFact } from "../state/state-changes.ts";
@@ -42,6 +50,9 @@ import type {
 } from "./types.ts";
 
 type Withheld = Extract<EventBody, { type: "withheld" }>;
+
+/** Counts in a row that cannot be, after which the user is warned: one may be a mishap. */
+const WARNED_AT = 2;
 
 /**
  * Keeps the context of one conversation under its line. Synchronous and without I/O: `observe` reads the usage that a
@@ -148,16 +159,25 @@ export class Conversation<M = Message> {
     const window = this.#window([names]);
     this.#checkWindow(window, model);
     this.#remember(window, names);
+    const edits = this.#editsOf(value, window.tokens);
+    const expected = this.#expected();
+    const isEdited = edits !== undefined || facts.edited === true || this.#state.edited;
     const observed = observeTurn(
       this.#state,
-      { id, at, model, usage: reading.usage, evidence: reading.evidence, windowTokens: window.tokens },
+      {
+        ...{ id, at, model, usage: reading.usage, evidence: reading.evidence },
+        ...{ windowTokens: window.tokens, isEdited },
+      },
       this.policy,
     );
     this.#state = observed.state;
     const limits = limitsOf(this.policy.thresholds, window.tokens);
     this.#state = settleWindDown(this.#state, limits, this.#state.level);
+    if (edits !== undefined && !observed.merged) this.#reportEdits(edits, expected, observed.level);
     const { evidence } = reading;
     this.#reportTurn({ id, model, usage: observed.usage, evidence, facts, observed }, names, at, undefined);
+    if (this.#state.doubt?.times === WARNED_AT)
+      this.#warn(countDoubted(model, this.#state.doubt.tokens, observed.level ?? 0));
     for (const crossing of observed.crossings) this.#emit(crossingBody(crossing));
     this.#switchPolicy();
     this.#companion?.observed(() => this.#input());
@@ -309,6 +329,32 @@ export class Conversation<M = Message> {
     this.#nextPolicy = undefined;
   }
 
+  /** Expected count of the prompt that was sent last, or the last level. Tokens. */
+  #expected(): number | undefined {
+    const { sent, calibration, level } = this.#state;
+    return sent === undefined || calibration.counts === 0 ? level : predict(calibration, sent).tokens;
+  }
+
+  /** What the provider says it changed. It may truncate only a prompt that does not fit. */
+  #editsOf(answer: unknown, windowTokens: number | undefined): ProviderEdits | undefined {
+    const edits = readProviderEdits(answer);
+    if (edits === undefined || edits.cleared > 0 || edits.clearedTokens > 0 || edits.compacted) return edits;
+    const level = this.#expected();
+    return level !== undefined && windowTokens !== undefined && level >= windowTokens * 0.9
+      ? edits
+      : undefined;
+  }
+
+  /** Reports edits of the provider, once: it may repeat them with each call. */
+  #reportEdits(edits: ProviderEdits, before: number | undefined, after: number | undefined): void {
+    const tokens_before = before ?? (after === undefined ? null : after + edits.clearedTokens);
+    const fallen = tokens_before === null || after === undefined ? 0 : tokens_before - after;
+    if (fallen <= 0 || fallen < edits.clearedTokens / 2) return;
+    const levels = { tokens_before, tokens_after: after ?? null, actor: "provider" } as const;
+    if (edits.compacted || edits.mayTruncate) this.#emit({ type: "compacted", trigger: "auto", ...levels });
+    else this.#emit({ type: "masked", observations: edits.cleared, ...levels });
+  }
+
   /** Takes in what is known of the call that is about to be sent. */
   #ask({ besides, model }: PrepareFacts): void {
     const asked = model === undefined ? this.#state.asked : [model].flat();
@@ -436,7 +482,8 @@ export class Conversation<M = Message> {
       return;
     }
     this.#emit(body);
-    if (body.type === "compacted" || body.type === "masked") this.#state = { ...this.#state, lowered: true };
+    if (body.type === "compacted" || body.type === "masked")
+      this.#state = { ...this.#state, lowered: true, edited: true };
   }
 
   #emit(body: EventBody, window = this.#state.window): void {

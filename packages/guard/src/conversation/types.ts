@@ -79,6 +79,8 @@ export interface ObserveFacts {
    * for a prompt that the guard did not see.
    */
   sent?: number | undefined;
+  /** Something behind the guard's back shortened what the model sees, so a lower count is right. */
+  edited?: boolean;
   /** The model answered. Without a usable count, the turn then counts with the estimate of its prompt. */
   answered?: boolean;
 }

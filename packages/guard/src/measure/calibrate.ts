@@ -81,7 +81,8 @@ export function predict(calibration: Calibration, estimate: number): Prediction 
     return { tokens: anchor.actual, source: "measured", error };
   const tokens = anchor.actual + slope * (estimate - anchor.estimate);
   // Even after a large fall, the remaining messages have a size.
-  return { tokens: Math.round(Math.max(tokens, slope * estimate * 0.5, 0)), source: "calibrated", error };
+  const least = estimate < anchor.estimate ? slope * estimate * 0.5 : 0;
+  return { tokens: Math.round(Math.max(tokens, least)), source: "calibrated", error };
 }
 
 /** Learns from a real count. `estimate` must belong to the counted prompt. */
@@ -109,6 +110,11 @@ export function calibrate(calibration: Calibration, estimate: number, actual: nu
     errors,
     counts: calibration.counts + 1,
   };
+}
+
+/** Takes a real count without learning the slope from it: something else than the estimate knows has changed the prompt. */
+export function anchored(calibration: Calibration, estimate: number, actual: number): Calibration {
+  return { ...calibration, anchor: { estimate, actual }, counts: calibration.counts + 1 };
 }
 
 /** Predicts the count of one piece of text, without the rest of the prompt. */

@@ -18,16 +18,20 @@ export interface TurnToReport {
   composition: ContextComposition | undefined;
 }
 
-/** Builds the `turn` event of one call. Without a provider count it carries the estimate. Contradictory counts set `estimated` too. */
+/**
+ * Builds the `turn` event of one call. Without a count that can be, it carries the estimate and sets `estimated`. Counts that
+ * contradict each other are sent as they are, and set it too.
+ */
 export function turnBody(turn: TurnToReport): EventBody {
   const { id, model, usage, evidence, facts, observed, reportedWindow, composition } = turn;
-  const uncounted = observed?.flags.includes("count_missing") === true && observed.level !== undefined;
+  const contradictory = evidence === "contradiction";
+  const replaced = !contradictory && observed?.estimated === true && observed.level !== undefined;
   return {
     type: "turn",
     id,
     model,
-    usage: uncounted ? { ...usage, input_tokens: observed.level, basis: "inclusive" } : usage,
-    ...(uncounted || evidence === "contradiction" ? { estimated: true } : {}),
+    usage: replaced ? { ...usage, input_tokens: observed.level, basis: "inclusive" } : usage,
+    ...(replaced || contradictory ? { estimated: true } : {}),
     ...(reportedWindow === undefined ? {} : { context_window: reportedWindow }),
     ...(composition === undefined ? {} : { composition }),
     ...(facts.durationMs === undefined ? {} : { duration_ms: facts.durationMs }),

@@ -99,6 +99,15 @@ export function windowUnknown(model: string): string {
   );
 }
 
+/** For the user of a guard whose server reports counts that cannot be. Tokens. */
+export function countDoubted(model: string, tokens: number, estimate: number): string {
+  return (
+    `The server of ${model} counted ${count(tokens)} tokens for a prompt of about ${count(estimate)}, more than once, and ` +
+    `nothing says that it shortened the prompt. The guard keeps its estimate. Some servers count only tokens that are not in ` +
+    `their cache; docs/guard.md lists them.`
+  );
+}
+
 /** For the user of a guard whose conversation goes on with a model that nobody gave a size for. */
 export function windowAssumed(model: string, tokens: number): string {
   return (

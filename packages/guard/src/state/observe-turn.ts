@@ -2,21 +2,21 @@ import {
   type Crossing,
   crossingsOf,
   mergeUsage,
-  type NormalisedUsage,
   normaliseUsage,
   type UsageEvidence,
   utilizationOf,
 } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/pure";
-import { calibrate, predict } from "../measure/calibrate.ts";
+import { anchored, calibrate, predict } from "../measure/calibrate.ts";
 import type { GuardPolicy } from "../policy/policy.ts";
+import { judgeCount } from "./judge-count.ts";
 import type { GuardState } from "./state.ts";
 
 /** Why a count is suspect. */
 export type UsageFlag =
   /** The provider returned no count. The guard uses its estimate. */
   | "count_missing"
-  /** The count is far below the estimate, and nothing lowered the level. The guard keeps its estimate. */
+  /** The count is far below the estimate, and nothing says that the prompt was shortened. The guard keeps its estimate. */
   | "implausible"
   /** The server probably truncated the prompt to fit its window, as Ollama does silently. */
   | "truncation_suspected"
@@ -34,6 +34,8 @@ export interface CountedTurn {
   usage: Usage;
   evidence?: UsageEvidence;
   windowTokens: number | undefined;
+  /** The provider or the harness shortened what the model sees, so a lower count is right. */
+  isEdited: boolean;
 }
 
 /** The result of {@link observeTurn}. */
@@ -51,10 +53,6 @@ export interface TurnObserved {
   crossings: Crossing[];
 }
 
-/** A count below this fraction of a calibrated estimate is not accepted at once. */
-const MIN_PLAUSIBLE_SHARE = 0.7;
-/** After this many implausible counts in a row, the estimate is wrong and the count is accepted. */
-const ACCEPTED_AFTER = 3;
 const KEPT_TURNS = 32;
 
 /** Applies one turn to the state. Pure: the same state and turn always give the same result. */
@@ -80,14 +78,15 @@ export function observeTurn(state: GuardState, turn: CountedTurn, policy: GuardP
   if (!latest || (known !== undefined && before === counted.contextTokens)) {
     return turnResult(next, turn, usage, state.level, known !== undefined);
   }
-  const { level, flags, accepted: plausible } = judgeCount(state, counted, turn.windowTokens);
-  const accepted = plausible && turn.evidence !== "contradiction";
+  const { level, flags, count, doubt } = judgeCount(state, counted, turn.windowTokens, turn.isEdited);
+  const accepted = count !== "refused" && turn.evidence !== "contradiction";
   if (turn.evidence === "contradiction") flags.push("contradictory");
   next.growth = growthOf(state, level);
   next.level = level;
   next.peak = Math.max(state.peak, level ?? 0);
-  next.implausible = flags.includes("implausible") ? state.implausible + 1 : 0;
+  next.doubt = doubt;
   next.lowered = false;
+  next.edited = false;
   if (accepted && level !== undefined && state.sent !== undefined) {
     if (state.reclaimed !== undefined && state.reclaimed.measured === undefined) {
       const surprise = predict(state.calibration, state.sent).tokens - level;
@@ -96,7 +95,8 @@ export function observeTurn(state: GuardState, turn: CountedTurn, policy: GuardP
         measured: Math.max(0, state.reclaimed.estimated + surprise),
       };
     }
-    next.calibration = calibrate(state.calibration, state.sent, level);
+    const learn = count === "learned" ? calibrate : anchored;
+    next.calibration = learn(state.calibration, state.sent, level);
   }
   const result = turnResult(next, turn, usage, level, known !== undefined);
   result.estimated = !accepted;
@@ -145,43 +145,4 @@ function turnResult(
     flags: [],
     crossings: [],
   };
-}
-
-function judgeCount(
-  state: GuardState,
-  counted: NormalisedUsage,
-  windowTokens: number | undefined,
-): { level: number | undefined; flags: UsageFlag[]; accepted: boolean } {
-  const expected = state.sent === undefined ? undefined : predict(state.calibration, state.sent).tokens;
-  const tokens = counted.contextTokens;
-  // A prompt that was sent has tokens: some servers and caches answer with zeros.
-  if (tokens === undefined || (tokens === 0 && state.sent !== undefined && state.sent > 0))
-    return { level: expected ?? state.level, flags: ["count_missing"], accepted: false };
-  const flags: UsageFlag[] = [];
-  if (windowTokens !== undefined && tokens > windowTokens) flags.push("window_suspect");
-  const grounded = state.calibration.counts > 0 && !state.lowered;
-  const reference = grounded ? expected : undefined;
-  if (looksTruncated(tokens, reference ?? state.level, windowTokens)) {
-    flags.push("truncation_suspected");
-    const level = Math.max(reference ?? 0, state.level ?? 0, tokens);
-    return { level, flags, accepted: false };
-  }
-  if (reference !== undefined && tokens < reference * MIN_PLAUSIBLE_SHARE) {
-    flags.push("implausible");
-    if (state.implausible + 1 < ACCEPTED_AFTER) return { level: reference, flags, accepted: false };
-  }
-  return { level: tokens, flags, accepted: true };
-}
-
-/** After truncation, Ollama reports half its window plus two tokens, or stays at the full window. */
-function looksTruncated(
-  tokens: number,
-  expected: number | undefined,
-  windowTokens: number | undefined,
-): boolean {
-  if (windowTokens === undefined || expected === undefined || tokens >= expected) return false;
-  const half = Math.abs(tokens - (windowTokens / 2 + 2)) <= 2;
-  return (
-    (half && expected > tokens * 1.2) || (tokens >= windowTokens * 0.98 && expected > windowTokens * 1.02)
-  );
 }

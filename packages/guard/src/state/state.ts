@@ -47,6 +47,17 @@ export interface Reclaimed {
   measured: number | undefined;
 }
 
+/** A count that cannot be, and how the counts after it went on. Tokens. */
+export interface Doubt {
+  /** Estimate of the counted prompt. */
+  sent: number;
+  tokens: number;
+  /** Later counts that grew as the prompt did. */
+  follows: number;
+  /** Counts in a row that were not believed. */
+  times: number;
+}
+
 /** The window of one model, in tokens. `model` is undefined for a size that was reported without one. */
 export interface KnownWindow {
   model: string | undefined;
@@ -90,10 +101,12 @@ export interface GuardState {
   notices: AgentNotice[];
   /** Value of `allTurns` when the wind-down notice was sent. */
   windDownAt: number | undefined;
-  /** Number of consecutive counts that contradict the estimate. */
-  implausible: number;
+  /** The last count that was not believed. Undefined after one that was. */
+  doubt: Doubt | undefined;
   /** The guard or harness lowered the level since the last count, so a lower count is expected. */
   lowered: boolean;
+  /** The harness or the provider shortened what the model sees, which the estimate does not know. */
+  edited: boolean;
   /** Level above which compaction is tried again, in tokens. Set when a summary saved too little. */
   compactAfter: number;
   /** Value of `allTurns` when a still unanswered summary request was made. */
@@ -139,8 +152,9 @@ export function newState(scale: number, overheadTokens: number): GuardState {
     seen: undefined,
     notices: [],
     windDownAt: undefined,
-    implausible: 0,
+    doubt: undefined,
     lowered: false,
+    edited: false,
     compactAfter: 0,
     compactAsked: undefined,
     reclaimed: undefined,

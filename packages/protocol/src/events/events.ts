@@ -119,6 +119,9 @@ export const ThresholdCrossedEvent = z.object({
   context_tokens: tokens,
 });
 
+/** Who changed a prompt, if not the harness that reports it. */
+const ACTORS = ["provider"] as const;
+
 export const MaskedEvent = z.object({
   ...envelope,
   type: z.literal("masked"),
@@ -127,6 +130,7 @@ export const MaskedEvent = z.object({
   tokens_before: maybeTokens,
   tokens_after: maybeTokens,
   tools: z.array(text(128)).max(256).optional(),
+  actor: z.enum(ACTORS).optional(),
 });
 
 export const CompactedEvent = z.object({
@@ -136,6 +140,7 @@ export const CompactedEvent = z.object({
   tokens_before: maybeTokens,
   tokens_after: maybeTokens,
   sections: count.optional(),
+  actor: z.enum(ACTORS).optional(),
 });
 
 /** The context was emptied by hand, such as `/clear`. */

@@ -30,6 +30,8 @@ export interface ModelReply {
   cachedTokens?: number;
   /** Output tokens to report. Default: an estimate from the reply. */
   outputTokens?: number;
+  /** Fields of the answer beside those above, such as `context_management`. OpenAI Responses and Anthropic alone have them. */
+  fields?: Record<string, unknown>;
   /** Refuses the request instead, as a server does that demands a strict order of roles. */
   refuse?: { status: number; message: string };
 }
@@ -109,6 +111,7 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
       promptTokens: reply.promptTokens ?? received.promptTokens,
       outputTokens: reply.outputTokens ?? Math.ceil(estimateTokens(replyText)),
       cachedTokens: reply.cachedTokens,
+      fields: reply.fields ?? {},
     };
     writeReply(response, api, finished, body);
   }

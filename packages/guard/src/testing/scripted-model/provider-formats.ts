@@ -28,6 +28,7 @@ export interface FinishedReply {
   outputTokens: number;
   /** Undefined for the API's own share. */
   cachedTokens: number | undefined;
+  fields: Record<string, unknown>;
 }
 
 /** Writes a reply in the provider's format, streamed if the request asks for it. */
@@ -79,6 +80,7 @@ const WHOLE: Readonly<Record<ModelApi, (reply: FinishedReply) => unknown>> = {
     ...anthropicHead(reply, reply.outputTokens),
     content: anthropicBlocks(reply),
     stop_reason: anthropicStop(reply),
+    ...reply.fields,
   }),
   gemini: geminiAnswer,
   ollama: (reply) => ollamaEnd(reply, true),
@@ -163,6 +165,7 @@ const STREAMED: Readonly<
           type: "message_delta",
           delta: { stop_reason: anthropicStop(reply), stop_sequence: null },
           usage: { output_tokens: reply.outputTokens },
+          ...reply.fields,
         },
         "message_delta",
       ),
@@ -243,6 +246,7 @@ function response(reply: FinishedReply, status: "in_progress" | "completed") {
           total_tokens: reply.promptTokens + reply.outputTokens,
         }
       : null,
+    ...reply.fields,
   };
 }
 
