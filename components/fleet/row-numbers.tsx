@@ -50,7 +50,7 @@ export function Load({ agent, state, silent }: { agent: FleetAgent; state: Level
       <span
         data-testid="line"
         title={lineNoteTitle(agent)}
-        className="block truncate text-xs font-normal text-faint"
+        className="block text-xs font-normal text-faint wrap-anywhere"
       >
         {lineName(agent.line)} · {lineSourceName(agent.line)}
         {lineNote(agent)}
@@ -93,7 +93,7 @@ export function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }
         </span>
       ) : (
         <span
-          className="block truncate text-xs text-faint"
+          className="block text-xs text-faint"
           title={`${exact(agent.window_tokens)} tokens, ${sourceText(agent.window_source)}`}
         >
           {windowText(agent)}

@@ -39,7 +39,8 @@ export function WindowOffers({ model, offers }: { model: string; offers: readonl
       onClick={() => set.mutate({ model, tokens })}
       aria-label={`Set the window of ${model} to ${exact(tokens)} tokens, ${ORIGINS[from](origin)}`}
     >
-      Use {compact(tokens)} <span className="text-muted">{ORIGINS[from](origin)}</span>
+      <span className="shrink-0 whitespace-nowrap">Use {compact(tokens)}</span>{" "}
+      <span className="text-muted">{ORIGINS[from](origin)}</span>
     </Button>
   ));
 }
