@@ -1,11 +1,17 @@
-import { fileURLToPath } from "node:url";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { BridgeTarget } from "./harness-bridge.ts";
 import { hasHook, withHook, withoutHook } from "./hook.ts";
 import { stateFolder } from "./journal.ts";
 import { readSettingsFile, replaceSettingsFile } from "./settings-file.ts";
 
-/** How this program is started again. */
-export const PROGRAM = [process.execPath, process.argv[1] ?? fileURLToPath(import.meta.url)];
+/** This file is in a folder of `src`, or bundled into `dist`. */
+const [SCRIPT = process.argv[1]!] = ["../bin", "../../bin"]
+  .map((folder) => join(import.meta.dirname, folder, "plimsoll.js"))
+  .filter((path) => existsSync(path));
+
+/** How this program is started again, wherever and however it was started. */
+export const PROGRAM = [process.execPath, SCRIPT];
 
 /**
  * Adds the hook to the settings file.

@@ -28,7 +28,7 @@ describe("the hook", () => {
       hooks: { SessionStart: [{ hooks: [{ command: string }] }] };
     };
     expect(hooks.SessionStart[0].hooks[0].command).toBe(
-      `"/usr/bin/node" "/opt/my tools/plimsoll.js" "bridge" "hook" "${FOLDER}"`,
+      `"/usr/bin/node" "/opt/my tools/plimsoll.js" "bridge" "hook" "${FOLDER}" 2>/dev/null || :`,
     );
   });
 });

@@ -23,7 +23,9 @@ const logOf = (folder: string) => join(folder, "hook.jsonl");
 
 /** The command of the hook. Paths are quoted for a shell. */
 export function hookCommand(program: readonly string[], folder: string): string {
-  return [...program, "bridge", "hook", folder].map((word) => JSON.stringify(word)).join(" ");
+  const words = [...program, "bridge", "hook", folder].map((word) => JSON.stringify(word));
+  // Claude Code shows the error of a hook whose program is gone.
+  return `${words.join(" ")} 2>/dev/null || :`;
 }
 
 /** The place of the bridge's entry among the hooks, or undefined if it has none. */
@@ -31,7 +33,7 @@ function placeOf(text: string, folder: string): number | undefined {
   const entries = at(parseSettings("json", text), EVENT);
   const mark = JSON.stringify(folder);
   const place = Array.isArray(entries)
-    ? entries.findIndex((entry) => commandsOf(entry).some((command) => command.endsWith(`"hook" ${mark}`)))
+    ? entries.findIndex((entry) => commandsOf(entry).some((command) => command.includes(`"hook" ${mark}`)))
     : -1;
   return place < 0 ? undefined : place;
 }

@@ -85,8 +85,14 @@ describe.each(["json", "toml", "yaml", "env", "shell"] as const)("a %s file", (f
     mark: fc.constantFrom("", "\uFEFF"),
     isInline: fc.boolean(),
   });
-  type Layout = typeof layout extends fc.Arbitrary<infer Shape> ? Shape : never;
-  const textOf = ({ lines, eol, space, end, mark, isInline }: Layout) => {
+  const textOf = ({
+    lines,
+    eol,
+    space,
+    end,
+    mark,
+    isInline,
+  }: typeof layout extends fc.Arbitrary<infer Shape> ? Shape : never) => {
     if (lines.length === 0) return mark + end;
     const gap = isInline ? " " : eol + space;
     const body =

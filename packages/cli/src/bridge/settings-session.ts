@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Fields, HarnessAdapter } from "@plimsoll/harnesses/bridge";
@@ -180,8 +181,10 @@ export async function writeEdit(
     await replaceSettingsFile(file, text);
   } catch (error) {
     // The settings are as they were, so the record must be too.
-    if (journal === undefined) await removeJournal(folder);
-    else await writeJournal(folder, journal);
+    if (journal === undefined) {
+      await removeJournal(folder);
+      if (record.backup !== null) await rm(resolve(folder, record.backup), { force: true });
+    } else await writeJournal(folder, journal);
     throw error;
   }
   await writeJournal(folder, { ...record, pending: false });

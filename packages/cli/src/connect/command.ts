@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { homedir, hostname } from "node:os";
 import type { Places } from "@plimsoll/harnesses/bridge";
 import {
@@ -19,7 +20,7 @@ import { adapterOf } from "./harness-paths.ts";
 import { installation } from "./installed.ts";
 import { isKeyAccepted, makeKey } from "./key.ts";
 import { type PlanQuery, planConnection } from "./plan.ts";
-import { allRecords } from "./record.ts";
+import { allRecords, type ConnectionRecord, projectFolder } from "./record.ts";
 
 interface ConnectFlags extends Omit<ConnectionFlags, "project"> {
   to?: string;
@@ -82,7 +83,7 @@ export function addConnectCommands(program: Command, context: CommandContext): v
     .argument("[harness...]", `any of: ${FAMILIES}`)
     .option("--all", "every connection of this machine")
     .addOption(new Option("--user", "only your own settings").conflicts("project"))
-    .option("--project", "only settings of projects")
+    .option("--project", "only the settings of the folder that the command runs in")
     .option("--keep-key", "do not revoke the key")
     .action(
       async (
@@ -265,6 +266,10 @@ async function waitForEach(
     );
 }
 
+/** Settings of a person are of every folder. */
+const isHere = (record: ConnectionRecord) =>
+  record.scope === "user" || projectFolder(record) === realpathSync(process.cwd());
+
 async function disconnectAll(
   families: readonly string[],
   flags: { all?: boolean; user?: boolean; project?: boolean; keepKey?: boolean },
@@ -278,11 +283,12 @@ async function disconnectAll(
   const scope = flags.user ? "user" : flags.project ? "project" : undefined;
   const found = (await allRecords(home)).filter(
     ({ record }) =>
-      (flags.all || families.includes(record.family)) && (scope === undefined || record.scope === scope),
+      (scope === undefined || record.scope === scope) &&
+      (flags.all || (families.includes(record.family) && isHere(record))),
   );
   if (found.length === 0)
-    throw new CliError("There is no such connection on this machine.", {
-      hint: "List them with: npx plimsoll connections",
+    throw new CliError("There is no such connection on this machine, of yours or of this folder.", {
+      hint: "List them with: npx plimsoll connections. --all disconnects those of every folder.",
     });
   for (const connection of found) await disconnectHarness(connection, home, flags.keepKey === true, context);
 }

@@ -81,8 +81,14 @@ describe.runIf(hasServer)("plimsoll connect claude-code, against a real server",
     await chmod(path, 0o444);
     await expect(stage.connect()).rejects.toThrow("is read-only");
     expect(await stage.person.read(CLAUDE_SETTINGS)).toBe("{}\n");
+    expect(await stage.backups()).toEqual([]);
     const { stdout } = { stdout: await stage.person.run(["key", "list"]) };
     expect(stdout).toMatch(new RegExp(`claude-code@${hostname()} +ingest +revoked`));
+  });
+
+  it("says that hooks are switched off", async () => {
+    await stage.person.write(CLAUDE_SETTINGS, '{ "disableAllHooks": true }\n');
+    expect(await stage.connect()).toContain("Note: disableAllHooks is set");
   });
 
   it("writes through a symbolic link", async () => {
@@ -237,9 +243,17 @@ describe.runIf(hasServer)("plimsoll connect claude-code, against a real server",
       expect(await stage.person.run(["connections", "--json"])).toMatch(
         /"scope": "project"[\s\S]*"scope": "project"/,
       );
+      const listed = await stage.person.run(["connections"]);
+      for (const folder of [one!, two!]) expect(listed).toContain(`project ${folder}`);
       await expect(stage.person.run(["disconnect", "claude-code", "--user"])).rejects.toThrow(
         "no such connection",
       );
+      const key = await stage.keyIn(`one/${file}`);
+      process.chdir(two!);
+      expect(await stage.person.run(["disconnect", "claude-code", "--project"])).not.toContain(one!);
+      await expect(stage.person.run(["disconnect", "claude-code"])).rejects.toThrow("of this folder");
+      expect(await stage.keyIn(`two/${file}`).catch(() => "")).toBe("");
+      expect(await stage.keyIn(`one/${file}`)).toBe(key);
       expect(await stage.accepts(await stage.keyIn(`one/${file}`))).toBe(true);
     } finally {
       process.chdir(here);

@@ -15,11 +15,13 @@ import { adapterOf } from "./harness-paths.ts";
 import { installation } from "./installed.ts";
 import { clientOf } from "./key.ts";
 import { readNamed } from "./plan.ts";
-import type { ConnectionRecord } from "./record.ts";
+import { type ConnectionRecord, projectFolder } from "./record.ts";
 
 export interface ConnectionHealth {
   harness: string;
   scope: ConnectionRecord["scope"];
+  /** The project's; null for settings of the person. */
+  folder: string | null;
   url: string;
   version: string | null;
   /** RFC 3339; null if nothing arrived, or this key may not read it. */
@@ -120,6 +122,7 @@ async function health(
   return {
     harness: record.family,
     scope: record.scope,
+    folder: projectFolder(record) ?? null,
     url: record.url,
     version: reporting?.version ?? installed?.version ?? null,
     last_event_at: reporting?.last_at ?? null,
@@ -168,10 +171,10 @@ export function writeHealth(
     return;
   }
   const rows = connections.map(
-    ({ harness, scope, version, url, last_event_at, missing }): TableRow => ({
+    ({ harness, scope, folder, version, url, last_event_at, missing }): TableRow => ({
       cells: [
         harness,
-        scope,
+        folder === null ? scope : `${scope} ${folder}`,
         version ?? "-",
         last_event_at === null ? "-" : ago(now() - Date.parse(last_event_at)),
         missing.length === 0 ? "ok" : `${missing.length} missing`,

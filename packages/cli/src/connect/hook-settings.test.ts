@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { at } from "@plimsoll/harnesses/fields";
 import { describe, expect, it } from "vitest";
 import { editSettings, parseSettings } from "../bridge/edit/edit.ts";
@@ -9,7 +10,7 @@ const CODEX = { family: "codex", hooks: ["PostCompact"] };
 const program = ["node", "/bin/plimsoll.js"];
 const settingsFor = (settings: Record<string, unknown>) =>
   hookSettings(CODEX, program, "/home/me/p/connect/codex-1", settings);
-const COMMAND = "node /bin/plimsoll.js hook codex --connection /home/me/p/connect/codex-1";
+const COMMAND = "node /bin/plimsoll.js hook codex --connection /home/me/p/connect/codex-1 2>/dev/null || :";
 const ours = { hooks: [{ type: "command", command: COMMAND }] };
 const theirs = { matcher: "auto", hooks: [{ type: "command", command: "say done" }] };
 
@@ -27,12 +28,25 @@ describe("the hooks of a connection", () => {
     expect(settingsFor({ hooks })).toEqual([{ path: ["hooks", "PostCompact"], value, mode: "wrap" }]);
   });
 
-  it.each([[{ hooks: { PostCompact: "x" } }], [{ hooks: { PostCompact: { a: 1 } } }]])(
-    "leave %j alone",
-    (settings) => {
-      expect(settingsFor(settings)).toEqual([]);
-    },
-  );
+  it("end silently when the program or its runtime is gone", () => {
+    for (const gone of [
+      ["/gone/node", "/bin/plimsoll.js"],
+      [process.execPath, "/gone/plimsoll.js"],
+    ]) {
+      const value = hookSettings(CODEX, gone, "/f", {})[0]!.value as [typeof ours];
+      const { status, stdout, stderr } = spawnSync("sh", ["-c", value[0].hooks[0]!.command], { input: "{}" });
+      expect([status, String(stdout), String(stderr)]).toEqual([0, "", ""]);
+    }
+  });
+
+  it.each([
+    [{ hooks: [] }],
+    [{ hooks: "x" }],
+    [{ hooks: { PostCompact: "x" } }],
+    [{ hooks: { PostCompact: { a: 1 } } }],
+  ])("leave %j alone", (settings) => {
+    expect(settingsFor(settings)).toEqual([]);
+  });
 
   it("keep a person's text of TOML", () => {
     const text = '# mine\nmodel = "a" # best\n\n[[hooks.PreToolUse]]\nmatcher = "Bash" # here\n';

@@ -174,6 +174,11 @@ async function warningsFor(
         `${path} will hold the key, so only its owner can read it from then on. npx plimsoll disconnect restores its permissions.`,
       );
   }
+  const { hooksSwitch } = harness;
+  if (hooksSwitch !== undefined && files.some(({ reading }) => at(reading.settings, hooksSwitch) === true))
+    warnings.push(
+      `${pathText({ path: hooksSwitch })} is set, so ${harness.name} runs neither hooks nor a status line: compactions may stay without numbers.`,
+    );
   const names = harness.winningVariables?.(places.env) ?? [];
   if (names.length > 0)
     warnings.push(

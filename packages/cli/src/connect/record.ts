@@ -1,5 +1,5 @@
 import { readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { writeRecordFile } from "../bridge/journal.ts";
 
@@ -23,6 +23,10 @@ const ConnectionRecord = z.object({
 export type ConnectionRecord = z.infer<typeof ConnectionRecord>;
 
 const NAME = "connection.json";
+
+/** The folder of a connection with `--project`, behind links: its settings are in a folder there. */
+export const projectFolder = ({ scope, files }: ConnectionRecord): string | undefined =>
+  scope === "project" ? dirname(dirname(files[0]!.path)) : undefined;
 
 /** @returns undefined if there is none, or it is damaged */
 export async function readRecord(folder: string): Promise<ConnectionRecord | undefined> {

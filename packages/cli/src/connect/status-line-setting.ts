@@ -32,7 +32,10 @@ export function statusLineSetting(
   };
 }
 
-/** A command for `sh`; on Windows, Claude Code runs the command with Git Bash. */
-export const shellCommand = (words: readonly string[]) => words.map(quoted).join(" ");
+/**
+ * A command for `sh`; on Windows, Claude Code runs the command with Git Bash. It ends silently and with 0 when the program is gone:
+ * a harness shows what a hook writes, and may stop at its exit code.
+ */
+export const shellCommand = (words: readonly string[]) => `${words.map(quoted).join(" ")} 2>/dev/null || :`;
 
 const quoted = (word: string) => (/^[\w./@:+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

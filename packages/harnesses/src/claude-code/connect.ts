@@ -22,6 +22,7 @@ export const claudeCodeConnect: Connection = {
       rivals: pathsInEnv(signalPaths("ENDPOINT", "HEADERS", "PROTOCOL")),
     },
   ],
+  hooksSwitch: ["disableAllHooks"],
   hooks: ["PostCompact", "SessionEnd"],
   recordings: "~/.claude/projects",
   reports: "Reports each call, its cost, sub-agents, compactions and /clear.",

@@ -54,6 +54,8 @@ export interface Connection {
   files(values: ConnectionValues): readonly HarnessFile[];
   /** Events of its hooks that tell why a level fell, which are keys under `hooks` in its settings. */
   hooks?: readonly string[];
+  /** A setting that switches hooks and the command of the status line off. */
+  hooksSwitch?: readonly string[];
   /** Its sub-agents are sessions of their own, with the id that its hooks give them. */
   agentsAreSessions?: true;
   /** Its status line can run a command, which `connect` can write. */
