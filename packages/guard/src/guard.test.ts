@@ -17,6 +17,20 @@ import {
 } from "./testing/test-guard.ts";
 import type { Message } from "./view/shape.ts";
 
+it("reports counts that contradict each other as an estimate, and does not learn from them", () => {
+  const { guard, of } = testGuard();
+  guard.prepare(readingFiles(2, 500));
+  const calibration = structuredClone(guard.state.calibration);
+  const counts = { prompt_tokens: 12, completion_tokens: 9, total_tokens: 21 };
+  const seen = guard.observe({
+    id: "c1",
+    usage: { ...counts, prompt_tokens_details: { cached_tokens: 4_000 } },
+  });
+  expect(seen).toMatchObject({ level: 4_012, flags: ["contradictory"] });
+  expect(of("turn")).toMatchObject([{ estimated: true, usage: { input_tokens: 12, basis: "exclusive" } }]);
+  expect(guard.state.calibration).toEqual(calibration);
+});
+
 describe("restart", () => {
   it("asks for confirmation with `how: ask`, and stops at the maximum", async () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { how: "ask", max: 1 } } });

@@ -180,6 +180,19 @@ describe("a cache above a prompt that includes it", () => {
   });
 });
 
+test("the total shows an opencode that counts the cache inside", () => {
+  const tokens = {
+    total: 184_804,
+    input: 184_704,
+    output: 100,
+    reasoning: 0,
+    cache: { read: 183_936, write: 0 },
+  };
+  const { usage, evidence } = readCounts(recordShapes.OPENCODE, pathsIn(tokens));
+  expect(contextTokens(usage)).toBe(184_704);
+  expect(evidence).toBe("total");
+});
+
 test("a prompt of zero tokens was not counted, and a cache alone is a prompt", () => {
   const { ANTHROPIC } = answerShapes;
   expect(

@@ -1,7 +1,7 @@
 import { LARGEST, type Usage } from "@plimsoll/protocol/pure";
 
 /** Names of one count in order of preference: paths with dots, or attributes. The first that has a count is read. */
-export type CountNames = readonly string[];
+type CountNames = readonly string[];
 
 /** Where the counts of one call stand in one way of reporting them, and what they mean. */
 export interface UsageShape {

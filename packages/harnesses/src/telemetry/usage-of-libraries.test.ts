@@ -308,6 +308,40 @@ describe("a call as a library writes it is read back", () => {
   });
 });
 
+describe("observations around calls and their sessions", () => {
+  it.each<[string, SampleAttributes]>([
+    ["langfuse", { ...generation, "langfuse.observation.type": "span" }],
+    [
+      "genkit",
+      { ...model, "genkit:metadata:subtype": "flow", "genkit:output": '{"usage":{"inputTokens":9}}' },
+    ],
+  ])("%s: they are no calls", (dialect, attributes) => {
+    const none = { dialect, reading: { reason: "not_needed" } };
+    expect(readRecord(spanSample(span(attributes)))).toEqual(none);
+  });
+
+  it.each<[string, SampleAttributes]>([
+    ["langfuse", { ...generation, "langfuse.observation.usage_details": "{not JSON" }],
+    ["langfuse", { ...generation, "langfuse.observation.usage_details": '{"output":4}' }],
+    ["genkit", { ...model, "genkit:output": '{"usage":7}' }],
+  ])("%s: a call without a prompt is no turn", (dialect, attributes) => {
+    const none = { dialect, reading: { reason: "no_usage" } };
+    expect(readRecord(spanSample(span(attributes)))).toEqual(none);
+  });
+
+  it.each<[string, SampleAttributes]>([
+    ["session.id", generation],
+    ["genkit:sessionId", model],
+    ["mastra.metadata.threadId", genAi],
+    ["mastra.metadata.sessionId", genAi],
+    ["langsmith.metadata.thread_id", genAi],
+  ])("%s names the session", (name, attributes) => {
+    const usage = { "gen_ai.usage.input_tokens": 9, [name]: "s-7" };
+    const { reading } = readRecord(spanSample(span({ ...attributes, ...usage })));
+    expect(reading.events).toMatchObject([{ session: "s-7" }]);
+  });
+});
+
 /** The levels of a case of the shared fixtures, which may be absent. */
 const CASES: [folder: string, levels: number[]][] = [
   ["18-aisdk5-cache-write", [52_187, 52_987]],

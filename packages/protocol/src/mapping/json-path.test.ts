@@ -80,4 +80,17 @@ describe("the value at a path", () => {
   ])("%j is %j", (path, found) => {
     expect(valueAt(value, path)).toBe(found);
   });
+
+  it.each<[string, JsonPath, unknown]>([
+    ['{"input":12,"deep":"{\\"n\\":3}"}', ["input"], 12],
+    ['{"input":12,"deep":"{\\"n\\":3}"}', ["deep", "n"], 3],
+    [" [1,2]", [-1], 2],
+    ['{"__proto__":{"c":2}}', ["__proto__", "c"], 2],
+    ["{}", ["toString"], undefined],
+    ['{"input":', ["input"], undefined],
+    ['"text"', ["length"], undefined],
+    [`{"input":1,"more":"${"x".repeat(70_000)}"}`, ["input"], undefined],
+  ])("goes on in the JSON of a text: %s", (text, path, found) => {
+    expect(valueAt({ usage: text }, ["usage", ...path])).toBe(found);
+  });
 });

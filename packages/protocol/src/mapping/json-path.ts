@@ -61,15 +61,31 @@ function segmentText(step: string | number): string {
   return `['${escaped}']`;
 }
 
-/** The value at a path of a JSON value; undefined if there is none. Inherited properties are no fields. */
+/** Longest text in which a path goes on, in characters. */
+const LONGEST_JSON = 65_536;
+
+/**
+ * The value at a path of a JSON value; undefined if there is none. Inherited properties are no fields. A path goes on in a text that
+ * is itself a JSON object or list.
+ */
 export function valueAt(root: unknown, path: JsonPath): unknown {
   let value = root;
   for (const step of path) {
+    if (typeof value === "string") value = jsonIn(value);
     if (typeof value !== "object" || value === null) return undefined;
     if (Array.isArray(value)) value = typeof step === "number" ? value.at(step) : undefined;
     else value = typeof step === "string" && Object.hasOwn(value, step) ? fieldOf(value, step) : undefined;
   }
   return value;
+}
+
+function jsonIn(text: string): unknown {
+  if (text.length > LONGEST_JSON || !/^\s*[[{]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 const fieldOf = (value: object, name: string) => (value as Record<string, unknown>)[name];

@@ -168,7 +168,8 @@ describe("OTLP", () => {
     expect(others[3]).toHaveProperty("unreadable");
   });
 
-  it("drops texts that are prompts, not names", () => {
+  it("drops texts that are prompts, not names, and keeps an answer that has the counts of a call", () => {
+    const answer = `{"text":"${"a".repeat(5_000)}"}`;
     const sample = {
       resource: {},
       scope: "",
@@ -178,7 +179,7 @@ describe("OTLP", () => {
           spanId: "00",
           endNs: 0n,
           status: 0,
-          attributes: { prompt: "p".repeat(5_000) },
+          attributes: { prompt: "p".repeat(5_000), "genkit:output": answer },
           events: [],
         },
       ],
@@ -187,7 +188,12 @@ describe("OTLP", () => {
       all(decodeProtobuf(toProtobuf(sample), "traces")),
       all(decodeJson(toJson(sample, true), "traces")),
     ])
-      expect(record).toMatchObject({ attributes: new Map([["prompt", null]]) });
+      expect(record).toMatchObject({
+        attributes: new Map([
+          ["prompt", null],
+          ["genkit:output", answer],
+        ]),
+      });
   });
 
   it("counts the points of a metric of any kind", () => {
