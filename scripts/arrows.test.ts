@@ -56,7 +56,7 @@ const CASES: [path: string, text: string, rules: string[]][] = [
   ],
   [
     "components/setup/readers.ts",
-    'import "../../packages/harnesses/src/registry.ts"; import "@plimsoll/harnesses/connect";',
+    'import "../../packages/harnesses/src/registry.ts"; import "../../packages/harnesses/src/connect.ts";',
     ["components-without-readers"],
   ],
   ["packages/cli/src/up.ts", 'import "../../../server/write/receive/ingest.ts";', ["cli-alone"]],

@@ -28,7 +28,7 @@ const CODE = `
     }
   })();`;
 
-export interface HealthWatch {
+export interface StallWatch {
   /**
    * Returns the most CPU time that the server's main thread spent before it answered `/healthz`, in ms: that of a busy machine does
    * not count. Infinity if an answer was an error. From the call before to the answer after this call.
@@ -38,7 +38,7 @@ export interface HealthWatch {
 }
 
 /** Asks for the server's health every few milliseconds, in a thread of its own: the senders keep this one busy. */
-export async function watchHealth({ pid, url }: TestServer): Promise<HealthWatch> {
+export async function watchHealth({ pid, url }: TestServer): Promise<StallWatch> {
   const workerData = { url: `${url}/healthz`, stat: `/proc/${pid}/task/${pid}/stat` };
   const worker = new Worker(CODE, { eval: true, workerData });
   await once(worker, "online");

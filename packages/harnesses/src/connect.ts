@@ -3,7 +3,7 @@
 import { claudeCodeConnect } from "./claude-code/connect.ts";
 import { clineConnect } from "./cline/connect.ts";
 import { codexConnect } from "./codex/connect.ts";
-import type { ConnectableHarness, Connection } from "./connect/harness-settings.ts";
+import type { ConnectableHarness, ConnectSettings } from "./connect/harness-settings.ts";
 import { copilotConnect } from "./copilot/connect.ts";
 import { geminiCliConnect } from "./gemini-cli/connect.ts";
 import { opencodeConnect } from "./opencode/connect.ts";
@@ -13,7 +13,7 @@ import type { FamilyWith } from "./registry.ts";
 export * from "./connect/harness-settings.ts";
 export { envLine, settingsText } from "./connect/settings-text.ts";
 
-const CONNECTIONS: { readonly [Family in FamilyWith<"connect">]: Connection } = {
+const CONNECTIONS: { readonly [Family in FamilyWith<"connect">]: ConnectSettings } = {
   "claude-code": claudeCodeConnect,
   codex: codexConnect,
   "gemini-cli": geminiCliConnect,

@@ -1,5 +1,5 @@
 import type { BridgePart } from "./bridge/adapter.ts";
-import type { Connection } from "./connect/harness-settings.ts";
+import type { ConnectSettings } from "./connect/harness-settings.ts";
 import type { FamilyLine } from "./lines/family-line.ts";
 import type { Recordings } from "./recordings/reader.ts";
 import type { StatusLine } from "./status-line.ts";
@@ -35,4 +35,4 @@ interface HarnessParts {
  * A harness that `plimsoll connect` sets up has a row in docs/connect.md: its section, then the cells "writes", "window size",
  * "compactions" and "seen with".
  */
-type Connected = { connect: Connection; docs: string } | { connect: None; docs?: undefined };
+type Connected = { connect: ConnectSettings; docs: string } | { connect: None; docs?: undefined };

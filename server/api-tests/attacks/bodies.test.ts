@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../../testing/server.ts";
-import { type HealthWatch, watchHealth } from "../health-watch.ts";
+import { type StallWatch, watchHealth } from "../health-watch.ts";
 import { makeKey, turn, unique } from "../support.ts";
 
 const MIB = 1024 * 1024;
@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
 const CROWD = 80;
 
 let server: TestServer;
-let health: HealthWatch;
+let health: StallWatch;
 let key: string;
 
 beforeAll(async () => {

@@ -7,12 +7,12 @@ import { judgeRecording, recordingOf } from "../../../fuzz/recordings.ts";
 import { countedEvents, doctorFaults } from "../../../fuzz/server-under-test.ts";
 import { STALL_MS } from "../../../fuzz/watch.ts";
 import { startTestServer, type TestServer } from "../../testing/server.ts";
-import { type HealthWatch, watchHealth } from "../health-watch.ts";
+import { type StallWatch, watchHealth } from "../health-watch.ts";
 import { caughtUp, makeKey } from "../support.ts";
 
 let server: TestServer;
 let credentials: Credentials;
-let health: HealthWatch;
+let health: StallWatch;
 let accepted = 0;
 
 beforeAll(async () => {

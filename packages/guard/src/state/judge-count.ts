@@ -4,7 +4,7 @@ import type { UsageFlag } from "./observe-turn.ts";
 import type { Doubt, GuardState } from "./state.ts";
 
 /** What is taken from a count. */
-export interface Judgement {
+export interface CountJudgement {
   /** Tokens. */
   level: number | undefined;
   flags: UsageFlag[];
@@ -38,11 +38,11 @@ export function judgeCount(
   counted: NormalisedUsage,
   windowTokens: number | undefined,
   isEdited: boolean,
-): Judgement {
+): CountJudgement {
   const { sent, calibration, lowered } = state;
   const expected = sent === undefined ? undefined : predict(calibration, sent).tokens;
   const tokens = counted.contextTokens;
-  const refused = (level: number | undefined, flag: UsageFlag, doubt = state.doubt): Judgement => ({
+  const refused = (level: number | undefined, flag: UsageFlag, doubt = state.doubt): CountJudgement => ({
     level,
     flags: [...flags, flag],
     count: "refused",

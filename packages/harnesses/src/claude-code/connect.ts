@@ -1,7 +1,7 @@
-import type { Connection } from "../connect/harness-settings.ts";
+import type { ConnectSettings } from "../connect/harness-settings.ts";
 import { endpointOf, env, headerOf, hostOf, inEnv, pathsInEnv, signalPaths } from "../connect/variables.ts";
 
-export const claudeCodeConnect: Connection = {
+export const claudeCodeConnect: ConnectSettings = {
   name: "Claude Code",
   files: (values) => [
     {

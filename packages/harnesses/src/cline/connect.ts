@@ -1,7 +1,7 @@
-import type { Connection } from "../connect/harness-settings.ts";
+import type { ConnectSettings } from "../connect/harness-settings.ts";
 import { byVariables, endpointOf, env, headerOf } from "../connect/variables.ts";
 
-export const clineConnect: Connection = {
+export const clineConnect: ConnectSettings = {
   name: "Cline CLI",
   files: (values) =>
     byVariables("cline", values, [

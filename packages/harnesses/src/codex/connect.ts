@@ -1,7 +1,7 @@
-import type { Connection } from "../connect/harness-settings.ts";
+import type { ConnectSettings } from "../connect/harness-settings.ts";
 import { endpointOf } from "../connect/variables.ts";
 
-export const codexConnect: Connection = {
+export const codexConnect: ConnectSettings = {
   name: "Codex CLI",
   files: (values) => [
     {

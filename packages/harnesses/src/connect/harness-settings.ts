@@ -48,7 +48,7 @@ export interface ConnectionValues {
 }
 
 /** How a harness reports by its settings alone. */
-export interface Connection {
+export interface ConnectSettings {
   /** As its makers write it. */
   name: string;
   files(values: ConnectionValues): readonly HarnessFile[];
@@ -71,7 +71,7 @@ export interface Connection {
   lacks: string;
 }
 
-export interface ConnectableHarness extends Connection {
+export interface ConnectableHarness extends ConnectSettings {
   /** The part of an instance name before `@`. */
   family: string;
 }

@@ -1,5 +1,5 @@
 import { isTrue } from "../fields.ts";
-import type { Connection, ConnectionValues, HarnessFile, HarnessSetting } from "./harness-settings.ts";
+import type { ConnectionValues, ConnectSettings, HarnessFile, HarnessSetting } from "./harness-settings.ts";
 
 export const endpointOf = ({ url }: ConnectionValues) => `${url}/otlp`;
 /** Exporters read headers as a list of name=value, and some send an encoded space as it is. */
@@ -34,7 +34,7 @@ const TELEMETRY_VARIABLES = ["ENABLED", "TARGET", "OTLP_ENDPOINT", "OTLP_PROTOCO
 export const telemetryPaths = (prefix: string) => TELEMETRY_VARIABLES.map((name) => [prefix + name]);
 
 export const telemetryOverrides =
-  (prefix: string): Connection["winningVariables"] =>
+  (prefix: string): ConnectSettings["winningVariables"] =>
   (env) =>
     ["OTEL_EXPORTER_OTLP_HEADERS", ...[...signalPaths("HEADERS"), ...telemetryPaths(prefix)].flat()].filter(
       (name) => env[name] !== undefined && !(name === `${prefix}ENABLED` && isTrue(env[name])),

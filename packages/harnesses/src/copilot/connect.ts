@@ -1,7 +1,7 @@
-import type { Connection } from "../connect/harness-settings.ts";
+import type { ConnectSettings } from "../connect/harness-settings.ts";
 import { byVariables, endpointOf, env, headerOf } from "../connect/variables.ts";
 
-export const copilotConnect: Connection = {
+export const copilotConnect: ConnectSettings = {
   name: "Copilot CLI",
   files: (values) =>
     byVariables("copilot", values, [

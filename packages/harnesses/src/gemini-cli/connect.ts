@@ -1,4 +1,4 @@
-import type { Connection } from "../connect/harness-settings.ts";
+import type { ConnectSettings } from "../connect/harness-settings.ts";
 import {
   env,
   geminiTelemetry,
@@ -8,7 +8,7 @@ import {
   telemetryPaths,
 } from "../connect/variables.ts";
 
-export const geminiCliConnect: Connection = {
+export const geminiCliConnect: ConnectSettings = {
   name: "Gemini CLI",
   files: (values) => [
     {

@@ -1,7 +1,7 @@
-import type { Connection } from "../connect/harness-settings.ts";
+import type { ConnectSettings } from "../connect/harness-settings.ts";
 import { byVariables, endpointOf, env, headerOf, hostOf } from "../connect/variables.ts";
 
-export const opencodeConnect: Connection = {
+export const opencodeConnect: ConnectSettings = {
   name: "opencode",
   files: (values) => [
     {

@@ -1,4 +1,4 @@
-import type { Connection } from "../connect/harness-settings.ts";
+import type { ConnectSettings } from "../connect/harness-settings.ts";
 import {
   env,
   geminiTelemetry,
@@ -10,7 +10,7 @@ import {
   telemetryPaths,
 } from "../connect/variables.ts";
 
-export const qwenCodeConnect: Connection = {
+export const qwenCodeConnect: ConnectSettings = {
   name: "Qwen Code",
   files: (values) => [
     {

@@ -3,7 +3,7 @@ import { fitName } from "../recordings/text.ts";
 import { type EventOwner, eventEnvelope } from "./event-envelope.ts";
 
 /** What a provider says of a prompt that does not fit. Tokens. */
-export interface Refusal {
+export interface PromptRefusal {
   contextWindow: number;
   /** Of the refused prompt, where it is named. */
   promptTokens?: number;
@@ -41,7 +41,7 @@ const WORDS: readonly { pattern: RegExp; window: number; prompt?: number }[] = [
 const LONGEST_ERROR = 4_096;
 
 /** Reads the size of the window from an error of a provider; undefined if it names none. */
-export function readRefusal(message: string): Refusal | undefined {
+export function readRefusal(message: string): PromptRefusal | undefined {
   if (message.length > LONGEST_ERROR) return undefined;
   for (const { pattern, window, prompt } of WORDS) {
     const found = pattern.exec(message);
@@ -67,7 +67,7 @@ export function refusedPrompt(
   id: string,
   at: number,
   model: string,
-  { contextWindow, promptTokens }: Refusal,
+  { contextWindow, promptTokens }: PromptRefusal,
 ): PlimsollEventInput {
   return {
     ...eventEnvelope(owner, id, at),
