@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { timeLimit } from "@plimsoll/protocol/pure";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
 import { within } from "../db/within.ts";
@@ -128,8 +129,7 @@ async function send(
   let bytes = 0;
   const write = async (frame: Uint8Array) => {
     bytes += frame.length;
-    if (!outgoing.write(frame))
-      await once(outgoing, "drain", { signal: AbortSignal.any([gone, AbortSignal.timeout(stallMs)]) });
+    if (!outgoing.write(frame)) await once(outgoing, "drain", { signal: timeLimit(stallMs, gone) });
   };
   await write(first);
   for await (const frame of frames) await write(frame);

@@ -23,4 +23,5 @@ export * from "./policy/presets.ts";
 export * from "./policy/resolve-policy.ts";
 export * from "./policy/threshold-rules.ts";
 export * from "./terms.ts";
+export { timeLimit } from "./time-limit.ts";
 export * from "./visible-text.ts";

@@ -4,7 +4,7 @@ import type { AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
 import { createTransport } from "nodemailer";
 import { formatEmail } from "../formats/email.ts";
 import { allowedLookup, checkLiteral } from "./addresses.ts";
-import { type AttemptOptions, type AttemptResult, failureOf, timeLimit } from "./send-request.ts";
+import { type AttemptOptions, type AttemptResult, endOf, failureOf } from "./send-request.ts";
 
 /** The ports of SMTP with TLS from the start, and with STARTTLS. */
 const PORT = { "smtps:": 465, "smtp:": 587 } as const;
@@ -18,7 +18,7 @@ export async function sendEmail(
 ): Promise<AttemptResult & { request: string }> {
   const { messageId, ...message } = formatEmail(notification, baseUrl);
   const request = `From: ${from}\nTo: ${to.join(", ")}\nSubject: ${message.subject}\n\n${message.text}`;
-  const signal = timeLimit(options);
+  const signal = endOf(options);
   const { protocol, hostname, port: given, username, password } = new URL(smtp_url);
   const host = hostname.replace(/^\[|\]$/g, "");
   const port = given === "" ? PORT[protocol as keyof typeof PORT] : Number(given);

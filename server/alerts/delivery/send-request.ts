@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { AttemptOutcome } from "@plimsoll/protocol/api";
+import { timeLimit } from "@plimsoll/protocol/pure";
 import {
   AddressNotAllowed,
   allowedLookup,
@@ -42,9 +43,8 @@ export interface AttemptOptions {
 }
 
 /** What ends an exchange. */
-export function timeLimit({ timeoutMs = TIMEOUT_MS, signal }: AttemptOptions): AbortSignal {
-  const limit = AbortSignal.timeout(timeoutMs);
-  return signal === undefined ? limit : AbortSignal.any([signal, limit]);
+export function endOf({ timeoutMs = TIMEOUT_MS, signal }: AttemptOptions): AbortSignal {
+  return timeLimit(timeoutMs, signal);
 }
 
 const TIMEOUT_MS = 10_000;
@@ -54,7 +54,7 @@ const MOST_BYTES = 65_536;
 
 /** Sends a request once. Follows no redirect. Never throws. */
 export async function sendRequest(request: OutgoingRequest, options: AttemptOptions): Promise<AttemptResult> {
-  const signal = timeLimit(options);
+  const signal = endOf(options);
   try {
     const response = await open(request, options, signal);
     const answer = await readAnswer(response);

@@ -1,3 +1,4 @@
+import { timeLimit } from "@plimsoll/protocol/pure";
 import { generationIn, refusalOf, retryAfter, type ServerRefusal, textOf } from "../http/answers.ts";
 import { MOST_CHARACTERS } from "./read-answer.ts";
 
@@ -50,7 +51,7 @@ export async function fetchPolicy(
 ): Promise<Fetched> {
   const query = new URLSearchParams({ harness, ...(model === undefined ? {} : { model }) });
   try {
-    const signal = AbortSignal.any([stopped, AbortSignal.timeout(access.timeoutMs)]);
+    const signal = timeLimit(access.timeoutMs, stopped);
     const headers: Record<string, string> = tag === undefined ? {} : { "if-none-match": `"${tag}"` };
     const response = await get(access, `/api/v1/policy?${query}`, { headers, signal });
     const newest = generationIn(response.headers);

@@ -1,3 +1,5 @@
+import { timeLimit } from "@plimsoll/protocol/pure";
+
 /** Longest time that a summary may take unless the caller sets another, in ms. */
 export const SUMMARIZE_MS = 60_000;
 
@@ -10,8 +12,7 @@ export async function inTime<T>(
   ms: number = SUMMARIZE_MS,
   outer?: AbortSignal | undefined,
 ): Promise<T> {
-  const limit = AbortSignal.timeout(ms);
-  const signal = outer === undefined ? limit : AbortSignal.any([limit, outer]);
+  const signal = timeLimit(ms, outer);
   return Promise.race([Promise.resolve(work(signal)), ended(signal)]);
 }
 
