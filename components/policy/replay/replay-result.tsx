@@ -5,6 +5,7 @@ import type { ReplayAssumption, ReplayFigure, ReplayResult } from "@plimsoll/pro
 import dynamic from "next/dynamic";
 import { useState } from "react";
 import { compact, exact, plural, signed } from "../../format.ts";
+import { Link } from "../../projects/link.tsx";
 import { Modal } from "../../ui/dialog.tsx";
 import { ScrollRegion } from "../../ui/scroll-region.tsx";
 import { Skeleton } from "../../ui/states.tsx";
@@ -113,7 +114,7 @@ function SessionsDialog({
       <ol className="text-[13px]">
         {figure.most.map(({ id, count }) => (
           <li key={id} className="flex items-baseline justify-between gap-3 border-t py-2 first:border-t-0">
-            <a
+            <Link
               href={`/sessions/${id}`}
               target="_blank"
               rel="noreferrer"
@@ -121,7 +122,7 @@ function SessionsDialog({
             >
               {names[id]?.name ?? id}
               <span className="block text-xs text-faint">{names[id]?.harness}</span>
-            </a>
+            </Link>
             <span className="tabular-nums">{exact(count)}</span>
           </li>
         ))}
