@@ -20,7 +20,7 @@ export interface WindowLookups {
   catalog: WindowLookup;
 }
 
-/** Reported beats configured beats observed beats catalog. What nobody knows stays unknown: there is no default size. */
+/** Reported beats configured beats observed beats catalog. Without any of them the size is unknown: there is no default. */
 export function resolveWindow(facts: WindowFacts, lookups: WindowLookups): ResolvedWindow {
   if (facts.reported !== undefined) return { tokens: facts.reported, source: "reported" };
   const configured = lookups.configured(facts.model);

@@ -423,7 +423,7 @@ export class Conversation<M = Message> {
     return alias === undefined || alias === model ? [model] : [model, alias];
   }
 
-  /** Keeps the size for calls of the same model by another name, and for models whose size nobody knows. */
+  /** Keeps the size for calls of the same model by another name, and for models whose size is unknown. */
   #remember({ tokens, source }: GuardWindow, names: readonly string[]): void {
     if (tokens === undefined || source === "unknown") return;
     let { windows } = this.#state;

@@ -6,7 +6,7 @@ export type WindowOption = number | string | WindowLookup;
 
 /** A window size in tokens. */
 export interface GuardWindow extends ResolvedWindow {
-  /** The model whose size nobody knows. `tokens` is then the smallest size known in the conversation, if any. */
+  /** The model whose size is unknown. `tokens` is then the smallest size known in the conversation, if any. */
   unknownModel?: string;
 }
 

@@ -140,7 +140,7 @@ describe("models that a call may fall back to", () => {
     expect(taken("large")[0]).toBeLessThan(20_000);
   });
 
-  it("count with their smallest window: those that the wrapped client is told of", async () => {
+  it("count with their smallest window: those named in the options of the wrapped client", async () => {
     const { url } = await start();
     const guard = createGuard({ identity: { harness: "h" }, shape: chatShape, window: sizeOf });
     const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "x", maxRetries: 0 });

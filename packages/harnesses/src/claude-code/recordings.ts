@@ -468,7 +468,7 @@ function* providerMarks(turns: ClaudeTurn[]) {
   }
 }
 
-/** What was cleared since the turn before. Less than before means that the history began anew. */
+/** What was cleared since the turn before. Less than before means that the history was reset. */
 const more = (before: number, now: number) => (now > before ? now - before : now < before ? now : 0);
 
 /**

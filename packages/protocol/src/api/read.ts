@@ -406,7 +406,7 @@ export const ObservedWindowView = z.object({
 });
 export type ObservedWindowView = z.infer<typeof ObservedWindowView>;
 
-/** Models of the range whose window size nobody knows. */
+/** Models of the range whose window size is unknown. */
 export const UnknownWindows = z.object({
   /** Those with the most turns, at most 20. */
   models: z.array(z.object({ model: z.string(), turns: z.number().int(), offers: z.array(WindowOffer) })),
@@ -422,7 +422,7 @@ export const ModelWindowList = z.object({
   /** At most 500. */
   windows: z.array(ModelWindowView),
   more_windows: z.number().int(),
-  /** Models in use whose size nobody knows; at most 50. */
+  /** Models in use whose window size is unknown; at most 50. */
   unknown: z.array(z.string()),
   more_unknown: z.number().int(),
   /** Sizes to offer for the models of `unknown`. */
