@@ -29,7 +29,12 @@ async function serve(reads: Partial<CsvDeps>): Promise<number> {
   const unasked = () => Promise.reject(new Error("not asked for"));
   const all = { sessions: unasked, selected: unasked, turns: unasked, ...reads };
   csvRoutes({ log: pino({ level: "silent" }), access, room: new BodyRoom(1), ...all })(app);
-  const server = createServer(getRequestListener((request, env) => app.fetch(request, env as never)));
+  const server = createServer(
+    getRequestListener((request, env) => app.fetch(request, env as never), {
+      // Files of this worker that load RESPONSE_ALREADY_SENT later would have it sent a second time.
+      overrideGlobalObjects: false,
+    }),
+  );
   const open = new Set<Socket>();
   connections = open;
   server.on("connection", (socket) => {
