@@ -140,9 +140,10 @@ export const PROGRAMS: Record<ProgramName, Program> = {
   },
 };
 
+/** The counts of a status line's input. What is nested may be too deep for JSON.stringify. */
 function usageOf(value: unknown): object {
   const { current_usage } = Object(Object(value).context_window) as { current_usage?: object };
-  return current_usage ?? {};
+  return Object.fromEntries(Object.entries(current_usage ?? {}).filter(([, one]) => typeof one !== "object"));
 }
 
 /** Milliseconds for an exchange with a receiver. */

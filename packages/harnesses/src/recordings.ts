@@ -45,7 +45,15 @@ export function createReader(format: Format, options: ReaderOptions): HarnessRea
   const reader = HARNESSES[format].recordings.reader(options);
   const skips = new Skips();
   return {
-    read: (line, file) => (line === TOO_LONG_LINE ? skips.count("too_long") : reader.read(line, file)),
+    read(line, file) {
+      if (line === TOO_LONG_LINE) return skips.count("too_long");
+      try {
+        return reader.read(line, file);
+      } catch (error) {
+        if (!isTooDeep(error)) throw error;
+        return skips.count("too_deep");
+      }
+    },
     take(final) {
       const { events, skipped } = reader.take(final);
       const all = skips.drain();
@@ -54,6 +62,10 @@ export function createReader(format: Format, options: ReaderOptions): HarnessRea
     },
   };
 }
+
+/** Whether the stack ended. JSON is parsed however deep it is, but not written or walked. */
+const isTooDeep = (error: unknown): boolean =>
+  error instanceof RangeError && /call stack/i.test(error.message);
 
 const byTranscript = (event: PlimsollEventInput): PlimsollEventInput =>
   event.type === "turn" ? { ...event, witness: "transcript" } : event;

@@ -91,3 +91,16 @@ it.each(cases)(
   },
   LIMIT,
 );
+
+it.each(["object", "list"])("names a line whose %s is nested too deeply, and reads on", (kind) => {
+  const [open, close] = kind === "object" ? ['{"a":', "}"] : ["[", "]"];
+  const deep = `${open.repeat(200_000)}0${close.repeat(200_000)}`;
+  const call = claude(1, { message: { content: [{ type: "tool_use", input: "DEEP" }] } });
+  const reader = createReader("claude-code", { harness: "claude-code@host", titles: false });
+  const file = { path: `${SESSION}.jsonl` };
+  expect(reader.read(JSON.stringify(call).replace('"DEEP"', deep), file)).toBe("too_deep");
+  reader.read(JSON.stringify(claude(2, {})), file);
+  const { events, skipped } = reader.take(true);
+  expect(events).toContainEqual(expect.objectContaining({ type: "turn", at: Date.parse(at(2)) }));
+  expect(skipped).toMatchObject({ too_deep: 1 });
+});

@@ -5,6 +5,7 @@ import type { JsonObject } from "./json.ts";
 export const SKIP_REASONS = [
   "unreadable",
   "too_long",
+  "too_deep",
   "not_needed",
   "no_session",
   "no_time",
@@ -26,6 +27,7 @@ export type SkipCounts = Partial<Record<SkipReason, number>>;
 export const SKIP_TEXT: Record<SkipReason, string> = {
   unreadable: "not a JSON object",
   too_long: "too long, also without its long texts",
+  too_deep: "nested too deeply",
   not_needed: "no context window data",
   no_session: "no session id",
   no_time: "no valid time",
