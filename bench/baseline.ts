@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "pg";
+import { seededRandom } from "../examples/large-fleet/random.ts";
 import { defineTable } from "../server/db/tables/table.ts";
 import type { TurnRow } from "../server/db/tables/turns.ts";
-import { randomFrom } from "./fleet.ts";
 import { busyFleet } from "./ingest.ts";
 import { type BenchGroup, type Measurement, rounded } from "./measurement.ts";
 import { sendLoad, startEcho } from "./processes.ts";
@@ -131,7 +131,7 @@ async function insertFor(milliseconds: number, client: Client, next: () => TurnR
 
 /** Returns the rows of one statement after the other: turns as `busyFleet` has them, in order of time. */
 function turnRows(): () => TurnRow[] {
-  const random = randomFrom(4);
+  const random = seededRandom(4);
   const start = Date.now() - 86_400_000;
   let turn = 0;
   const row = (): TurnRow => {

@@ -1,4 +1,5 @@
-import { Fleet, type FleetShape, randomFrom } from "./fleet.ts";
+import { seededRandom } from "../examples/large-fleet/random.ts";
+import { Fleet, type FleetShape } from "./fleet.ts";
 
 /** How the events of a fleet reach the connections. By default an agent's events arrive in order over one connection. */
 export interface Traffic {
@@ -27,7 +28,7 @@ const LONGEST_DELAY = 3;
 
 export function eventsOf(shape: FleetShape, traffic: Traffic = {}): Events {
   const fleet = new Fleet(shape);
-  const random = randomFrom(shape.seed + 1_000_003);
+  const random = seededRandom(shape.seed + 1_000_003);
   const inOrder: Events = {
     next: traffic.turnsOnly ? turnsOf(fleet) : (connection) => fleet.event(connection),
     position: () => 0,

@@ -1,5 +1,5 @@
+import { seededRandom } from "../../examples/large-fleet/random.ts";
 import { EventBuilder } from "./event-builder.ts";
-import { seeded } from "./generate-events.ts";
 
 /** Sessions of unusual shapes, as events of their harness. */
 
@@ -16,7 +16,7 @@ export function manyFalls(harness: string, turns = 1_000, falls = 200): EventBui
     start: Date.now() - turns * 3_000 - 5 * MINUTE,
     pace: 1_200,
   }).event("session", { status: "started", kind: "loop", title: `${turns} turns with ${falls} falls` });
-  const random = seeded(12);
+  const random = seededRandom(12);
   const every = Math.floor(turns / falls);
   let level = 12_000;
   let fallen = 0;
@@ -65,7 +65,7 @@ export function parallelAgents(harness: string, agents = 12): EventBuilder[] {
   const main = new EventBuilder({ ...shared, start, pace: MINUTE })
     .event("session", { status: "started", kind: "agent", title: "Audit the repository in parallel" })
     .turns(...Array.from({ length: 24 }, (_, turn) => 14_000 + turn * 1_800));
-  const random = seeded(5);
+  const random = seededRandom(5);
   const children = Array.from({ length: agents }, (_, index) => {
     const name = index === 3 ? "reviewer-of-the-very-long-module-name" : `worker-${index + 1}`;
     const child = new EventBuilder({

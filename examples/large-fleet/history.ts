@@ -52,9 +52,7 @@ export function largeFleet(options: LargeFleetOptions): LargeFleet {
 
   const workedUntil = (plan: AgentPlan, turns: number, until: number, pace: number): SimulatedAgent => {
     const agent = new SimulatedAgent(plan, random);
-    const from = until - turns * pace;
-    history.push(...agent.begin(from - 1_000));
-    for (let turn = 1; turn <= turns; turn++) history.push(...agent.step(from + turn * pace));
+    history.push(...agent.workedUntil(until, turns, pace));
     return agent;
   };
   const titleOf = (index: number) =>

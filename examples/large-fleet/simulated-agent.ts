@@ -1,5 +1,5 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
-import { between, pick, type RandomSource } from "./random.ts";
+import { between, type RandomSource } from "./random.ts";
 
 /** What ends a rise of the level. `unexplained` sends nothing, as a model server that truncates silently. */
 export type FallKind = "masked" | "compacted" | "subtick" | "restarted" | "cleared" | "unexplained";
@@ -17,6 +17,7 @@ export interface AgentShape {
   /** Levels at which the harness acts, and after it did. */
   high: number;
   low: number;
+  /** What it does at the high mark, in turn. */
   falls: readonly FallKind[];
   /** Share of the window that one turn adds, at most. */
   growth: number;
@@ -44,6 +45,7 @@ export class SimulatedAgent {
   #high: number;
   #turns = 0;
   #marks = 0;
+  #falls = 0;
   #subtick = 0;
   #restarts = 0;
   #sinceFall = 0;
@@ -72,6 +74,14 @@ export class SimulatedAgent {
   step(at: number): PlimsollEventInput[] {
     const events = this.#level >= this.#high ? this.#fall(at - 300) : [];
     return [...events, this.#turn(at)];
+  }
+
+  /** All events of an agent that has taken so many turns, the last one at `until`; `pace` is the ms between two. */
+  workedUntil(until: number, turns: number, pace: number): PlimsollEventInput[] {
+    const from = until - turns * pace;
+    const events = this.begin(from - 1_000);
+    for (let turn = 1; turn <= turns; turn++) events.push(...this.step(from + turn * pace));
+    return events;
   }
 
   end(at: number, reason: string): PlimsollEventInput[] {
@@ -123,7 +133,7 @@ export class SimulatedAgent {
     const { shape } = this.plan;
     const random = this.#random;
     const before = Math.round(this.#level * shape.window);
-    const fall = pick(random, shape.falls);
+    const fall = shape.falls[this.#falls++ % shape.falls.length]!;
     this.#level = fall === "cleared" ? shape.start : shape.low * between(random, 0.9, 1.15);
     this.#high = this.#nextHigh();
     const after = Math.round(this.#level * shape.window);
