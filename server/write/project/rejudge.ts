@@ -43,12 +43,13 @@ export function deferRefolds(projectId: number, refolds: readonly DeferredRefold
 
 /**
  * Every agent that may have used one of the models: its harness used it, within six hours of a time at which the agent was heard
- * from. Rollups know that without a look at the turns. On a day with too many names, any agent may have used it. An agent
- * that could not be folded gets another attempt.
+ * from. Rollups know that without a look at the turns. On a day with too many names, any agent may have used it. So may one
+ * whose harness is not in ASCII, as databases differ in its lower case. An agent that could not be folded gets another attempt.
  */
 const USERS = `
 JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id
-WHERE a.project_id = $1 AND a.turns > 0 AND ($3::text IS NULL OR lower(split_part(s.harness, '@', 1)) = $3) AND (
+WHERE a.project_id = $1 AND a.turns > 0
+AND ($3::text IS NULL OR lower(split_part(s.harness, '@', 1)) = $3 OR s.harness ~ '[^ -~]') AND (
   EXISTS (
     SELECT 1 FROM rollups r WHERE r.project_id = $1 AND r.grain = 360 AND r.harness = s.harness
       AND r.model = ANY($2::text[]) AND r.bucket <= a.last_at AND r.bucket > a.first_at - interval '6 hours')

@@ -1,5 +1,7 @@
+import { familyOf } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { plainName } from "./models.ts";
 import { addSize, CONTESTED_DAYS, MOST_SIZES, type ObservedSize, settledSize } from "./observed-size.ts";
 import { MOST_OBSERVED, ObservedWindows } from "./observed-windows.ts";
 
@@ -147,5 +149,51 @@ describe("what a project learned", () => {
     expect(observed.ask("one", "one-too-many")).toBeUndefined();
     expect(observed.ask("one", "m-x1")).toBe(10);
     expect(observed.ask("two", "m-x1")).toBeUndefined();
+  });
+  it("answers whoever reads the rows as it answered the turns", () => {
+    const harness = fc.constantFrom("one@a", "One@b", "two", "three");
+    const model = fc.constantFrom(
+      "m-1",
+      "M-1",
+      "m.1",
+      "v/m-1",
+      "m-1-2026-11-20",
+      "m-2",
+      "v/m-2",
+      "qwen3:8b",
+      "n[1m]",
+    );
+    const learn = fc.record({
+      harness,
+      model,
+      tokens: fc.integer({ min: 1, max: 6 }),
+      day: fc.integer({ min: 100, max: 110 }),
+    });
+    const room = fc.oneof(fc.constant(MOST_OBSERVED), fc.integer({ min: 0, max: 12 }));
+    const step = fc.oneof(fc.record({ harness, model }), learn);
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), room, (steps, left) => {
+        const observed = new ObservedWindows();
+        for (let n = left; n < MOST_OBSERVED; n++) observed.learn(report("full", `x-${n}`, size(10)));
+        const turns = new Map<string, [harness: string, model: string, answer: number | undefined]>();
+        const fold = (by: string, name: string) =>
+          turns.set(`${by} ${name}`, [by, name, observed.ask(by, name)]);
+        for (const one of steps) {
+          if (!("tokens" in one)) {
+            fold(one.harness, one.model);
+            continue;
+          }
+          const outdated = observed.learn(report(one.harness, one.model, size(one.tokens, one.day)));
+          for (const [by, name] of turns.values())
+            if (outdated.get(familyOf(by))?.some((changed) => plainName(changed) === plainName(name)))
+              fold(by, name);
+        }
+        const stored = new ObservedWindows(observed.takeChanges());
+        for (const [by, name, answer] of turns.values()) {
+          expect(stored.read(by, name)).toBe(answer);
+          expect(stored.ask(by, name)).toBe(answer);
+        }
+      }),
+    );
   });
 });

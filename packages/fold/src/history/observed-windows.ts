@@ -93,9 +93,11 @@ export class ObservedWindows {
     return tokens;
   }
 
-  /** As `ask`, without remembering it. */
+  /** What `ask` answered. */
   read(harness: string, model: string): number | undefined {
-    return isOneMillion(model) ? undefined : this.#find(familyOf(harness), model);
+    const family = familyOf(harness);
+    const isKnown = this.#models.get(family)?.has(plainName(model)) === true;
+    return isOneMillion(model) || !isKnown ? undefined : this.#find(family, model);
   }
 
   /** What is known of each model. */
