@@ -49,8 +49,6 @@ export default defineConfig({
     // Generous limits for busy machines: no test measures time with them.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // Until several whole runs have passed without it. The report lists retries.
-    retry: process.env.CI ? 1 : 0,
     projects: [false, true].flatMap((outside) =>
       [false, true].map((isolate) => ({
         extends: true as const,
