@@ -54,19 +54,19 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
           <p className="mb-1.5 text-warn-ink">
             {query.data?.unknown.length === 1 ? "Model" : "Models"} without a size
           </p>
-          <div className="flex flex-wrap gap-1.5">
+          <ul className="grid gap-1.5">
             {query.data?.offers.map(({ model: name, offers }) => (
-              <span key={name} className="flex max-w-full flex-wrap gap-1.5">
+              <li key={name} className="flex flex-wrap items-center gap-1.5">
                 <Button size="wrapped" onClick={() => setModel(name)} aria-label={`Set the size of ${name}`}>
                   {name}
                 </Button>
                 <WindowOffers model={name} offers={offers} />
-              </span>
+              </li>
             ))}
             {(query.data?.more_unknown ?? 0) > 0 && (
-              <span className="self-center text-muted">and {exact(query.data?.more_unknown ?? 0)} more</span>
+              <li className="text-muted">and {exact(query.data?.more_unknown ?? 0)} more</li>
             )}
-          </div>
+          </ul>
         </div>
       )}
       <form onSubmit={submit} className="mb-1 grid items-end gap-3 sm:grid-cols-[minmax(0,1fr)_170px_auto]">
