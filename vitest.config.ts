@@ -49,6 +49,7 @@ export default defineConfig({
     // Generous limits for busy machines: no test measures time with them.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     projects: [false, true].flatMap((outside) =>
       [false, true].map((isolate) => ({
         extends: true as const,
