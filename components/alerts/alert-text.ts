@@ -126,7 +126,10 @@ export function endpointProblem({
   if (pause_reason === "gone") return "Paused: the receiver says that it does not exist any more.";
   if (pause_reason === "failing") return "Paused: every attempt failed for 24 h.";
   if (failing_since === null || last_attempt === null) return null;
-  return `${outcomeText(last_attempt.outcome, last_attempt.status)}. Plimsoll keeps trying for 24 h.`;
+  const what = outcomeText(last_attempt.outcome, last_attempt.status);
+  return last_attempt.outcome === "refused"
+    ? `${what}, and Plimsoll does not repeat it. Its log has the answer.`
+    : `${what}. Plimsoll keeps trying for 24 h.`;
 }
 
 /** What may be done with a delivery, by its state. */

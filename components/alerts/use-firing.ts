@@ -12,10 +12,11 @@ export const FIRING_SHOWN = 100;
 /** The worst ones, which Fleet marks. */
 const MOST_SHOWN = 500;
 
-/** Open alerts in all; 0 while that is not known, or the URL names a project that does not exist. */
-export function useFiring(): number {
+/** Open alerts, and endpoints that alerts do not reach; 0 while that is not known, or the URL names no project. */
+export function useAlertCounts(): { firing: number; failingEndpoints: number } {
   const enabled = useProjects().current !== undefined;
-  return useQuery(useTRPC().alerts.list.queryOptions({ limit: 1 }, { enabled })).data?.firing ?? 0;
+  const { data } = useQuery(useTRPC().alerts.list.queryOptions({ limit: 1 }, { enabled }));
+  return { firing: data?.firing ?? 0, failingEndpoints: data?.failing_endpoints ?? 0 };
 }
 
 /** Open alerts of agents, by agent id. */

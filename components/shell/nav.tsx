@@ -1,11 +1,11 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { Keyboard, LogOut } from "lucide-react";
+import { Keyboard, LogOut, TriangleAlert } from "lucide-react";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
 import { useDesktopAlerts } from "../alerts/use-desktop-alerts.ts";
-import { useFiring, useFiringTitle } from "../alerts/use-firing.ts";
+import { useAlertCounts, useFiringTitle } from "../alerts/use-firing.ts";
 import { plural } from "../format.ts";
 import { ProjectSwitcher } from "../projects/switcher.tsx";
 import { useProjects } from "../projects/use-projects.ts";
@@ -29,7 +29,7 @@ export function Nav() {
   const path = usePathname();
   const params = useSearchParams();
   const { openHelp } = useShellActions();
-  const firing = useFiring();
+  const { firing, failingEndpoints } = useAlertCounts();
   useFiringTitle(firing);
   const { state: desktop } = useDesktopAlerts();
   const { current } = useProjects();
@@ -61,6 +61,7 @@ export function Nav() {
             >
               <Icon aria-hidden className={cn("size-4", current ? "text-accent" : "text-faint")} />
               {label}
+              {href === "/alerts" && failingEndpoints > 0 && <FailingEndpoints count={failingEndpoints} />}
               {href === "/alerts" && firing > 0 && (
                 <span className="rounded-full bg-hard px-1.5 text-tiny font-medium text-bg max-md:absolute max-md:ml-8 md:ml-auto">
                   <span aria-hidden>{firing > 99 ? "99+" : firing}</span>
@@ -93,5 +94,16 @@ export function Nav() {
         </button>
       </div>
     </header>
+  );
+}
+
+/** On every page: whoever relies on an endpoint is told by nothing else that it is silent. */
+function FailingEndpoints({ count }: { count: number }) {
+  const text = `Alerts do not reach ${plural(count, "endpoint")}`;
+  return (
+    <span title={text} className="max-md:absolute max-md:mr-10">
+      <TriangleAlert aria-hidden className="size-3.5 text-hard" />
+      <span className="sr-only">, {text}</span>
+    </span>
   );
 }

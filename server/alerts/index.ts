@@ -74,7 +74,7 @@ export function openAlerts(options: OpenAlertsOptions): Alerts {
     rules: new AlertRules({ prisma, clock, changed }),
     backtests,
     silences: new AlertSilences({ prisma, clock, changed }),
-    endpoints: new AlertEndpoints({ prisma, box, deliverer, clock, changed }),
+    endpoints: new AlertEndpoints({ prisma, box, deliverer, open: options.open, clock, changed }),
     deliveries: new AlertDeliveries({ prisma, deliverer, clock, changed }),
     async stop() {
       backtests.stop();

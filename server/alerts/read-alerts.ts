@@ -9,16 +9,22 @@ import { RuleBook } from "./rule-book.ts";
 
 const RANK: Readonly<Record<AlertSeverity, number>> = { critical: 0, warning: 1, info: 2 };
 
+const FAILING_ENDPOINTS = `
+SELECT count(*)::int4 AS failing FROM alert_endpoints
+WHERE project_id = $1 AND (pause_reason IN ('failing', 'gone') OR (pause_reason IS NULL AND failing_since IS NOT NULL))`;
+
 /** Alerts that fire, the worst and oldest first; or those that have ended, newest first. */
 export async function readAlerts(reader: Reader, query: AlertsQuery): Promise<AlertPage> {
   const { projectId, now } = reader;
   const sql = queriesOf(reader);
-  const [{ alerts }, book] = await Promise.all([
+  const [{ alerts }, book, [endpoints]] = await Promise.all([
     readOpenAlerts(sql, projectId),
     RuleBook.read(sql, projectId, 0, now),
+    sql.query<{ failing: number }>(FAILING_ENDPOINTS, projectId),
   ]);
   const firing = alerts.filter(({ state }) => isFiring(state));
-  if (query.state === "ended") return endedPage(reader, query, firing.length);
+  const counts = { firing: firing.length, failing_endpoints: endpoints!.failing };
+  if (query.state === "ended") return { ...counts, ...(await endedPage(reader, query)) };
   const levels = firing.map(levelAlert);
   const items = firing
     .filter(({ ruleId }) => query.rule === undefined || ruleId === query.rule)
@@ -33,14 +39,13 @@ export async function readAlerts(reader: Reader, query: AlertsQuery): Promise<Al
       const inhibited = isInhibited(levelAlert(alert), levels) ? "inhibited" : null;
       return { ...viewOf(alert), muted: isSilenced ? "silenced" : inhibited };
     });
-  return { items, firing: firing.length, next_cursor: null };
+  return { ...counts, items, next_cursor: null };
 }
 
 async function endedPage(
   { projectId, ...reader }: Reader,
   { rule, session, limit, cursor }: AlertsQuery,
-  firing: number,
-): Promise<AlertPage> {
+): Promise<Pick<AlertPage, "items" | "next_cursor">> {
   const before = cursor === undefined ? undefined : placeOf(cursor);
   const rows = await readEndedAlerts(queriesOf(reader), projectId, {
     rule,
@@ -50,7 +55,7 @@ async function endedPage(
   });
   const items = rows.slice(0, limit).map((alert) => ({ ...viewOf(alert), muted: null }));
   const last = rows.length > limit ? rows[limit - 1] : undefined;
-  return { items, firing, next_cursor: last === undefined ? null : `${last.state.firedAt}.${last.id}` };
+  return { items, next_cursor: last === undefined ? null : `${last.state.firedAt}.${last.id}` };
 }
 
 /** @throws PlimsollError `bad_request` */

@@ -66,7 +66,8 @@ export async function testDeliveries(): Promise<TestDeliveries> {
     return one;
   };
   const first = deliverer();
-  const options = { prisma, box, deliverer: first, clock: Date.now, changed: () => {} };
+  const open = parseNetworks("loopback")!;
+  const options = { prisma, box, deliverer: first, open, clock: Date.now, changed: () => {} };
   const endpoints = new AlertEndpoints(options);
   let serial = 0;
   return {

@@ -1,3 +1,4 @@
+import type { AlertEndpointTarget } from "@plimsoll/protocol/alerts";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LOCAL } from "../../testing/actor.ts";
@@ -362,6 +363,36 @@ describe("endpoints", () => {
     );
     expect(shown).not.toContain(key);
     expect(detail.log[0]!.answer).toContain("[secret]");
+  });
+
+  it("are failing while every message is refused", async () => {
+    const { id } = await webhook();
+    status(400);
+    await outbox.enqueue([id], "g");
+    await outbox.deliver();
+    expect(await states()).toEqual(["failed"]);
+    expect(await view(id)).toMatchObject({ failing_since: expect.any(String), pause_reason: null });
+    status(200);
+    await outbox.enqueue([id], "g");
+    await outbox.deliver();
+    expect(await view(id)).toMatchObject({ failing_since: null });
+  });
+
+  it.each([
+    { kind: "webhook", url: "https://10.0.0.1/hook" },
+    { kind: "slack", url: "https://[fe80::1]/hook" },
+    { kind: "email", smtp_url: "smtp://192.168.1.2", from: "a@example.com", to: ["b@example.com"] },
+  ] as const)("are refused at an address that is not opened, with the setting: %o", async (target) => {
+    const refused = { code: "bad_request", message: expect.stringContaining("PLIMSOLL_WEBHOOK_ALLOW") };
+    await expect(outbox.endpoint(target as AlertEndpointTarget)).rejects.toMatchObject(refused);
+    const { id } = await webhook();
+    await expect(
+      outbox.endpoints.save(
+        1,
+        { id, expected: 1, name: "ops", target: target as AlertEndpointTarget },
+        LOCAL,
+      ),
+    ).rejects.toMatchObject(refused);
   });
 
   it("refuse a change of an older version, a taken name, and their deletion while rules send to them", async () => {

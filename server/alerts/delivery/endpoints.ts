@@ -15,6 +15,7 @@ import { type Actor, addEntry } from "../../tenants/audit/entry.ts";
 import { iso } from "../../times.ts";
 import { raiseAlertRevision } from "../alert-revision.ts";
 import { testNotification } from "../formats/test-notification.ts";
+import { AddressNotAllowed, checkLiteral, type OpenNetworks } from "./addresses.ts";
 import type { Deliverer } from "./deliverer.ts";
 import type { SecretBox } from "./secret-box.ts";
 import {
@@ -29,6 +30,8 @@ export interface AlertEndpointsOptions {
   prisma: PrismaClient;
   box: SecretBox;
   deliverer: Pick<Deliverer, "wake" | "sendNow">;
+  /** Networks that endpoints may reach besides the public ones. */
+  open: OpenNetworks;
   /** Epoch ms, for the audit log. */
   clock: () => number;
   /** Called after a change of a project's endpoints. */
@@ -85,12 +88,16 @@ export class AlertEndpoints {
     return found;
   }
 
-  /** @throws PlimsollError `conflict` if the name is taken or there are too many */
+  /**
+   * @throws PlimsollError `conflict` if the name is taken or there are too many, `bad_request` if the address is one that this server
+   * must not reach
+   */
   async create(
     projectId: number,
     { name, target }: { name: string; target: AlertEndpointTarget },
     actor: Actor,
   ): Promise<AlertEndpointWithSecret> {
+    refuseUnreachable(target, this.#options.open);
     const id = uuid();
     const secrets: StoredSecrets = {
       target,
@@ -109,7 +116,8 @@ export class AlertEndpoints {
 
   /**
    * Renames an endpoint, or gives it another target. A target of another kind gets a new signing secret, or none.
-   * @throws PlimsollError `not_found`, `conflict` if the name is taken, `alert_endpoint_changed` if somebody else changed it meanwhile
+   * @throws PlimsollError `not_found`, `conflict` if the name is taken, `alert_endpoint_changed` if somebody else changed it meanwhile,
+   * `bad_request` if the address is one that this server must not reach
    */
   async save(
     projectId: number,
@@ -117,6 +125,7 @@ export class AlertEndpoints {
     actor: Actor,
   ): Promise<AlertEndpointWithSecret> {
     const { id, expected, name, target } = change;
+    if (target !== undefined) refuseUnreachable(target, this.#options.open);
     const made = await this.#change(projectId, async (tx, now) => {
       const row = await findEndpoint(tx, projectId, id);
       if (row.version !== expected)
@@ -332,6 +341,17 @@ async function refuseTakenName(
       "conflict",
       `There is an endpoint named ${JSON.stringify(name)}. Choose another name.`,
     );
+}
+
+/** @throws PlimsollError `bad_request` for an address that is not public and not opened. A name is only known once it is resolved. */
+function refuseUnreachable(target: AlertEndpointTarget, open: OpenNetworks): void {
+  const { hostname } = new URL(target.kind === "email" ? target.smtp_url : target.url);
+  try {
+    checkLiteral(/(^|\.)localhost$/i.test(hostname) ? "127.0.0.1" : hostname, open);
+  } catch (error) {
+    if (error instanceof AddressNotAllowed) throw new PlimsollError("bad_request", error.message);
+    throw error;
+  }
 }
 
 const noEndpoint = (id: string) => new PlimsollError("not_found", `There is no alert endpoint ${id}.`);

@@ -89,8 +89,15 @@ describe("the health of an endpoint", () => {
       failingSince: undefined,
       pause: undefined,
     });
-    expect(healthAfter(5, { outcome: "refused", now: 100 })).toEqual({
-      failingSince: undefined,
+  });
+
+  it("is failing while the receiver refuses every message, and tries each of them", () => {
+    expect(healthAfter(undefined, { outcome: "refused", now: 5 })).toEqual({
+      failingSince: 5,
+      pause: undefined,
+    });
+    expect(healthAfter(5, { outcome: "refused", now: 5 + GIVE_UP_MS })).toEqual({
+      failingSince: 5,
       pause: undefined,
     });
   });

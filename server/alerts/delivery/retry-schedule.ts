@@ -48,13 +48,15 @@ export interface EndpointHealth {
   pause: PauseReason | undefined;
 }
 
-/** What an attempt says about its endpoint. A refused message says that the endpoint works. */
+/** What an attempt says about its endpoint. A refused message was told to nobody, whatever the receiver thinks of the next one. */
 export function healthAfter(
   failingSince: number | undefined,
   { outcome, now }: Pick<FinishedAttempt, "outcome" | "now">,
 ): EndpointHealth {
-  if (outcome === "delivered" || outcome === "refused") return { failingSince: undefined, pause: undefined };
+  if (outcome === "delivered") return { failingSince: undefined, pause: undefined };
   const since = failingSince ?? now;
   if (outcome === "gone") return { failingSince: since, pause: "gone" };
+  // The next message may be another one, so each is tried.
+  if (outcome === "refused") return { failingSince: since, pause: undefined };
   return { failingSince: since, pause: now - since >= GIVE_UP_MS ? "failing" : undefined };
 }

@@ -5,6 +5,7 @@ import { createTransport } from "nodemailer";
 import { formatEmail } from "../formats/email.ts";
 import { allowedLookup, checkLiteral } from "./addresses.ts";
 import { type AttemptOptions, type AttemptResult, endOf, failureOf } from "./send-request.ts";
+import { plain } from "./stored-secrets.ts";
 
 /** The ports of SMTP with TLS from the start, and with STARTTLS. */
 const PORT = { "smtps:": 465, "smtp:": 587 } as const;
@@ -38,7 +39,7 @@ export async function sendEmail(
       // A password never goes over the network as it is.
       requireTLS: hasLogin,
       tls: { ca: options.ca, servername: isIP(host) === 0 ? host : undefined },
-      auth: hasLogin ? { user: decodeURIComponent(username), pass: decodeURIComponent(password) } : undefined,
+      auth: hasLogin ? { user: plain(username), pass: plain(password) } : undefined,
       disableFileAccess: true,
       disableUrlAccess: true,
     });

@@ -9,6 +9,7 @@ import {
   type OpenNetworks,
   type ResolveAll,
 } from "./addresses.ts";
+import { plain } from "./stored-secrets.ts";
 
 /** A request that delivers a notification. */
 export interface OutgoingRequest {
@@ -82,9 +83,7 @@ function open(
   const { protocol, hostname, username, password, port, pathname, search } = new URL(url);
   checkLiteral(hostname, networks);
   const credentials =
-    username === "" && password === ""
-      ? undefined
-      : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    username === "" && password === "" ? undefined : `${plain(username)}:${plain(password)}`;
   const send = protocol === "https:" ? requestHttps : requestHttp;
   return new Promise((done, fail) => {
     const sent = send({
@@ -121,13 +120,13 @@ async function readAnswer(response: IncomingMessage): Promise<string> {
     // Leaving the loop closes the connection.
     if (bytes >= MOST_BYTES) break;
   }
-  return storableText(Buffer.concat(kept));
+  return Buffer.concat(kept).toString("utf8");
 }
 
-/** PostgreSQL stores no NUL, and a cut may split a character. */
-export function storableText(bytes: Buffer): string {
-  return bytes
-    .toString("utf8")
+/** PostgreSQL stores no NUL and no half of a character, and a cut may split one. */
+export function storableText(text: string): string {
+  return text
+    .toWellFormed()
     .replace(/\uFFFD+$/, "")
     .replaceAll("\0", "");
 }

@@ -40,24 +40,63 @@ export function openSecrets(
   return text === undefined ? undefined : StoredSecrets.parse(JSON.parse(text));
 }
 
-/** Texts of a target that must not be in a log. */
-export function secretTexts({ target, signing }: StoredSecrets): string[] {
+const HIDDEN = "[secret]";
+const SECRET_FIELDS: readonly string[] = ["routing_key", "api_key", "username", "password", "token"];
+
+/** The target as a log may show what is made of it. */
+export function withoutSecrets<Target extends AlertEndpointTarget>(target: Target): Target {
+  const shown = Object.entries(target).map(([field, value]) => {
+    if (SECRET_FIELDS.includes(field)) return [field, HIDDEN];
+    return [field, field === "url" ? `${new URL(String(value)).origin}/${HIDDEN}` : value];
+  });
+  return Object.fromEntries(shown) as Target;
+}
+
+/** Replaces the secrets in a text from outside, in every form in which a receiver may repeat them. */
+export function withoutSecretTexts(text: string, secrets: StoredSecrets): string {
+  const forms = new Set(secretTexts(secrets).flatMap(formsOf));
+  forms.delete("");
+  // The longest first: one may be a part of another.
+  const sorted = [...forms].sort((one, other) => other.length - one.length);
+  return sorted.reduce((shown, form) => shown.replaceAll(form, HIDDEN), text);
+}
+
+function secretTexts({ target, signing }: StoredSecrets): string[] {
   const texts = [...signing];
   for (const [field, value] of Object.entries(target)) {
-    if (["routing_key", "api_key", "password", "token"].includes(field)) texts.push(String(value));
+    if (SECRET_FIELDS.includes(field)) texts.push(String(value));
     if (field === "url" || field === "smtp_url") texts.push(...secretsOfUrl(String(value)));
   }
+  if (target.kind === "alertmanager" && target.password !== undefined)
+    texts.push(`${target.username ?? ""}:${target.password}`);
+  if (target.kind === "ntfy") texts.push(new URL(target.url).pathname.split("/").filter(Boolean).at(-1)!);
   return texts;
 }
 
+/** Characters from which a part of a path or a query may be a secret. Hiding `hook` would hide the word elsewhere. */
+const SECRET_LENGTH = { path: 17, query: 8 };
+
 function secretsOfUrl(text: string): string[] {
-  const { username, password, pathname, search } = new URL(text);
-  const parts = [username, password, decodeURIComponent(username), decodeURIComponent(password), search];
-  // A short path, such as /hook, says nothing, and hiding it would hide the same word elsewhere.
-  return [...parts, pathname.length > 16 ? pathname : ""].filter((part) => part !== "");
+  const { username, password, pathname, search, searchParams } = new URL(text);
+  const path = [pathname, ...pathname.split("/")].filter((part) => part.length >= SECRET_LENGTH.path);
+  const query = [...searchParams.values()].filter((value) => value.length >= SECRET_LENGTH.query);
+  const login = [plain(username), plain(password)];
+  return [username, password, ...login, login.join(":"), search, ...query, ...path].filter(
+    (part) => part !== ":",
+  );
 }
 
-/** Replaces the secrets in what a log shows. */
-export function withoutSecretTexts(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((shown, secret) => shown.replaceAll(secret, "[secret]"), text);
+/** An address that was saved before these were refused may have a stray `%`. */
+export function plain(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function formsOf(secret: string): string[] {
+  const json = JSON.stringify(secret).slice(1, -1);
+  const bytes = Buffer.from(secret);
+  return [secret, json, encodeURIComponent(secret), bytes.toString("base64"), bytes.toString("base64url")];
 }

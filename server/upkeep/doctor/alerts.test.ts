@@ -45,6 +45,7 @@ describe("the faults of alerts", () => {
   });
 
   it("name each endpoint that the server paused, and what to do", () => {
+    expect(ofEndpoint({ state: "failing", lastOutcome: "refused" })[0]).toContain("nobody was told");
     expect(ofEndpoint({ state: "paused", pauseReason: "failing" })[0]).toContain("Repair its receiver");
     expect(ofEndpoint({ state: "paused", pauseReason: "gone" })[0]).toContain("with a new address");
     expect(ofEndpoint({ state: "unreadable" })[0]).toContain("PLIMSOLL_SECRET");

@@ -52,6 +52,8 @@ function faultOf(endpoint: EndpointCondition): string | undefined {
     return `${name} is paused, because every attempt failed for 24 h. Repair its receiver, then resume the endpoint on the Alerts page`;
   if (state === "unreadable")
     return `${name} cannot be read with this server's key. Start the server with the PLIMSOLL_SECRET of the others, or save the endpoint with its target again`;
+  if (state === "failing" && lastOutcome === "refused")
+    return `${name} was refused its last message by the receiver, so nobody was told. Look at the answer on the Alerts page, save the right address or key, and send a test`;
   if (longestWaitMs <= LATE_DELIVERY_MS) return undefined;
   const last = lastOutcome === null ? "" : ` (last attempt: ${lastOutcome})`;
   return `${name} has a delivery that has waited for ${durationText(longestWaitMs)}${last}. Look at its log on the Alerts page`;

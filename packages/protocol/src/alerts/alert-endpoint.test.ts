@@ -15,3 +15,21 @@ describe("the address of an ntfy endpoint", () => {
     expect(wrong.filter(isValid)).toEqual([]);
   });
 });
+
+describe("user and password in an address", () => {
+  const parse = (target: object) => AlertEndpointTarget.safeParse(target);
+  const mail = { kind: "email", from: "a@example.com", to: ["b@example.com"] };
+
+  it.each([
+    { kind: "webhook", url: "https://user:50%25@example.com/hook" },
+    { ...mail, smtp_url: "smtps://user:p%40ss@mail.example.com" },
+  ])("are taken if they can be decoded", (target) => expect(parse(target).success).toBe(true));
+
+  it.each([
+    { kind: "webhook", url: "https://user:50%@example.com/hook" },
+    { kind: "slack", url: "https://us%er@example.com/hook" },
+    { ...mail, smtp_url: "smtps://user:p%zz@mail.example.com" },
+  ])("are refused with a stray %, which could not be sent", (target) =>
+    expect(parse(target).error?.issues[0]?.message).toContain("%25"),
+  );
+});

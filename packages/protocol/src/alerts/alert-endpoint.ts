@@ -2,11 +2,26 @@ import { z } from "zod";
 
 const LONGEST_URL = 2_000;
 
-/** An address that requests go to. */
-const url = z
+/** Whether user and password of an address can be decoded. */
+function hasPlainLogin(text: string): boolean {
+  if (!URL.canParse(text)) return true;
+  const { username, password } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const address = z
   .string()
   .trim()
   .max(LONGEST_URL)
+  .refine(hasPlainLogin, { message: "write a % in the user or the password as %25" });
+
+/** An address that requests go to. */
+const url = address
   .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), {
     message: "write a whole address, such as https://example.com/hook",
   })
@@ -32,13 +47,9 @@ const headerText = (most: number) =>
 
 const mailbox = z.string().trim().max(320).pipe(z.email("write an address such as ops@example.com"));
 
-const smtpUrl = z
-  .string()
-  .trim()
-  .max(LONGEST_URL)
-  .refine((text) => URL.canParse(text) && /^smtps?:$/.test(new URL(text).protocol), {
-    message: "write smtps://user:password@host:465, or smtp:// for STARTTLS on port 587",
-  });
+const smtpUrl = address.refine((text) => URL.canParse(text) && /^smtps?:$/.test(new URL(text).protocol), {
+  message: "write smtps://user:password@host:465, or smtp:// for STARTTLS on port 587",
+});
 
 /** Where notifications go, with its secrets. */
 export const AlertEndpointTarget = z.discriminatedUnion("kind", [

@@ -99,6 +99,8 @@ export const AlertPage = z.object({
   items: z.array(AlertView),
   /** Open alerts in all, listed or not. */
   firing: z.number().int(),
+  /** Endpoints that the last message did not reach, and those that were paused for it. */
+  failing_endpoints: z.number().int(),
   next_cursor: z.string().nullable(),
 });
 export type AlertPage = z.infer<typeof AlertPage>;
