@@ -93,7 +93,7 @@ describe("retention", () => {
     await retention.set(1, { session_days: 30, rollup_days: null }, ACTOR);
     server.tidy();
     await until(async () => (await names()).join() === "long,new", LIMIT_MS);
-    await upkeepDone(prisma, LIMIT_MS);
+    await upkeepDone(prisma);
     expect(await fleetTurns()).toBe(100);
     expect(await prisma.boundaryRollup.count()).toBeGreaterThan(0);
     const { horizon, oldest_days } = await retention.read(1);
@@ -113,13 +113,13 @@ describe("retention", () => {
     await until(async () => (await names()).join() === "long", LIMIT_MS);
     // Setting the size of a window computes the turns again, so that peaks of their minutes are read again.
     await server.ingest.command(1, { type: "set_window", model: "model-a", tokens: 20_000 });
-    await upkeepDone(prisma, LIMIT_MS);
+    await upkeepDone(prisma);
     expect(await faults()).toBe("");
     const deletions = createDeletions({ prisma, changed: () => {}, clock: Date.now });
     await deletions.deleteSessions([sessionId(1, HARNESS, "long")], { projectId: 1, actor: ACTOR });
     await prisma.$executeRaw`UPDATE sessions SET deleted_at = (deleted_at AT TIME ZONE 'UTC' - interval '1 minute') AT TIME ZONE 'UTC'`;
     await until(async () => (await names()).length === 0, LIMIT_MS);
-    await upkeepDone(prisma, LIMIT_MS);
+    await upkeepDone(prisma);
     const rows = await prisma.rollup.findMany({ where: { harness: "", turns: { gt: 0 } } });
     expect(rows.map(({ grain, turns, peakTokens }) => [grain, turns, peakTokens]).sort()).toEqual(
       [1, 15, 60, 360].map((grain) => [grain, 1, 9_500]).sort(),
@@ -151,7 +151,7 @@ describe("retention", () => {
     // Switched off again, the project takes old events, and their day gets its names back.
     await retention.set(1, { session_days: null, rollup_days: null }, ACTOR);
     await server.send(...eventsOf("e", daysAgo(90)));
-    await upkeepDone(prisma, LIMIT_MS);
+    await upkeepDone(prisma);
     expect(await fleetTurns()).toBe(90);
     expect(await faults()).toBe("");
     await server.close();
@@ -166,7 +166,7 @@ describe("retention", () => {
     });
     server.tidy();
     await server.send(...eventsOf("other", daysAgo(1)));
-    await upkeepDone(prisma, LIMIT_MS);
+    await upkeepDone(prisma);
     expect(await fleetTurns()).toBe(120);
     expect(await faults()).toBe("");
     await server.close();

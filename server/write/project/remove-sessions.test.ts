@@ -108,7 +108,7 @@ async function removed(): Promise<void> {
       0,
     LIMIT_MS,
   );
-  await upkeepDone(prisma, LIMIT_MS);
+  await upkeepDone(prisma);
 }
 
 async function faults(): Promise<string> {

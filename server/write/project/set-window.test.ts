@@ -5,6 +5,7 @@ import { dumpTables, emptyTables } from "../../testing/dump.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "../../testing/ingest.ts";
 import { storedRollups, sumsOfTurns } from "../../testing/rollup-sums.ts";
 import { countTurnsBy } from "../../testing/turns.ts";
+import { until } from "../../testing/until.ts";
 import { upkeepDone } from "../../testing/upkeep.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
@@ -100,4 +101,21 @@ describe("late events and a new window size", () => {
       { numRuns: Number(process.env.FUZZ_RUNS ?? 6), endOnFailure: true },
     );
   }, 600_000);
+});
+
+it("an agent whose history cannot be read is set aside, and the others get the new size", async () => {
+  await emptyTables(prisma);
+  let server = await path.start();
+  await setWindow(server, 10_000);
+  await server.send(...["broken", "whole"].flatMap((agent) => range(0, 4).map((n) => turn(n, { agent }))));
+  await server.close();
+  const { id, number } = await prisma.agent.findFirstOrThrow({ where: { name: "broken" } });
+  await prisma.$executeRaw`UPDATE turn_blocks SET data = '\\xffffffff'::bytea WHERE agent = ${number}`;
+  server = await path.start();
+  await setWindow(server, 20_000);
+  await until(async () => (await prisma.refold.count({ where: { reason: "failed" } })) === 1);
+  await until(async () => (await prisma.refold.count()) === 1);
+  expect(await prisma.refold.findFirst()).toMatchObject({ agentId: id, reason: "failed" });
+  expect(await prisma.agent.findFirst({ where: { name: "whole" } })).toMatchObject({ currentWindow: 20_000 });
+  await server.close();
 });
