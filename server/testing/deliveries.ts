@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol/alerts";
 import { pino } from "pino";
+import { type OpenAlert, upsertAlerts, upsertGroups } from "../alerts/alert-rows.ts";
 import { Deliverer, type DelivererOptions } from "../alerts/delivery/deliverer.ts";
 import { AlertDeliveries } from "../alerts/delivery/deliveries.ts";
 import { readNow } from "../alerts/delivery/delivery-rows.ts";
@@ -30,6 +31,11 @@ export interface TestDeliveries {
   ): Promise<{ id: string; signing_secret: string | null }>;
   /** Puts a notification into the outbox of project 1. */
   enqueue(endpointIds: readonly string[], group: string, id?: string): Promise<AlertNotification>;
+  /** Stores alerts of project 1, and groups that told endpoints of some of them. */
+  open(
+    alerts: readonly OpenAlert[],
+    groups: readonly { told: readonly string[]; endpoints: readonly string[] }[],
+  ): Promise<void>;
   /** Looks, and waits until everything that was due has had its attempt. */
   deliver(deliverer?: Deliverer): Promise<void>;
   /** Time that has passed for the deliverers since the test began, besides the real one. Milliseconds. */
@@ -93,6 +99,27 @@ export async function testDeliveries(): Promise<TestDeliveries> {
       };
       await writers.transaction((sql) => enqueueDeliveries(sql, 1, endpointIds, notification));
       return notification;
+    },
+    async open(alerts, told) {
+      const groups = told.map(({ told: ids, endpoints: to }, index) => ({
+        key: `group ${index}`,
+        memory: {
+          told: Object.fromEntries(ids.map((id) => [id, "firing" as const])),
+          lastAt: 0,
+          waitUntil: null,
+        },
+        receivers: {
+          endpoints: to,
+          told: to,
+          message: null,
+          timing: { waitMs: 0, intervalMs: 0, repeatMs: undefined },
+        },
+        nextAt: undefined,
+      }));
+      await writers.transaction(async (sql) => {
+        for (const { text, values } of [upsertAlerts(1, alerts), upsertGroups(1, groups)])
+          sql.send(text, ...values);
+      });
     },
     async deliver(one = first) {
       await one.look();

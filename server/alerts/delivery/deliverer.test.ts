@@ -5,6 +5,7 @@ import { LOCAL } from "../../testing/actor.ts";
 import { type TestDeliveries, testDeliveries } from "../../testing/deliveries.ts";
 import { type Receiver, startReceiver } from "../../testing/receiver.ts";
 import { until } from "../../testing/until.ts";
+import type { OpenAlert } from "../alert-rows.ts";
 import { SecretBox } from "./secret-box.ts";
 
 const HOUR = 3_600_000;
@@ -438,5 +439,72 @@ describe("endpoints", () => {
     await outbox.enqueue([id], "g");
     await outbox.deliver();
     expect(JSON.parse(receiver.requests.at(-1)!.body)).toMatchObject({ topic: "topic" });
+  });
+});
+
+describe("an Alertmanager", () => {
+  const alert = (id: string, more: Partial<OpenAlert["state"]> = {}): OpenAlert => ({
+    id,
+    ruleId: "00000000-0000-7000-8000-0000000000aa",
+    judgedVersion: 1,
+    subject: id,
+    place: { harness: "h@1" },
+    labels: {},
+    groupKey: "g",
+    state: {
+      phase: "firing",
+      startedAt: Date.UTC(2026, 10, 20),
+      pendingAt: Date.UTC(2026, 10, 20),
+      firedAt: Date.UTC(2026, 10, 20),
+      clearAt: undefined,
+      resolvedAt: undefined,
+      endReason: undefined,
+      ...more,
+    },
+    facts: {
+      rule: "Ceiling crossed",
+      severity: "critical",
+      condition: "threshold",
+      why: `of ${id}`,
+      level: null,
+      boundaries: [],
+      path: "/",
+    },
+    acknowledgedBy: undefined,
+  });
+  const idOf = (n: number) => `00000000-0000-7000-8000-00000000000${n}`;
+  const repeated = (): string[] =>
+    receiver.requests.flatMap(({ body }) =>
+      JSON.parse(body).map((one: { labels: { alert_id: string } }) => one.labels.alert_id),
+    );
+
+  it("is told again of what fires and of nothing else, and its health is seen from that", async () => {
+    const { id } = await outbox.endpoint({ kind: "alertmanager", url: receiver.url });
+    const elsewhere = await webhook();
+    const resolved = { phase: "resolved", resolvedAt: Date.UTC(2026, 10, 21) } as const;
+    await outbox.open(
+      [alert(idOf(1)), alert(idOf(2), resolved), alert(idOf(3)), alert(idOf(4))],
+      [
+        { told: [idOf(1), idOf(2)], endpoints: [id, elsewhere.id] },
+        { told: [idOf(3)], endpoints: [elsewhere.id] },
+      ],
+    );
+    const deliverer = outbox.deliverer();
+    await deliverer.repeatStanding();
+    expect(repeated()).toEqual([idOf(1)]);
+    const [{ path, body }] = receiver.requests as [(typeof receiver.requests)[0]];
+    expect(path).toBe("/api/v2/alerts");
+    expect(Date.parse(JSON.parse(body)[0].endsAt)).toBeGreaterThan(Date.now() + 3 * 60_000);
+    expect(await states()).toEqual([]);
+
+    status(503);
+    await deliverer.repeatStanding();
+    expect(await view(id)).toMatchObject({ failing_since: expect.any(String) });
+    status(200);
+    await deliverer.repeatStanding();
+    expect(await view(id)).toMatchObject({ failing_since: null });
+    await outbox.endpoints.pause(1, id, true, LOCAL);
+    await deliverer.repeatStanding();
+    expect(repeated()).toEqual([idOf(1), idOf(1), idOf(1)]);
   });
 });

@@ -14,6 +14,7 @@ import {
   type EndpointKey,
   type EndpointRow,
   type LoggedAttempt,
+  noteHealth,
   readDueEndpoints,
   readEndpoint,
   readNow,
@@ -23,6 +24,7 @@ import {
 import { type DeliveryStep, healthAfter, stepDelivery } from "./retry-schedule.ts";
 import type { SecretBox } from "./secret-box.ts";
 import type { AttemptOptions } from "./send-request.ts";
+import { readAlertmanagers, readStanding } from "./standing-alerts.ts";
 import { openSecrets, type StoredSecrets } from "./stored-secrets.ts";
 
 export interface DelivererOptions {
@@ -49,6 +51,8 @@ const AT_ONCE = 4;
 /** Endpoints at once. A slow one holds up none of the others. */
 const ENDPOINTS_AT_ONCE = 100;
 const TRIM_EVERY_MS = 600_000;
+/** How often an Alertmanager is told of the alerts that fire. Several times before it ends them by itself. */
+const STANDING_EVERY_MS = 60_000;
 
 /** Sends what waits in the outbox. Any number of processes may do so at once. */
 export class Deliverer {
@@ -61,10 +65,17 @@ export class Deliverer {
   readonly #loop = new WorkerLoop(async () => {
     await this.look().catch((err: unknown) => this.#report(err));
     await this.#trim().catch((err: unknown) => this.#report(err));
+    if (performance.now() - this.#repeatedAt >= STANDING_EVERY_MS) {
+      this.#repeatedAt = performance.now();
+      // A slow Alertmanager holds up no other endpoint.
+      this.#repeating = this.repeatStanding().catch((err: unknown) => this.#report(err));
+    }
     return { mostMs: LOOK_EVERY_MS };
   });
   #started = false;
   #trimmedAt = Number.NEGATIVE_INFINITY;
+  #repeatedAt = Number.NEGATIVE_INFINITY;
+  #repeating = Promise.resolve();
 
   constructor(options: DelivererOptions) {
     this.#options = options;
@@ -85,7 +96,7 @@ export class Deliverer {
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#loop.stop();
-    await Promise.allSettled(this.#busy.values());
+    await Promise.allSettled([...this.#busy.values(), this.#repeating]);
   }
 
   /** Looks once for what is due, and begins to send it. */
@@ -107,6 +118,35 @@ export class Deliverer {
         });
       this.#busy.set(name, work);
     }
+  }
+
+  /** Tells every Alertmanager once of the alerts that fire. Each process does: the same alert twice is one there. */
+  async repeatStanding(): Promise<void> {
+    const { writers, box, baseUrl, send } = this.#options;
+    const { signal } = this.#stop;
+    const keys = await readAlertmanagers(writers, box.keyId);
+    const results = await Promise.allSettled(
+      keys.map(async (key) => {
+        const now = await this.#now();
+        const endpoint = await readEndpoint(writers, key);
+        const secrets = endpoint && this.#secretsOf(key, endpoint, now);
+        if (endpoint === undefined || secrets === undefined) return;
+        const { address, projectName } = endpoint;
+        let failingSince = endpoint.failingSince ?? undefined;
+        for (const notification of await readStanding(writers, key, projectName, now)) {
+          const input = { notification, secrets, address, baseUrl: baseUrl(), now };
+          const sent = await attempt(input, { ...send, signal });
+          signal.throwIfAborted();
+          const at = await this.#now();
+          const health = healthAfter(failingSince, { outcome: sent.outcome, now: at });
+          failingSince = health.failingSince;
+          await writers.transaction(async (sql) => noteHealth(sql, key, { ...sent, at }, health));
+        }
+        if ((failingSince ?? null) !== endpoint.failingSince) this.#options.changed(key.projectId);
+      }),
+    );
+    for (const [index, result] of results.entries())
+      if (result.status === "rejected") this.#report(result.reason, keys[index]);
   }
 
   /** Resolves once nothing is under way. */

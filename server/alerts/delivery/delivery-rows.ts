@@ -153,17 +153,18 @@ export function sendAttemptRows(
     request,
     answer,
   );
-  const { failingSince = null, pause = null } = health;
-  sql.send(
-    NOTE_HEALTH,
-    projectId,
-    endpointId,
-    failingSince,
-    at,
-    outcome satisfies AttemptOutcome,
-    status,
-    pause,
-  );
+  noteHealth(sql, { projectId, endpointId }, attempt, health);
+}
+
+/** Stores what an attempt says about its endpoint. */
+export function noteHealth(
+  sql: Pick<WriterSql, "send">,
+  { projectId, endpointId }: EndpointKey,
+  { at, outcome, status }: Pick<LoggedAttempt, "at" | "outcome" | "status">,
+  { failingSince, pause }: EndpointHealth,
+): void {
+  const values = [failingSince ?? null, at, outcome satisfies AttemptOutcome, status ?? null, pause ?? null];
+  sql.send(NOTE_HEALTH, projectId, endpointId, ...values);
 }
 
 const ADD_TEST = `

@@ -1,14 +1,12 @@
 import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
-import { DAY_MS } from "../../times.ts";
 import type { OutgoingRequest } from "../delivery/send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { below, jsonRequest } from "./json-request.ts";
 import { partsText, plain } from "./text.ts";
 import { factsOf, linkOf, messageOf } from "./words.ts";
 
-/** Milliseconds after which Alertmanager ends an alert by itself: one whose end was lost, and a test. */
-const LONGEST_MS = 30 * DAY_MS;
-const TEST_MS = 5 * 60_000;
+/** Milliseconds after which Alertmanager ends an alert by itself. Plimsoll tells it of one that fires every minute. */
+const STANDING_MS = 5 * 60_000;
 
 /** API v2. Alertmanager groups, repeats and silences by itself, so each alert goes there by itself. */
 export function formatAlertmanager(
@@ -18,7 +16,7 @@ export function formatAlertmanager(
 ): OutgoingRequest {
   const { project, kind } = notification;
   const message = messageOf(notification);
-  const end = now + (kind === "test" ? TEST_MS : LONGEST_MS);
+  const end = now + STANDING_MS;
   const alerts = notification.alerts.map((alert) => ({
     labels: labelsOf(alert, project.name, kind),
     annotations: {
