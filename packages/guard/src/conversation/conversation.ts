@@ -4,12 +4,14 @@ import {
   isExhausted,
   type Limits,
   limitsOf,
+  limitsWithin,
   lineOfAction,
   needWindow,
   type RestartReason,
+  roomFor,
 } from "../decide/decide.ts";
 import { BesidesReader } from "../measure/besides.ts";
-import { calibrate, type Prediction, predict, rescaled } from "../measure/calibrate.ts";
+import { calibrate, inContext, type Prediction, predict, rescaled } from "../measure/calibrate.ts";
 import { tokenizerScale } from "../measure/estimate.ts";
 import { type ProviderEdits, readProviderEdits } from "../measure/provider-edits.ts";
 import { uncountedTurn } from "../measure/uncounted.ts";
@@ -27,6 +29,7 @@ import {
   EXHAUSTED,
   historyChanged,
   NO_SUMMARISER,
+  toolsTooLarge,
   windowAssumed,
   windowUnknown,
 } from "../respond/texts.ts";
@@ -53,6 +56,8 @@ type Withheld = Extract<EventBody, { type: "withheld" }>;
 
 /** Counts in a row that cannot be, after which the user is warned: one may be a mishap. */
 const WARNED_AT = 2;
+/** The warning about tools, which is given once whatever its numbers are. */
+const TOOLS_TOO_LARGE = "tools";
 
 /**
  * Keeps the context of one conversation under its line. Synchronous and without I/O: `observe` reads the usage that a
@@ -236,10 +241,13 @@ export class Conversation<M = Message> {
     if (!summarizes && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
     const window = this.#window();
     if (window.tokens !== undefined) this.#checkWindow(window);
-    const limits = limitsOf(this.policy.thresholds, window.tokens);
+    const roomTokens = roomFor(window.tokens, this.#state.reserved);
+    const limits = this.#limits();
     const placeholder = this.#options.placeholder ?? placeholderFor;
-    const how = { windowTokens: window.tokens, placeholder, summaries };
+    const how = { windowTokens: window.tokens, roomTokens, placeholder, summaries };
     const { state, events, actions, status } = respondWith(this.#companion, this.#input(limits), how);
+    if (actions.some((action) => action.type === "stop" && action.reason === "too_long"))
+      this.#checkTools(roomTokens, facts.besides);
     const sent = this.#editor.estimate(state);
     this.#state = { ...state, sent };
     for (const { body, window } of events) this.#emit(body, window);
@@ -356,10 +364,11 @@ export class Conversation<M = Message> {
   }
 
   /** Takes in what is known of the call that is about to be sent. */
-  #ask({ besides, model }: PrepareFacts): void {
+  #ask({ besides, model, outputTokens }: PrepareFacts): void {
+    const reserved = outputTokens ?? this.#state.reserved;
     const asked = model === undefined ? this.#state.asked : [model].flat();
     const tokens = besides === undefined ? this.#state.besides : this.#besides.tokensOf(besides);
-    this.#state = { ...this.#state, asked, besides: tokens };
+    this.#state = { ...this.#state, asked, besides: tokens, reserved };
     if (asked[0] === undefined || this.#options.tokenizer !== undefined) return;
     const calibration = rescaled(this.#state.calibration, tokenizerScale(asked[0]));
     this.#state = { ...this.#state, calibration };
@@ -445,7 +454,18 @@ export class Conversation<M = Message> {
   }
 
   #limits(): Limits {
-    return limitsOf(this.policy.thresholds, this.#window().tokens);
+    const { tokens } = this.#window();
+    return limitsWithin(this.policy.thresholds, tokens, roomFor(tokens, this.#state.reserved));
+  }
+
+  /** Warns if what is sent beside the messages fills the window by itself. */
+  #checkTools(roomTokens: number | undefined, besides: unknown): void {
+    const { calibration, besides: tokens } = this.#state;
+    const fixed = inContext(calibration, tokens);
+    if (roomTokens === undefined || fixed < roomTokens || this.#warned.has(TOOLS_TOO_LARGE)) return;
+    this.#warned.add(TOOLS_TOO_LARGE);
+    const largest = this.#besides.largest(besides);
+    this.#warn(toolsTooLarge(fixed, roomTokens, largest));
   }
 
   #learnWindows(windows: Readonly<Record<string, number>>): void {

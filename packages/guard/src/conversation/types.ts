@@ -144,6 +144,8 @@ export interface PrepareFacts {
    * schema of the answer. Its tokens are estimated from its text. `undefined` means as before.
    */
   besides?: unknown;
+  /** Most tokens that the answer may have. They are kept free in the window. `undefined` means as before. */
+  outputTokens?: number | undefined;
   /** True for the same call again, such as after a summary. A changed policy then waits for the next call. */
   sameCall?: boolean;
 }

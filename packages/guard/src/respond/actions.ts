@@ -3,7 +3,7 @@ import { type Limits, lineOfAction, type RestartReason, restartsSpent } from "..
 import { predict } from "../measure/calibrate.ts";
 import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy } from "../policy/policy.ts";
 import type { EventBody } from "../report/events.ts";
-import type { GuardState } from "../state/state.ts";
+import type { GuardState, Mask } from "../state/state.ts";
 import { afterRestart, afterWindDown, withNotice, withoutNoticesBefore } from "../state/state-changes.ts";
 import { wordsLine } from "../view/cut-points.ts";
 import type { Archive, Editor } from "../view/editor.ts";
@@ -66,7 +66,7 @@ export function mask<M>(
   const found = editor.candidates(input.state, policy.mask, urgent).filter(({ part }) => only(part));
   const masked = editor.mask(found, (level - target) / input.state.calibration.slope, placeholder, archive);
   if (masked.length === 0) return undefined;
-  const masks = [...input.state.masks, ...masked.map((one) => one.mask)];
+  const masks = withMasks(input.state, masked);
   editor.setMasks(masks);
   let state = { ...acted(input.state), masks, maskings: input.state.maskings + 1 };
   const share = level === 0 ? 0 : (level - expectedTokens({ editor, state })) / level;
@@ -85,6 +85,45 @@ export function mask<M>(
       tools,
     },
     action: { type: "mask", observations, tools, tokensBefore: level, tokensAfter: after },
+  };
+}
+
+/** The masks of a state with others, which replace those of the same texts. */
+function withMasks(state: GuardState, masked: readonly { mask: Mask }[]): Mask[] {
+  const marks = new Set(masked.map(({ mask }) => mask.mark));
+  return [...state.masks.filter(({ mark }) => !marks.has(mark)), ...masked.map(({ mask }) => mask)];
+}
+
+/**
+ * Shortens the results that the agent has not read yet to `budget` tokens together. Start and end stay. Returns `undefined` if
+ * nothing could be shortened.
+ */
+export function shorten<M>(
+  input: ActionInput<M>,
+  level: number,
+  budget: number,
+): ActionResult<ActionOf<M, "mask">> | undefined {
+  const { editor, state: before, policy, archive } = input;
+  const shortened = editor.shorten(policy, budget / before.calibration.slope, archive);
+  if (shortened.length === 0) return undefined;
+  const masks = withMasks(before, shortened);
+  editor.setMasks(masks);
+  // Not paced: a prompt that does not fit cannot wait, and the next action need not wait for it.
+  const state = { ...before, masks, lowered: true, maskings: before.maskings + 1 };
+  const tokensAfter = expectedTokens({ editor, state });
+  const tools = [...new Set(shortened.map(({ part }) => part.tool))];
+  const observations = shortened.length;
+  return {
+    state,
+    event: {
+      type: "masked",
+      observations,
+      total_masked: masks.length,
+      tokens_before: level,
+      tokens_after: tokensAfter,
+      tools,
+    },
+    action: { type: "mask", observations, tools, tokensBefore: level, tokensAfter },
   };
 }
 

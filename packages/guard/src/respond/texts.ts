@@ -1,3 +1,4 @@
+import type { NamedSize } from "../measure/besides.ts";
 import type { Fact } from "../state/state.ts";
 import type { HistoryChange } from "../view/alignment.ts";
 
@@ -105,6 +106,15 @@ export function countDoubted(model: string, tokens: number, estimate: number): s
     `The server of ${model} counted ${count(tokens)} tokens for a prompt of about ${count(estimate)}, more than once, and ` +
     `nothing says that it shortened the prompt. The guard keeps its estimate. Some servers count only tokens that are not in ` +
     `their cache; docs/guard.md lists them.`
+  );
+}
+
+/** For the user of a guard whose tools and instructions alone do not fit. Tokens. */
+export function toolsTooLarge(tokens: number, room: number, largest: readonly NamedSize[]): string {
+  const names = largest.map((tool) => `${tool.name} (about ${count(tool.tokens)})`).join(", ");
+  return (
+    `The tools and instructions have about ${count(tokens)} tokens, and the window has room for ${count(room)}: no prompt ` +
+    `fits. ${names === "" ? "" : `The largest tools are ${names}. `}Send fewer tools, or use a larger window.`
   );
 }
 

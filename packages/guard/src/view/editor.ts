@@ -16,16 +16,16 @@ import {
 } from "./cut-points.ts";
 import { digest } from "./digest.ts";
 import { MessageHistory, type ResultPart } from "./history.ts";
-import { type Candidate, candidates, protectedFrom } from "./mask.ts";
-import { clip, shortenedInput, shortenToShare } from "./placeholder.ts";
+import { type Candidate, candidates, evenLength, leastOf, protectedFrom, unreadResults } from "./mask.ts";
+import { clip, shortenedInput, shortenedResult, shortenToShare } from "./placeholder.ts";
 import type { MessageReader } from "./reader.ts";
 import { type SentPart, sentParts } from "./sent-parts.ts";
 import type { Shape } from "./shape.ts";
 import { userWords, wordsWithin } from "./user-words.ts";
 import { type BuiltView, estimateView, type NoticePlace, View } from "./view.ts";
 
-/** Overrides of the policy when the prompt would not fit at all. */
-const NOTHING_PROTECTED = { keepTurns: 0, keepTokens: 0, keepErrors: false } as const;
+/** Overrides of the policy when the prompt would not fit at all. The newest results are shortened instead. */
+const NEWEST_PROTECTED = { keepTurns: 1, keepTokens: 0, keepErrors: false } as const;
 
 /** Stores texts before something shorter replaces them. */
 export interface Archive {
@@ -117,10 +117,10 @@ export class Editor<M> {
     });
   }
 
-  /** Results that may be masked, oldest first. `urgent` also includes the newest turns. */
+  /** Results that may be masked, oldest first. `urgent` also includes the newest turns but the last. */
   candidates(state: GuardState, policy: MaskPolicy | null, urgent: boolean): Candidate[] {
     if (policy === null) return [];
-    const effective = urgent ? { ...policy, ...NOTHING_PROTECTED } : policy;
+    const effective = urgent ? { ...policy, ...NEWEST_PROTECTED } : policy;
     const from = this.#firstSent(state);
     return candidates(this.#history, this.#masks, effective, state.calibration.slope, from);
   }
@@ -143,11 +143,45 @@ export class Editor<M> {
       const where = archive.recallable ? key : undefined;
       const text = part.isInput === true ? shortenedInput(part.input, where) : placeholder(part, where);
       const saved = part.tokens - this.#tokenizer(text);
-      if (saved <= 0) continue;
-      left -= saved;
+      const more = saved - (this.#masks.get(part.mark)?.saved ?? 0);
+      if (more <= 0) continue;
+      left -= more;
       masked.push({ mask: { mark: part.mark, key, placeholder: text, saved }, part });
     }
     return masked;
+  }
+
+  /** Estimated tokens of the results that the agent has not read yet, and what stays of them at least. */
+  unread({ mask }: GuardPolicy): { tokens: number; least: number } {
+    const unread = unreadResults(this.#history, this.#masks, mask?.exclude ?? []);
+    return { tokens: unread.reduce((sum, { tokens }) => sum + tokens, 0), least: leastOf(unread) };
+  }
+
+  /** Shortens these results, the longest first, until they have at most `budget` estimated tokens together. */
+  shorten({ mask }: GuardPolicy, budget: number, archive: Archive): { mask: Mask; part: ResultPart }[] {
+    const unread = unreadResults(this.#history, this.#masks, mask?.exclude ?? []);
+    const length = evenLength(unread, budget);
+    return unread.flatMap(({ part, tokens }) => {
+      const key = tokens <= length ? undefined : archive.put(part);
+      if (key === undefined) return [];
+      const placeholder = this.#shortened(part, length, archive.recallable ? key : undefined);
+      const saved = part.tokens - this.#tokenizer(placeholder);
+      if (saved <= part.tokens - tokens) return [];
+      return [{ mask: { mark: part.mark, key, placeholder, saved, short: true as const }, part }];
+    });
+  }
+
+  /** Start and end of a result, in at most `length` estimated tokens: parts of a text differ in tokens per character. */
+  #shortened({ text, tokens }: ResultPart, length: number, key: string | undefined): string {
+    let share = length / tokens;
+    let shortened = shortenedResult(text, share, key);
+    for (let round = 0; round < 4; round++) {
+      const size = this.#tokenizer(shortened);
+      if (size <= length) break;
+      share *= (0.95 * length) / size;
+      shortened = shortenedResult(text, share, key);
+    }
+    return shortened;
   }
 
   /** Upper bound of the tokens that a summary can save. */

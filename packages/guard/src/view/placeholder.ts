@@ -39,6 +39,17 @@ export function shortenToShare(text: string, share: number, key: string | undefi
   return headAndTail(text, Math.max(MIN_QUESTION_CHARS, Math.floor(text.length * share)), note);
 }
 
+/** Least length of a shortened result, in characters. */
+const MIN_RESULT_CHARS = 300;
+
+/** Start and end of a tool's result, down to a fraction of its length. `key` is where the full text is stored. */
+export function shortenedResult(text: string, share: number, key: string | undefined): string {
+  const where = key === undefined ? "read a part of it for more" : `recall key ${key}`;
+  const note = (leftOut: number) =>
+    `\n[${leftOut} characters left out here: the whole does not fit into the context; ${where}]\n`;
+  return headAndTail(text, Math.max(MIN_RESULT_CHARS, Math.floor(text.length * share)), note);
+}
+
 /** Longer texts in the input of a tool are left out of it. Characters. */
 const MOST_INPUT_CHARS = 120;
 

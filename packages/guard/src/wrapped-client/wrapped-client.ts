@@ -62,6 +62,27 @@ const BESIDES = [
   "format",
 ] as const;
 
+/** Where the clients have the limit of the answer. Thoughts count towards it. */
+const LIMITS = [
+  ...["max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"],
+  ...["num_predict", "numPredict", "maxTokens", "budget_tokens", "thinkingBudget"],
+];
+const LIMITS_IN = ["options", "config", "thinking", "thinkingConfig"];
+
+/** Most tokens of the answer that the parameters or the client's model allow. Undefined if they set no limit. */
+function outputTokens(...sources: readonly unknown[]): number | undefined {
+  const found: number[] = [];
+  for (const source of sources) {
+    if (typeof source !== "object" || source === null) continue;
+    const fields = source as Record<string, unknown>;
+    const limits = LIMITS.map((name) => fields[name]);
+    found.push(...limits.filter((one): one is number => Number.isInteger(one) && (one as number) > 0));
+    const inner = outputTokens(...LIMITS_IN.map((name) => fields[name]));
+    if (inner !== undefined) found.push(inner);
+  }
+  return found.length === 0 ? undefined : Math.max(...found);
+}
+
 /** Asks a model of the client for a text. Returns the answer, which is counted, and the text in it. */
 export type AskModel = (model: string, request: TextRequest) => Promise<{ answer: unknown; text: string }>;
 
@@ -104,6 +125,7 @@ export async function fitCall<M>(
     ...options,
     besides,
     model: models.length === 0 ? undefined : models,
+    outputTokens: options.outputTokens ?? outputTokens(params, model) ?? 0,
     signal: signal ?? options.signal,
     summaryModel: textModel(conversation, options.summaryModel, ask),
   });
