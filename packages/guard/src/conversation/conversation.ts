@@ -29,6 +29,7 @@ import {
   EXHAUSTED,
   historyChanged,
   NO_SUMMARISER,
+  NOTES_FILE,
   toolsTooLarge,
   windowAssumed,
   windowUnknown,
@@ -95,7 +96,11 @@ export class Conversation<M = Message> {
     const target = { identity, onEvent, onWarning, clock: this.#clock };
     this.#events = new ConversationEvents(target, this.#state.events);
     this.#besides = new BesidesReader(reader.tokenizer);
-    this.#editor = new Editor(reader, this.#state.masks, options.notices ?? "merge");
+    this.#editor = new Editor(reader, this.#state.masks, {
+      place: options.notices ?? "merge",
+      counts: options.noticeCounts ?? "by_model",
+      file: options.notesFile ?? NOTES_FILE,
+    });
   }
 
   /** Sets who prepares edits in the background, in place of the one before. `optimistic` calls it. */

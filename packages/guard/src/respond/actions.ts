@@ -9,6 +9,7 @@ import { wordsLine } from "../view/cut-points.ts";
 import type { Archive, Editor } from "../view/editor.ts";
 import type { ResultPart } from "../view/history.ts";
 import {
+  type AfterWindDown,
   COMPACTING_NOTICE,
   handoffHead,
   maskedNotice,
@@ -70,7 +71,8 @@ export function mask<M>(
   editor.setMasks(masks);
   let state = { ...acted(input.state), masks, maskings: input.state.maskings + 1 };
   const share = level === 0 ? 0 : (level - expectedTokens({ editor, state })) / level;
-  state = withNotice(state, editor.noticeHere("masked", maskedNotice(masked.length, share)));
+  const words = (withCounts: boolean) => maskedNotice(masked.length, share, withCounts);
+  state = withNotice(state, editor.noticeHere("masked", words));
   const after = expectedTokens({ editor, state });
   const tools = [...new Set(masked.map(({ part }) => part.tool))];
   const observations = masked.length;
@@ -199,6 +201,12 @@ export function cut<M>(
   return { ...result, action: { type: "cut", tokensBefore, tokensAfter } };
 }
 
+/** What follows a wind-down under a policy. */
+export function nextOf(state: { restarts: number }, policy: GuardPolicy): AfterWindDown {
+  if (restartsSpent(state, policy)) return "none";
+  return policy.restart?.how === "ask" ? "ask" : "restart";
+}
+
 /** Adds the notice that announces a restart to the agent. */
 export function windDown<M>(
   { editor, state, policy, limits }: ActionInput<M>,
@@ -206,17 +214,20 @@ export function windDown<M>(
   windowTokens: number | undefined,
   turnsLeft: number,
 ): ActionResult<ActionOf<M, "wind_down">> {
-  const text = windDownNotice({
-    contextTokens: level,
-    windowTokens,
-    hardTokens: limits.hard ?? 0,
-    graceTurns: turnsLeft,
-    next: restartsSpent(state, policy) ? "none" : policy.restart?.how === "ask" ? "ask" : "restart",
-  });
+  const words = (withCounts: boolean) =>
+    windDownNotice({
+      contextTokens: level,
+      windowTokens,
+      hardTokens: limits.hard ?? 0,
+      graceTurns: turnsLeft,
+      next: nextOf(state, policy),
+      withCounts,
+      notesFile: editor.notices.file,
+    });
   return {
-    state: afterWindDown(withNotice(state, editor.noticeHere("wind_down", text))),
+    state: afterWindDown(withNotice(state, editor.noticeHere("wind_down", words))),
     event: { type: "wind_down", context_tokens: level, turns_left: turnsLeft },
-    action: { type: "wind_down", text, turnsLeft },
+    action: { type: "wind_down", text: words(editor.withCounts(state)), turnsLeft },
   };
 }
 

@@ -41,6 +41,8 @@ export interface AgentNotice {
   /** Number of canonical messages before it. */
   after: number;
   text: string;
+  /** The same without counts, for models that do not take them well. */
+  plain?: string;
 }
 
 /** Tokens reclaimed by masking: estimated at first, then measured by the next real count. */

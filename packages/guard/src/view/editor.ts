@@ -1,7 +1,7 @@
 import type { Limits } from "../decide/decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy, type MaskPolicy } from "../policy/policy.ts";
-import { summaryHead } from "../respond/texts.ts";
+import { type NoticeCounts, summaryHead, tellsCounts } from "../respond/texts.ts";
 import type { AgentNotice, GuardState, Mask, SeenHistory } from "../state/state.ts";
 import { type ContextComposition, compositionOf } from "./composition.ts";
 import {
@@ -37,6 +37,14 @@ export interface Archive {
   recallable: boolean;
 }
 
+/** How the agent is told what the guard does. */
+export interface Notices {
+  place: NoticePlace;
+  counts: NoticeCounts;
+  /** Where the agent writes its notes before a restart. */
+  file: string;
+}
+
 /** Measures and edits a harness's messages under the edits in a state. It makes no decisions and changes no state. */
 export class Editor<M> {
   readonly #reader: MessageReader<M>;
@@ -44,14 +52,14 @@ export class Editor<M> {
   readonly #tokenizer: Tokenizer;
   readonly #history: MessageHistory<M>;
   readonly #view: View<M>;
-  readonly #notices: NoticePlace;
+  readonly notices: Notices;
   #masks = new Map<string, Mask>();
 
-  constructor(reader: MessageReader<M>, masks: readonly Mask[], notices: NoticePlace) {
+  constructor(reader: MessageReader<M>, masks: readonly Mask[], notices: Notices) {
     const { shape, tokenizer } = reader;
     this.#reader = reader;
     this.#shape = shape;
-    this.#notices = notices;
+    this.notices = notices;
     this.#tokenizer = tokenizer;
     this.#history = new MessageHistory(reader);
     this.#view = new View(shape);
@@ -79,13 +87,27 @@ export class Editor<M> {
 
   /** Estimated tokens of the request to send. */
   estimate(state: GuardState): number {
-    const shown = this.#notices === "off" ? { ...state, notices: [] } : state;
+    const shown = this.notices.place === "off" ? { ...state, notices: [] } : this.#worded(state);
     return state.besides + estimateView(this.#history, shown, this.#masks, this.#tokenizer);
   }
 
   /** The messages to send. */
   build(state: GuardState): BuiltView<M> {
-    return this.#view.build(this.#history, state, this.#masks, this.#notices);
+    return this.#view.build(this.#history, this.#worded(state), this.#masks, this.notices.place);
+  }
+
+  /** Whether the models that may answer are told how full their context is. */
+  withCounts({ asked, model }: GuardState): boolean {
+    return tellsCounts(this.notices.counts, asked.length > 0 ? asked : [model]);
+  }
+
+  /** The state with the notices in the words for the models that may answer. */
+  #worded(state: GuardState): GuardState {
+    if (state.notices.length === 0 || this.withCounts(state)) return state;
+    return {
+      ...state,
+      notices: state.notices.map((notice) => ({ ...notice, text: notice.plain ?? notice.text })),
+    };
   }
 
   /** Estimated tokens of one text. */
@@ -277,10 +299,11 @@ export class Editor<M> {
   }
 
   /** Places a notice at the end of the view, or before a call that still waits for its results. */
-  noticeHere(kind: AgentNotice["kind"], text: string): AgentNotice {
+  noticeHere(kind: AgentNotice["kind"], words: (withCounts: boolean) => string): AgentNotice {
     const { units, entries } = this.#history;
     const last = units.at(-1);
-    return { kind, after: last === undefined || last.complete ? entries.length : last.from, text };
+    const after = last === undefined || last.complete ? entries.length : last.from;
+    return { kind, after, text: words(true), plain: words(false) };
   }
 
   #firstSent(state: GuardState): number {
