@@ -47,7 +47,6 @@ export interface Notices {
 
 /** Measures and edits a harness's messages under the edits in a state. It makes no decisions and changes no state. */
 export class Editor<M> {
-  readonly #reader: MessageReader<M>;
   readonly #shape: Shape<M>;
   readonly #tokenizer: Tokenizer;
   readonly #history: MessageHistory<M>;
@@ -57,7 +56,6 @@ export class Editor<M> {
 
   constructor(reader: MessageReader<M>, masks: readonly Mask[], notices: Notices) {
     const { shape, tokenizer } = reader;
-    this.#reader = reader;
     this.#shape = shape;
     this.notices = notices;
     this.#tokenizer = tokenizer;
@@ -131,7 +129,6 @@ export class Editor<M> {
     const found = this.candidates(state, mask, false);
     return sentParts({
       history: this.#history,
-      reader: this.#reader,
       masks: this.#masks,
       from: this.#firstSent(state),
       newestFrom: protectedFrom(this.#history, (mask ?? compact)?.keepTurns ?? 0),
