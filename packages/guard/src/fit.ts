@@ -1,6 +1,7 @@
 import type { Conversation } from "./conversation/conversation.ts";
 import type { Action, Prepared } from "./conversation/types.ts";
 import { summaryTooLong } from "./error.ts";
+import { checkFitOptions } from "./policy/check-options.ts";
 import { inTime } from "./summary/in-time.ts";
 import { modelSummarizer, type TextModel } from "./summary/summarizer.ts";
 import { clip } from "./view/placeholder.ts";
@@ -61,6 +62,7 @@ export async function fit<M>(
   messages: readonly M[],
   options: FitOptions<M> = {},
 ): Promise<Prepared<M>> {
+  checkFitOptions(options);
   const done: Action<M>[] = [];
   const { besides, model, outputTokens } = options;
   await countExactly(guard, messages, options);

@@ -16,7 +16,7 @@ import { tokenizerScale } from "../measure/estimate.ts";
 import { type ProviderEdits, readProviderEdits } from "../measure/provider-edits.ts";
 import { uncountedTurn } from "../measure/uncounted.ts";
 import { readUsage } from "../measure/usage.ts";
-import { checkPolicy, checkWindow } from "../policy/check-options.ts";
+import { checkOptions, checkPolicy } from "../policy/check-options.ts";
 import { type GuardPolicy, type PolicyInput, resolvePolicy } from "../policy/policy.ts";
 import { storeText } from "../recall/store-text.ts";
 import { ConversationEvents } from "../report/conversation-events.ts";
@@ -53,6 +53,17 @@ import type {
   PrepareFacts,
 } from "./types.ts";
 
+/** Tells a harness something. Its failure must not cost the answer of a model. */
+function quietly(tell: (text: string) => unknown): (text: string) => void {
+  return (text) => {
+    try {
+      Promise.resolve(tell(text)).catch(() => {});
+    } catch {
+      // Nobody is left to tell.
+    }
+  };
+}
+
 type Withheld = Extract<EventBody, { type: "withheld" }>;
 
 /** Counts in a row that cannot be, after which the user is warned: one may be a mishap. */
@@ -76,14 +87,14 @@ export class Conversation<M = Message> {
   readonly #besides: BesidesReader;
   #state: GuardState;
   readonly #warned = new Set<string>();
+  readonly #tell: (text: string) => void;
   #companion: Companion<M> | undefined;
 
   /** @param reader shared by the conversations of a guard */
   constructor(options: ConversationOptions<M>, reader = readerOf(options)) {
     this.#options = options;
     this.identity = options.identity;
-    checkPolicy(options.policy ?? {});
-    checkWindow(options.window);
+    checkOptions(options, false);
     this.policy = resolvePolicy(options.policy);
     this.shape = reader.shape;
     this.#clock = options.clock ?? Date.now;
@@ -92,8 +103,9 @@ export class Conversation<M = Message> {
       options.state === undefined
         ? { ...newState(scale, options.overheadTokens ?? 0), model: options.model }
         : restoredState(options.state);
-    const { identity, onEvent, onWarning = console.warn } = options;
-    const target = { identity, onEvent, onWarning, clock: this.#clock };
+    this.#tell = quietly(options.onWarning ?? console.warn);
+    const { identity, onEvent } = options;
+    const target = { identity, onEvent, onWarning: this.#tell, clock: this.#clock };
     this.#events = new ConversationEvents(target, this.#state.events);
     this.#besides = new BesidesReader(reader.tokenizer);
     this.#editor = new Editor(reader, this.#state.masks, {
@@ -455,7 +467,7 @@ export class Conversation<M = Message> {
   #warn(text: string): void {
     if (this.#warned.has(text)) return;
     this.#warned.add(text);
-    (this.#options.onWarning ?? console.warn)(text);
+    this.#tell(text);
   }
 
   #limits(): Limits {

@@ -4,7 +4,9 @@ import type { ObserveFacts, Prepared } from "../conversation/types.ts";
 import { GuardError, noRestartLeft, promptTooLong } from "../error.ts";
 import { type FitOptions, fit } from "../fit.ts";
 import type { Guard } from "../guard.ts";
+import { checkFitOptions } from "../policy/check-options.ts";
 import type { TextModel, TextRequest } from "../summary/summarizer.ts";
+import { plainShape } from "../view/shape.ts";
 import { modelNames } from "./model-names.ts";
 import { type Overflow, overflowOf } from "./overflow.ts";
 
@@ -35,6 +37,18 @@ export interface ClientOptions<M> extends Omit<AdapterOptions<M>, "summaryModel"
 
 /** What a client is wrapped with. With a conversation, every call belongs to it. */
 export type Guarded<M> = Guard<M> | Conversation<M>;
+
+/**
+ * Checks what an adapter is called with.
+ * @param shape name of the shape that its messages need
+ * @throws {GuardError} `invalid_option`
+ */
+export function checkAdapter<M>(guard: Guarded<M>, shape: string, options: object): void {
+  const given = guard instanceof Conversation ? guard.shape : guard?.options?.shape;
+  if (given === undefined || (given as unknown) === plainShape)
+    throw new GuardError("invalid_option", `shape: is missing. Pass ${shape} as shape to createGuard.`);
+  checkFitOptions(options);
+}
 
 /** A call whose messages were fitted. */
 export interface FittedCall<M> {
@@ -200,17 +214,40 @@ function learn<M>(conversation: Conversation<M>, overflow: Overflow, sent: numbe
   if (promptTokens !== undefined && conversation.state.sent === sent) conversation.counted(promptTokens);
 }
 
-/** Waits for the answer of a call. A call that its caller aborts counts as well, because the server has received it. */
+/** What is known of a call that was sent. */
+interface SentFacts {
+  /** The caller's. */
+  signal: AbortSignal | undefined;
+  model: string | undefined;
+}
+
+/**
+ * What to do if a call fails. Create it before the call is sent: one that its caller aborts later counts as well, because the
+ * server has received it.
+ */
+export function onFailure(
+  fitted: Pick<FittedCall<unknown>, "observe" | "refused">,
+  { signal, model }: SentFacts,
+): (error: unknown) => void {
+  const isAborted = () => signal?.aborted === true;
+  const isSent = !isAborted();
+  return (error) => {
+    if (isSent && isAborted()) fitted.observe(undefined, { model });
+    else fitted.refused(error);
+  };
+}
+
+/** Waits for the answer of a call. */
 export async function answerOf<T>(
   call: PromiseLike<T>,
   fitted: Pick<FittedCall<unknown>, "observe" | "refused"> | undefined,
-  { signal, model }: { signal: AbortSignal | undefined; model: string | undefined },
+  facts: SentFacts,
 ): Promise<T> {
+  const failed = fitted && onFailure(fitted, facts);
   try {
     return await call;
   } catch (error) {
-    if (signal?.aborted === true) fitted?.observe(undefined, { model });
-    else fitted?.refused(error);
+    failed?.(error);
     throw error;
   }
 }
