@@ -238,7 +238,8 @@ function maskTarget(
   { headroom }: MaskPolicy,
   { roomTurns }: PacePolicy,
 ): number {
-  const room = Math.max(line * headroom, growth * roomTurns);
+  // At the line itself, one more result is due.
+  const room = Math.max(1, line * headroom, growth * roomTurns);
   return Math.round(Math.max(line * LEAST_TARGET, line - room));
 }
 
