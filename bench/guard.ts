@@ -1,10 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { Conversation } from "../packages/guard/src/conversation/index.ts";
 import { createGuard, type GuardOptions, type Message } from "../packages/guard/src/index.ts";
+import { estimateTokens } from "../packages/guard/src/measure/index.ts";
 import { fileSpool } from "../packages/guard/src/node/index.ts";
 import { createReporter } from "../packages/guard/src/report/index.ts";
+import { hexSample, SCRIPT_SAMPLES } from "../packages/guard/src/testing/script-samples.ts";
 import { resolveBudget } from "../packages/guard/src/watcher/budget.ts";
 import { ContextWatcher, PromptIr, type Section } from "../packages/guard/src/watcher/index.ts";
 import { planCompaction } from "../packages/guard/src/watcher/plan.ts";
@@ -127,7 +130,17 @@ function sections(count: number): Section[] {
   }));
 }
 
+/** How far the estimate of a text is off a real tokenizer, by script. */
+const estimates = [...Object.entries(SCRIPT_SAMPLES), ["hex", hexSample(2_000)] as const].map(
+  ([script, text]) => ({
+    name: `guard: estimate of ${script}, off o200k_base`,
+    unit: "%",
+    run: async () => (estimateTokens(text) / countTokens(text) - 1) * 100,
+  }),
+);
+
 export const benchmarks = [
+  ...estimates,
   {
     name: "guard: observe + decide + prepare, 2,000 messages, nothing to do",
     unit: "ms",
