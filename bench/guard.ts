@@ -1,10 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { Conversation } from "../packages/guard/src/conversation/index.ts";
-import type { GuardOptions, Message } from "../packages/guard/src/index.ts";
+import { createGuard, type GuardOptions, type Message } from "../packages/guard/src/index.ts";
+import { estimateTokens } from "../packages/guard/src/measure/index.ts";
 import { fileSpool } from "../packages/guard/src/node/index.ts";
 import { createReporter } from "../packages/guard/src/report/index.ts";
+import { hexSample, SCRIPT_SAMPLES } from "../packages/guard/src/testing/script-samples.ts";
 import { resolveBudget } from "../packages/guard/src/watcher/budget.ts";
 import { ContextWatcher, PromptIr, type Section } from "../packages/guard/src/watcher/index.ts";
 import { planCompaction } from "../packages/guard/src/watcher/plan.ts";
@@ -46,6 +49,7 @@ function guardFor(window: number): Conversation {
     window,
     policy: { thresholds: { warning: "15%", ceiling: null, soft: "70%", hard: "90%" } },
     onEvent: () => {},
+    onWarning: () => {},
   });
 }
 
@@ -58,6 +62,58 @@ function turnCost(window: number): number {
   return median(300, (index) => {
     guard.observe({ id: `t${index}-${tokens}`, usage: { prompt_tokens: tokens, completion_tokens: 20 } });
     tokens = guard.prepare(messages).level.tokens;
+  });
+}
+
+/** Median processor time of one call, ms. The wall clock of a busy machine says nothing of it. */
+function medianCpu(times: number, call: () => void): number {
+  const taken: number[] = [];
+  for (let time = 0; time < times; time++) {
+    const began = process.cpuUsage();
+    call();
+    const { user, system } = process.cpuUsage(began);
+    taken.push((user + system) / 1_000);
+  }
+  return taken.sort((a, b) => a - b)[taken.length >> 1]!;
+}
+
+/** One call of a server that loads the thread anew for each: routed, prepared and counted. */
+function copyCost(): number {
+  const guard = createGuard<Message>({
+    identity: { harness: "bench", session: "s" },
+    window: 10_000_000,
+    onEvent: () => {},
+    onWarning: () => {},
+  });
+  const messages = history(2_200);
+  let calls = 0;
+  const copies = Array.from({ length: 40 }, () => {
+    messages.push({ role: "assistant", content: "Done." }, { role: "user", content: `Question ${++calls}` });
+    return JSON.parse(JSON.stringify(messages)) as Message[];
+  });
+  return medianCpu(copies.length, () => {
+    const copy = copies.shift()!;
+    const thread = guard.route(copy)!;
+    const { level } = thread.prepare(copy, { summaries: false });
+    thread.observe({ id: `t${copy.length}`, usage: { prompt_tokens: level.tokens, completion_tokens: 20 } });
+  });
+}
+
+/** The call that masks the results of a fifth of 2,200 messages. */
+function maskingCost(): number {
+  const messages = history(2_200);
+  const guards = Array.from({ length: 20 }, () => {
+    const guard = guardFor(10_000_000);
+    const { level } = guard.prepare(messages);
+    guard.observe({ id: "t1", usage: { prompt_tokens: level.tokens, completion_tokens: 20 } });
+    const soft = Math.round(level.tokens * 0.98);
+    guard.changePolicy({ thresholds: { warning: null, ceiling: null, hard: null, soft } });
+    return guard;
+  });
+  const more: Message[] = [...messages, { role: "user", content: "Go on." }];
+  return medianCpu(guards.length, () => {
+    const { actions } = guards.shift()!.prepare(more, { summaries: false });
+    if (actions[0]?.type !== "mask") throw new Error("nothing was masked");
   });
 }
 
@@ -74,7 +130,17 @@ function sections(count: number): Section[] {
   }));
 }
 
+/** How far the estimate of a text is off a real tokenizer, by script. */
+const estimates = [...Object.entries(SCRIPT_SAMPLES), ["hex", hexSample(2_000)] as const].map(
+  ([script, text]) => ({
+    name: `guard: estimate of ${script}, off o200k_base`,
+    unit: "%",
+    run: async () => (estimateTokens(text) / countTokens(text) - 1) * 100,
+  }),
+);
+
 export const benchmarks = [
+  ...estimates,
   {
     name: "guard: observe + decide + prepare, 2,000 messages, nothing to do",
     unit: "ms",
@@ -92,6 +158,16 @@ export const benchmarks = [
       const messages = history(2_000);
       return median(20, () => void guardFor(10_000_000).prepare(messages));
     },
+  },
+  {
+    name: "guard: one turn of a fresh copy of 2,200 messages, processor time",
+    unit: "ms",
+    run: async () => copyCost(),
+  },
+  {
+    name: "guard: a call that masks, 2,200 messages, processor time",
+    unit: "ms",
+    run: async () => maskingCost(),
   },
   {
     name: "reporter: record(), server away",

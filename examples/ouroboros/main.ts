@@ -53,6 +53,8 @@ export async function ouroboros(context: ExampleContext) {
       shape: ollamaShape,
       policy: { ...config.policy, restart: { ...config.policy.restart, graceTurns: 2 } },
       window: config.windowTokens!,
+      // Ouroboros tells its agent how full the context is.
+      noticeCounts: "always",
       store: fileMaskStore(join(workspace, ".masked")),
       sessionStore: fileSessionsStore(join(folder, "session.json")),
       onEvent: (event) => {

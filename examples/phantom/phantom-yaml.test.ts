@@ -34,6 +34,18 @@ port: 3100
     },
   );
 
+  it.each([
+    ["claude-opus-4-6", 1_000_000],
+    ["claude-haiku-4-5-20251001", 200_000],
+    ["claude-sonnet-4-5[1m]", 1_000_000],
+    ["a-model-of-tomorrow", undefined],
+  ])("derives the window of %s from its name: %s [P1]", (model, tokens) => {
+    expect(readPhantomYaml(`model: "${model}"`).windowTokens).toBe(tokens);
+    expect(readPhantomYaml(`model: "${model}"\ncontext:\n  model_context_tokens: 50000`).windowTokens).toBe(
+      50_000,
+    );
+  });
+
   it("turns a threshold off with null [P2]", () => {
     const { thresholds } = readPhantomYaml("context: { warning_pct: null, max_utilization_pct: 10 }");
     expect(thresholds).toMatchObject({ warning: null, ceiling: "10%" });

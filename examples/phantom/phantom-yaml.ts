@@ -1,3 +1,4 @@
+import { catalogWindow } from "@plimsoll/guard/measure";
 import { parse } from "yaml";
 import { z } from "zod";
 
@@ -42,8 +43,8 @@ export function readPhantomYaml(text: string) {
       hard: null,
       reserve: null,
     },
-    /** Tokens. */
-    windowTokens: context.model_context_tokens ?? undefined,
+    /** Tokens; undefined if the catalog does not have the model. */
+    windowTokens: context.model_context_tokens ?? (model === undefined ? undefined : catalogWindow(model)),
     maxContextPct: loop.max_context_pct ?? undefined,
   };
 }

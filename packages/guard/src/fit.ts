@@ -1,6 +1,7 @@
 import type { Conversation } from "./conversation/conversation.ts";
 import type { Action, Prepared } from "./conversation/types.ts";
 import { summaryTooLong } from "./error.ts";
+import { checkFitOptions } from "./policy/check-options.ts";
 import { inTime } from "./summary/in-time.ts";
 import { modelSummarizer, type TextModel } from "./summary/summarizer.ts";
 import { clip } from "./view/placeholder.ts";
@@ -29,6 +30,8 @@ export interface FitOptions<M> {
    * The model that will answer, or all that may. A wrapped client adds them to those that the call names. See `PrepareFacts`.
    */
   model?: string | readonly string[] | undefined;
+  /** Most tokens that the answer may have. A wrapped client reads it from the call. See `PrepareFacts`. */
+  outputTokens?: number | undefined;
   /** Receives text to show to the user. */
   say?: (text: string) => void;
   /** Called when a restart needs confirmation; return `true` to restart. */
@@ -59,11 +62,13 @@ export async function fit<M>(
   messages: readonly M[],
   options: FitOptions<M> = {},
 ): Promise<Prepared<M>> {
+  checkFitOptions(options);
   const done: Action<M>[] = [];
-  const { besides, model } = options;
+  const { besides, model, outputTokens } = options;
   await countExactly(guard, messages, options);
   for (let round = 0; ; round++) {
-    const facts = { summaries: canSummarise(options), besides, model, sameCall: round > 0 };
+    const summaries = canSummarise(options);
+    const facts = { summaries, besides, model, outputTokens, sameCall: round > 0 };
     const prepared = guard.prepare(messages, facts);
     done.push(...prepared.actions);
     const open = prepared.actions.find(needsWork);
@@ -119,10 +124,10 @@ const NEAR_LINE = 0.85;
 async function countExactly<M>(
   guard: Conversation<M>,
   messages: readonly M[],
-  { countTokens, besides, model }: FitOptions<M>,
+  { countTokens, besides, model, outputTokens }: FitOptions<M>,
 ): Promise<void> {
   if (countTokens === undefined) return;
-  const { limits, level } = guard.estimate(messages, { besides, model });
+  const { limits, level } = guard.estimate(messages, { besides, model, outputTokens });
   const lines = Object.values(limits);
   if (level.source === "measured" || lines.length === 0 || level.tokens < Math.min(...lines) * NEAR_LINE)
     return;

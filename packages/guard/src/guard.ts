@@ -1,7 +1,7 @@
 import { Conversation } from "./conversation/conversation.ts";
 import { currentConversation } from "./conversation/current-conversation.ts";
 import type { GuardOptions } from "./conversation/types.ts";
-import { checkPolicy, checkWindow } from "./policy/check-options.ts";
+import { checkOptions, checkPolicy } from "./policy/check-options.ts";
 import type { PolicyInput } from "./policy/policy.ts";
 import type { Identity } from "./report/events.ts";
 import type { Companion } from "./respond/companion.ts";
@@ -39,8 +39,7 @@ export class Guard<M = Message> {
   #sideCalls = 0;
 
   constructor(options: GuardOptions<M>) {
-    checkPolicy(options.policy ?? {});
-    checkWindow(options.window);
+    checkOptions(options ?? {}, true);
     this.options = { ...options, onWarning: once(options.onWarning ?? console.warn) };
     this.#policy = options.policy ?? {};
     this.#reader = readerOf(options);

@@ -286,6 +286,33 @@ describe("a replay of turns", () => {
     expect(warned.levels).toEqual(levels);
   });
 
+  it("shortens a new result that does not fit, and does not pace that", () => {
+    const policy = policyOf({ compact: null, restart: null });
+    const { runs, levels } = replayed(turns(1_000, 1_500, 13_000, 13_200), policy);
+    // 30 % of the window is left of it.
+    expect(levels[2]).toBeGreaterThan(4_000);
+    expect(levels[2]).toBeLessThan(5_200);
+    expect(levels[3]).toBe(levels[2]! + 200);
+    expect(runs.candidate.maskings).toBe(1);
+  });
+
+  it("keeps the room of the longest answer so far free, and lowers the lines with it", () => {
+    const policy = policyOf({ thresholds: { ...OFF, hard: "90%" }, restart: { graceTurns: 0 } });
+    const answered = (outputTokens: number) =>
+      replayed([turn(1_000, { outputTokens }), ...turns(5_000, 8_000, 8_200)], policy).runs.candidate;
+    expect(answered(100)).toMatchObject({ windDowns: 0, restarts: 0 });
+    expect(answered(4_000)).toMatchObject({ restarts: 1 });
+    // An answer as long as the window leaves no room for any prompt, so it says nothing of the limit.
+    expect(answered(WINDOW)).toMatchObject({ windDowns: 0, restarts: 0 });
+  });
+
+  it("takes a prompt for full as soon as its estimate may be too low", () => {
+    const thresholds = { ...OFF, hard: "100%" };
+    const policy = policyOf({ thresholds, mask: null, compact: null, overflow: "send_anyway" });
+    expect(replayed(turns(1_000, 8_900, 8_950), policy).runs.candidate.restarts).toBe(1);
+    expect(replayed(turns(1_000, 5_000, 8_900, 8_950), policy).runs.candidate.restarts).toBe(0);
+  });
+
   it("makes sub-ticks in loops alone, before the call that would exceed the tick's share", () => {
     const policy = policyOf({ thresholds: OFF }, "20%");
     const recorded = turns(400, 900, 1_400, 1_900, 2_400, 2_900);

@@ -22,6 +22,7 @@ export type ReplayItem =
       /** `undefined` for a turn without a count. */
       contextTokens: number | undefined;
       windowTokens: number | undefined;
+      outputTokens?: number | undefined;
       /** The call compacted the context: its prompt is no level. */
       compaction?: boolean;
     }
@@ -109,7 +110,7 @@ export class AgentReplay {
 
   #turn(turn: Extract<ReplayItem, { type: "turn" }>): void {
     if (turn.compaction === true) return;
-    const { at, model, contextTokens: recorded, windowTokens } = turn;
+    const { at, model, contextTokens: recorded, windowTokens, outputTokens } = turn;
     const [current, candidate] = [this.#current, this.#candidate];
     if (recorded === undefined) {
       current.uncounted();
@@ -117,7 +118,7 @@ export class AgentReplay {
       return;
     }
     const growth = this.#growthTo(recorded);
-    const run = { at, growth, recorded, windowTokens };
+    const run = { at, growth, recorded, windowTokens, outputTokens };
     const { policyOf } = this.#options;
     current.turn(run, policyOf("current", model));
     candidate.turn(run, policyOf("candidate", model));

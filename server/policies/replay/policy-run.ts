@@ -5,11 +5,15 @@ import {
   decide,
   type Facts,
   type Limits,
-  limitsOf,
+  limitsWithin,
   lineOfAction,
+  roomFor,
   windDownOver,
 } from "../../../packages/guard/src/decide/decide.ts";
+import { assumedError, MOST_OFF } from "../../../packages/guard/src/measure/calibrate.ts";
+import type { MaskPolicy } from "../../../packages/guard/src/policy/policy.ts";
 import { averageGrowth } from "../../../packages/guard/src/state/observe-turn.ts";
+import { LEAST_UNREAD, PLACEHOLDER_TOKENS } from "../../../packages/guard/src/view/mask.ts";
 import type { EffectName, ReplayEffects, ReplayPolicy } from "./replay-policy.ts";
 
 /** What happened to one agent, or would have happened. */
@@ -50,6 +54,8 @@ export interface RunTurn {
   growth: number;
   recorded: number;
   windowTokens: number | undefined;
+  /** Of the answer. */
+  outputTokens: number | undefined;
 }
 
 /** The figure that counts each response. */
@@ -66,10 +72,19 @@ const MOST_STEPS = 6;
 /** Turns whose growth a run remembers, for policies that keep the newest turns whole. */
 const REMEMBERED = 16;
 
+/**
+ * Tokens by which the guard underrates what it frees of a turn: it reckons with longer placeholders than it writes. Measured over
+ * the sessions of bench/guard-policy.ts, where a turn has one result and a placeholder has 16 tokens.
+ */
+const UNDERRATED = PLACEHOLDER_TOKENS - 16;
+
 /** The limits of a policy in one window. */
 interface Lines {
   policy: ReplayPolicy;
   windowTokens: number | undefined;
+  /** Tokens of the window that are kept free for the answer. */
+  reserved: number;
+  roomTokens: number | undefined;
   limits: Limits;
   line: number | undefined;
   /** Below this level the guard has nothing to decide. */
@@ -100,6 +115,14 @@ export class PolicyRun {
   #base = 0;
   /** Tokens that masking could free. */
   #maskable = 0;
+  /** Turns that added them. */
+  #maskableTurns = 0;
+  /** Tokens in results of the newest turn. */
+  #unread = 0;
+  /** The last count, which the estimate of the next prompt begins with. */
+  #counted: number | undefined;
+  /** Of the longest answer so far. The limit that the calls had is not recorded. */
+  #longestAnswer = 0;
   /** Tokens added by the newest turns; a ring. */
   readonly #added = new Array<number>(REMEMBERED).fill(0);
   #growth = 0;
@@ -138,7 +161,7 @@ export class PolicyRun {
   }
 
   turn(turn: RunTurn, policy: ReplayPolicy): void {
-    const { growth, windowTokens } = turn;
+    const { growth, windowTokens, outputTokens = 0 } = turn;
     const before = this.level;
     const lines = this.#linesOf(policy, windowTokens);
     if (before === undefined) this.#begin(turn, lines);
@@ -146,6 +169,8 @@ export class PolicyRun {
       this.level = Math.max(0, Math.round(before + growth));
       this.#added[this.#turns % REMEMBERED] = Math.max(0, growth);
       this.#maskable = Math.max(0, this.#maskable + this.#effects.masked * growth);
+      this.#maskableTurns += 1;
+      this.#unread = this.#effects.masked * Math.max(0, growth);
     }
     if (this.#inLoop && lines.tick !== undefined && this.#windowTurns > 0)
       this.#tick(before ?? 0, growth, lines.tick);
@@ -155,6 +180,8 @@ export class PolicyRun {
     this.#lowered = false;
     this.#turns += 1;
     this.#windowTurns += 1;
+    this.#counted = this.level;
+    this.#longestAnswer = Math.max(this.#longestAnswer, outputTokens);
     this.#count(turn, lines);
   }
 
@@ -209,9 +236,17 @@ export class PolicyRun {
   #carryOut(decision: Decision, facts: Facts, { policy: { guard } }: Lines): boolean {
     const level = this.level!;
     if (decision.type === "mask") {
-      const gain = Math.min(decision.urgent ? facts.urgentGain : facts.maskGain, level - decision.target);
+      const gain = Math.min(this.#freed(guard.mask!, decision.urgent), level - decision.target);
       if (gain <= 0) return false;
       this.#act("masked", level - gain, this.#maskable - gain);
+      return true;
+    }
+    if (decision.type === "shorten") {
+      const gain = this.#unread - decision.budget;
+      this.#unread = decision.budget;
+      // Not paced: see `shorten` of the guard.
+      this.#lower(level - gain, this.#maskable - gain);
+      this.figures.maskings += 1;
       return true;
     }
     if (decision.type === "compact" || decision.type === "cut") {
@@ -237,16 +272,21 @@ export class PolicyRun {
     return false;
   }
 
-  #facts({ policy, limits, windowTokens }: Lines, actedAt: number | undefined): Facts {
+  #facts({ policy, limits, roomTokens }: Lines, actedAt: number | undefined): Facts {
     const level = this.level!;
-    const { mask, compact } = policy.guard;
+    const { mask, compact, overflow } = policy.guard;
     const isFresh = compact?.how === "fresh_session";
+    const masks = mask !== null && lineOfAction(limits).mask !== undefined;
+    const mayShorten = (masks || overflow === "cut") && this.#unread > LEAST_UNREAD;
+    const changed = this.#counted === undefined ? undefined : Math.abs(level - this.#counted);
     return {
       level,
-      windowTokens,
+      uncertainty: assumedError(level, changed, 0),
+      roomTokens,
       limits,
-      maskGain: mask === null ? 0 : this.#maskable - Math.max(mask.keepTokens, this.#newest(mask.keepTurns)),
-      urgentGain: this.#maskable,
+      unread: mayShorten ? { tokens: this.#unread, least: LEAST_UNREAD } : { tokens: 0, least: 0 },
+      maskGain: this.#expectedGain(mask, false),
+      urgentGain: this.#expectedGain(mask, true),
       compactGain: level - this.#leaves(isFresh ? "restarted" : "compacted"),
       windDownTurns: this.#windDownAt === undefined ? undefined : this.#turns - this.#windDownAt,
       restartGain: level - this.#leaves("restarted"),
@@ -256,6 +296,19 @@ export class PolicyRun {
       weakActions: 0,
       growth: this.#growth,
     };
+  }
+
+  /** What masking frees if the newest turns are kept. In an emergency only the last one is. */
+  #freed({ keepTokens, keepTurns }: MaskPolicy, urgent: boolean): number {
+    const kept = urgent ? this.#newest(1) : Math.max(keepTokens, this.#newest(keepTurns));
+    return Math.max(0, this.#maskable - kept);
+  }
+
+  /** What the guard expects masking to free. */
+  #expectedGain(mask: MaskPolicy | null, urgent: boolean): number {
+    if (mask === null) return 0;
+    const turns = this.#maskableTurns - (urgent ? 1 : mask.keepTurns);
+    return Math.max(0, this.#freed(mask, urgent) - Math.max(0, turns) * UNDERRATED);
   }
 
   /** Maskable tokens in the newest turns. */
@@ -282,7 +335,9 @@ export class PolicyRun {
 
   #lower(level: number, maskable: number): void {
     this.level = Math.round(level);
-    this.#maskable = Math.max(0, maskable);
+    const left = Math.max(0, maskable);
+    this.#maskableTurns *= this.#maskable === 0 ? 0 : Math.min(1, left / this.#maskable);
+    this.#maskable = left;
     this.#lowered = true;
   }
 
@@ -294,20 +349,25 @@ export class PolicyRun {
 
   #linesOf(policy: ReplayPolicy, windowTokens: number | undefined): Lines {
     const known = this.#lines;
-    if (known !== undefined && known.policy === policy && known.windowTokens === windowTokens) return known;
+    const reserved = this.#longestAnswer;
+    if (known?.policy === policy && known.windowTokens === windowTokens && known.reserved === reserved)
+      return known;
     const { thresholds, mode } = policy.guard;
-    const limits = limitsOf(thresholds, windowTokens);
+    const roomTokens = roomFor(windowTokens, reserved);
+    const limits = limitsWithin(thresholds, windowTokens, roomTokens);
     const { mask, compact } = lineOfAction(limits);
     const lowest = Math.min(
       mask ?? Number.POSITIVE_INFINITY,
       compact ?? Number.POSITIVE_INFINITY,
       limits.hard ?? Number.POSITIVE_INFINITY,
-      windowTokens ?? Number.POSITIVE_INFINITY,
+      (roomTokens ?? Number.POSITIVE_INFINITY) / (1 + MOST_OFF),
     );
     const ticks = policy.tickShare !== undefined && mode === "enforce";
     this.#lines = {
       policy,
       windowTokens,
+      reserved,
+      roomTokens,
       limits,
       line: lineOf(thresholds, windowTokens)?.tokens,
       quietBelow: mode === "warn_only" ? Number.POSITIVE_INFINITY : lowest,

@@ -212,6 +212,7 @@ function turnOf(turn: TurnRow, modelName: (id: number) => string): ReplayItem {
     model: modelName(turn.modelId),
     contextTokens: turn.contextTokens,
     windowTokens: turn.windowTokens,
+    outputTokens: turn.outputTokens,
     compaction: !isLevel(turn),
   };
 }

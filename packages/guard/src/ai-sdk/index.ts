@@ -4,6 +4,7 @@ import { modelNames } from "../wrapped-client/model-names.ts";
 import {
   type AdapterOptions,
   answerOf,
+  checkAdapter,
   type FittedCall,
   fitCall,
   fitOrThrow,
@@ -33,6 +34,7 @@ interface Generated {
  * await generateText({ model, prompt: "Hello" });
  */
 export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptions<AiMessage> = {}) {
+  checkAdapter(guard, "aiShape", options);
   /** By the prompt that is sent. */
   const calls = new WeakMap<object, FittedCall<AiMessage>>();
   const answered = (prompt: object, answer: unknown) => calls.get(prompt)?.observe(answer);
@@ -134,6 +136,7 @@ interface FinishedStep {
  * await generateText({ model, tools, prompt, prepareStep, onStepFinish, stopWhen: [stopWhen, stepCountIs(20)] });
  */
 export function guardSteps(conversation: Conversation<AiMessage>, options: AdapterOptions<AiMessage> = {}) {
+  checkAdapter(conversation, "aiShape", options);
   let history: readonly AiMessage[] = [];
   let view: readonly AiMessage[] = [];
   let next: { length: number; view: readonly AiMessage[] } | undefined;

@@ -5,10 +5,12 @@ import { storedCall } from "../wrapped-client/stored-call.ts";
 import {
   type AskModel,
   type ClientOptions,
+  checkAdapter,
   conversationOf,
   type FittedCall,
   fitCall,
   type Guarded,
+  onFailure,
   rewrapping,
   signalIn,
   storedConversation,
@@ -49,6 +51,7 @@ export function guardMessages<C extends MessagesClient>(
   guard: Guarded<AnthropicMessage>,
   options: ClientOptions<AnthropicMessage> = {},
 ): C {
+  checkAdapter(guard, "anthropicShape", options);
   const wrap = (resource: MessagesResource) => {
     const members = {
       create: guardedCreate(resource, guard, options),
@@ -88,7 +91,7 @@ function guardedCreate(
         ...(messages.length > 0 && { messages }),
         ...(system.length > 0 && { system: withTexts(params.system, system) }),
       };
-      const watch = fitted.conversation && watchOf(fitted, params, guard);
+      const watch = fitted.conversation && watchOf(fitted, params, guard, signalIn(rest));
       return { call: resource.create(sent, ...rest), watch };
     };
     return new GuardedCall(begin(), params.stream === true);
@@ -134,11 +137,17 @@ interface AnswerHead {
 }
 
 function watchOf(
-  { conversation, observe, refused }: FittedCall<AnthropicMessage>,
+  fitted: FittedCall<AnthropicMessage>,
   params: Record<string, unknown>,
   guard: Guarded<AnthropicMessage>,
+  signal: AbortSignal | undefined,
 ): AnswerWatch {
+  const { conversation, observe, refused } = fitted;
   const purpose = asksForSummary(params) ? ({ purpose: "compaction" } as const) : {};
+  const counted: Pick<typeof fitted, "observe" | "refused"> = {
+    observe: (answer, facts) => observe(answer, { ...facts, ...purpose }),
+    refused,
+  };
   const onAnswer = (answer: unknown) => {
     const { id } = (answer ?? {}) as AnswerHead;
     if (params.thread != null && id !== undefined && guard instanceof Guard && conversation)
@@ -150,7 +159,7 @@ function watchOf(
   let edited: object = {};
   return {
     onAnswer,
-    onError: refused,
+    onError: onFailure(counted, { model: String(params.model), signal }),
     // The API reports input tokens at the start of the stream and output tokens at the end.
     onChunk(chunk) {
       const event = chunk as {

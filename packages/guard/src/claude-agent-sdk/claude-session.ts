@@ -1,11 +1,14 @@
 import { Conversation } from "../conversation/conversation.ts";
-import { limitsOf, restartsSpent, windDownOver } from "../decide/decide.ts";
+import { limitsOf, windDownOver } from "../decide/decide.ts";
 import { noRestartLeft } from "../error.ts";
 import { CallForecast } from "../measure/forecast.ts";
+import { nextOf } from "../respond/actions.ts";
 import {
   COMPACTING_NOTICE,
   maxRestartsReached,
+  NOTES_FILE,
   RESTART_CONFIRMATION,
+  tellsCounts,
   windDownNotice,
 } from "../respond/texts.ts";
 import type { Message } from "../view/shape.ts";
@@ -326,7 +329,9 @@ export class ClaudeSession<M extends SdkMessage> {
       windowTokens: this.guard.read().windowTokens,
       hardTokens: this.#limits().hard ?? 0,
       graceTurns: turnsLeft,
-      next: restartsSpent(state, policy) ? "none" : policy.restart?.how === "ask" ? "ask" : "restart",
+      next: nextOf(state, policy),
+      withCounts: tellsCounts(this.#options.noticeCounts ?? "by_model", [state.model]),
+      notesFile: this.#options.notesFile ?? NOTES_FILE,
     });
     return { hookSpecificOutput: { hookEventName: "PostToolBatch", additionalContext } };
   }

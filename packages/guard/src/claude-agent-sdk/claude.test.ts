@@ -115,7 +115,10 @@ describe("the Claude Agent SDK", () => {
             };
           return { text: "Done.", promptTokens: 186_000 };
         },
-        { policy: { thresholds: { warning: null, ceiling: null, soft: null, hard: 180_000 } } },
+        {
+          policy: { thresholds: { warning: null, ceiling: null, soft: null, hard: 180_000 } },
+          noticeCounts: "always",
+        },
       );
       await send("Hello");
       const before = claude.sessionId;

@@ -127,7 +127,7 @@ describe("a long prompt of the Claude Agent SDK", () => {
       expect(types.slice(0, 2)).toEqual(["wind_down", "restarted"]);
       expect(events.filter(({ type }) => type === "restarted")[0]).toMatchObject({ reason: "grace_spent" });
       expect(
-        asked().filter((request) => text(request).includes("In 2 turns the session is restarted")),
+        asked().filter((request) => text(request).includes("Finish what you are doing, write your notes")),
       ).toHaveLength(2);
       expect(notes()).toHaveLength(9);
       expect(results(messages)).toHaveLength(1);

@@ -4,17 +4,19 @@ import {
   isExhausted,
   type Limits,
   limitsOf,
+  limitsWithin,
   lineOfAction,
   needWindow,
   type RestartReason,
+  roomFor,
 } from "../decide/decide.ts";
 import { BesidesReader } from "../measure/besides.ts";
-import { calibrate, type Prediction, predict, rescaled } from "../measure/calibrate.ts";
+import { calibrate, inContext, type Prediction, predict, rescaled } from "../measure/calibrate.ts";
 import { tokenizerScale } from "../measure/estimate.ts";
 import { type ProviderEdits, readProviderEdits } from "../measure/provider-edits.ts";
 import { uncountedTurn } from "../measure/uncounted.ts";
 import { readUsage } from "../measure/usage.ts";
-import { checkPolicy, checkWindow } from "../policy/check-options.ts";
+import { checkOptions, checkPolicy } from "../policy/check-options.ts";
 import { type GuardPolicy, type PolicyInput, resolvePolicy } from "../policy/policy.ts";
 import { storeText } from "../recall/store-text.ts";
 import { ConversationEvents } from "../report/conversation-events.ts";
@@ -27,6 +29,8 @@ import {
   EXHAUSTED,
   historyChanged,
   NO_SUMMARISER,
+  NOTES_FILE,
+  toolsTooLarge,
   windowAssumed,
   windowUnknown,
 } from "../respond/texts.ts";
@@ -49,10 +53,23 @@ import type {
   PrepareFacts,
 } from "./types.ts";
 
+/** Tells a harness something. Its failure must not cost the answer of a model. */
+function quietly(tell: (text: string) => unknown): (text: string) => void {
+  return (text) => {
+    try {
+      Promise.resolve(tell(text)).catch(() => {});
+    } catch {
+      // Nobody is left to tell.
+    }
+  };
+}
+
 type Withheld = Extract<EventBody, { type: "withheld" }>;
 
 /** Counts in a row that cannot be, after which the user is warned: one may be a mishap. */
 const WARNED_AT = 2;
+/** The warning about tools, which is given once whatever its numbers are. */
+const TOOLS_TOO_LARGE = "tools";
 
 /**
  * Keeps the context of one conversation under its line. Synchronous and without I/O: `observe` reads the usage that a
@@ -70,14 +87,14 @@ export class Conversation<M = Message> {
   readonly #besides: BesidesReader;
   #state: GuardState;
   readonly #warned = new Set<string>();
+  readonly #tell: (text: string) => void;
   #companion: Companion<M> | undefined;
 
   /** @param reader shared by the conversations of a guard */
   constructor(options: ConversationOptions<M>, reader = readerOf(options)) {
     this.#options = options;
     this.identity = options.identity;
-    checkPolicy(options.policy ?? {});
-    checkWindow(options.window);
+    checkOptions(options, false);
     this.policy = resolvePolicy(options.policy);
     this.shape = reader.shape;
     this.#clock = options.clock ?? Date.now;
@@ -86,11 +103,16 @@ export class Conversation<M = Message> {
       options.state === undefined
         ? { ...newState(scale, options.overheadTokens ?? 0), model: options.model }
         : restoredState(options.state);
-    const { identity, onEvent, onWarning = console.warn } = options;
-    const target = { identity, onEvent, onWarning, clock: this.#clock };
+    this.#tell = quietly(options.onWarning ?? console.warn);
+    const { identity, onEvent } = options;
+    const target = { identity, onEvent, onWarning: this.#tell, clock: this.#clock };
     this.#events = new ConversationEvents(target, this.#state.events);
     this.#besides = new BesidesReader(reader.tokenizer);
-    this.#editor = new Editor(reader, this.#state.masks, options.notices ?? "merge");
+    this.#editor = new Editor(reader, this.#state.masks, {
+      place: options.notices ?? "merge",
+      counts: options.noticeCounts ?? "by_model",
+      file: options.notesFile ?? NOTES_FILE,
+    });
   }
 
   /** Sets who prepares edits in the background, in place of the one before. `optimistic` calls it. */
@@ -236,10 +258,13 @@ export class Conversation<M = Message> {
     if (!summarizes && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
     const window = this.#window();
     if (window.tokens !== undefined) this.#checkWindow(window);
-    const limits = limitsOf(this.policy.thresholds, window.tokens);
+    const roomTokens = roomFor(window.tokens, this.#state.reserved);
+    const limits = this.#limits();
     const placeholder = this.#options.placeholder ?? placeholderFor;
-    const how = { windowTokens: window.tokens, placeholder, summaries };
+    const how = { windowTokens: window.tokens, roomTokens, placeholder, summaries };
     const { state, events, actions, status } = respondWith(this.#companion, this.#input(limits), how);
+    if (actions.some((action) => action.type === "stop" && action.reason === "too_long"))
+      this.#checkTools(roomTokens, facts.besides);
     const sent = this.#editor.estimate(state);
     this.#state = { ...state, sent };
     for (const { body, window } of events) this.#emit(body, window);
@@ -356,10 +381,11 @@ export class Conversation<M = Message> {
   }
 
   /** Takes in what is known of the call that is about to be sent. */
-  #ask({ besides, model }: PrepareFacts): void {
+  #ask({ besides, model, outputTokens }: PrepareFacts): void {
+    const reserved = outputTokens ?? this.#state.reserved;
     const asked = model === undefined ? this.#state.asked : [model].flat();
     const tokens = besides === undefined ? this.#state.besides : this.#besides.tokensOf(besides);
-    this.#state = { ...this.#state, asked, besides: tokens };
+    this.#state = { ...this.#state, asked, besides: tokens, reserved };
     if (asked[0] === undefined || this.#options.tokenizer !== undefined) return;
     const calibration = rescaled(this.#state.calibration, tokenizerScale(asked[0]));
     this.#state = { ...this.#state, calibration };
@@ -441,11 +467,22 @@ export class Conversation<M = Message> {
   #warn(text: string): void {
     if (this.#warned.has(text)) return;
     this.#warned.add(text);
-    (this.#options.onWarning ?? console.warn)(text);
+    this.#tell(text);
   }
 
   #limits(): Limits {
-    return limitsOf(this.policy.thresholds, this.#window().tokens);
+    const { tokens } = this.#window();
+    return limitsWithin(this.policy.thresholds, tokens, roomFor(tokens, this.#state.reserved));
+  }
+
+  /** Warns if what is sent beside the messages fills the window by itself. */
+  #checkTools(roomTokens: number | undefined, besides: unknown): void {
+    const { calibration, besides: tokens } = this.#state;
+    const fixed = inContext(calibration, tokens);
+    if (roomTokens === undefined || fixed < roomTokens || this.#warned.has(TOOLS_TOO_LARGE)) return;
+    this.#warned.add(TOOLS_TOO_LARGE);
+    const largest = this.#besides.largest(besides);
+    this.#warn(toolsTooLarge(fixed, roomTokens, largest));
   }
 
   #learnWindows(windows: Readonly<Record<string, number>>): void {

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ONE_AT_A_TIME } from "../policy/policy.ts";
 import {
   ASK,
+  counted,
   expectPaired,
   filler,
   OUROBOROS,
@@ -9,6 +11,7 @@ import {
   SYSTEM,
   testGuard,
   toolTurn,
+  usage,
   words,
 } from "../testing/test-guard.ts";
 import type { Message } from "../view/shape.ts";
@@ -38,6 +41,23 @@ describe("masking", () => {
     );
     expect(events.map((event) => event.type)).toEqual(["masked"]);
     expectPaired(messages);
+  });
+
+  it("masks one result at a time with the preset of Ouroboros [O2]", () => {
+    const { guard } = testGuard({ policy: { ...OUROBOROS, ...ONE_AT_A_TIME } });
+    const history = readingFiles(6, 950);
+    const masked: number[] = [];
+    for (let turn = 0; turn < 20; turn++) {
+      history.push(...toolTurn(900));
+      const { messages, actions, level } = guard.prepare(history);
+      for (const action of actions) if (action.type === "mask") masked.push(action.observations);
+      expect(level.tokens).toBeLessThan(7_000);
+      guard.observe(usage(counted(messages), `t${turn}`));
+    }
+    expect(masked.length).toBeGreaterThan(10);
+    // One frees a little less than a turn adds, so now and then two are due.
+    expect(masked.filter((one) => one > 1).length).toBeLessThan(3);
+    expect(Math.max(...masked)).toBe(2);
   });
 
   it("never changes the canonical history", () => {

@@ -5,6 +5,7 @@ import type { Tokenizer } from "../measure/estimate.ts";
 import type { NoTurnReason } from "../measure/usage.ts";
 import type { PolicyInput } from "../policy/policy.ts";
 import type { Identity } from "../report/events.ts";
+import type { NoticeCounts } from "../respond/texts.ts";
 import type { UsageFlag } from "../state/observe-turn.ts";
 import type { GuardState } from "../state/state.ts";
 import type { WindowOption } from "../state/window-size.ts";
@@ -47,6 +48,13 @@ export interface GuardOptions<M> {
    * Where the notices to the agent are sent, such as the one before a restart. Default: `merge`, which every server takes.
    */
   notices?: NoticePlace;
+  /**
+   * Whether notices tell the agent how many tokens are used and left. Default: `by_model`, to the models that are known to take
+   * that well. Others may hurry, stop early or hand their work over.
+   */
+  noticeCounts?: NoticeCounts;
+  /** Where the agent is asked to write its notes before a restart, such as `NOTES.md`. Default: workspace files. */
+  notesFile?: string;
   /** Receives each event as it happens, such as `reporter.record`. */
   onEvent?: (event: PlimsollEventInput) => void;
   /** Receives what the user of the guard should know, once each. Default: `console.warn`. */
@@ -144,6 +152,8 @@ export interface PrepareFacts {
    * schema of the answer. Its tokens are estimated from its text. `undefined` means as before.
    */
   besides?: unknown;
+  /** Most tokens that the answer may have. They are kept free in the window. `undefined` means as before. */
+  outputTokens?: number | undefined;
   /** True for the same call again, such as after a summary. A changed policy then waits for the next call. */
   sameCall?: boolean;
 }

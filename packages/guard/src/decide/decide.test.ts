@@ -9,7 +9,9 @@ const policy = resolvePolicy({
 const limits = limitsOf(policy.thresholds, 10_000);
 const facts = (over: Partial<Facts>): Facts => ({
   level: 0,
-  windowTokens: 10_000,
+  roomTokens: 10_000,
+  uncertainty: 0,
+  unread: { tokens: 0, least: 0 },
   limits,
   maskGain: 0,
   urgentGain: 0,
@@ -153,7 +155,7 @@ describe("decide", () => {
   it("ignores percentage thresholds while the window size is unknown", () => {
     const unknown = limitsOf(policy.thresholds, undefined);
     expect(unknown).toEqual({});
-    expect(decide(facts({ level: 900_000, windowTokens: undefined, limits: unknown }), policy)).toEqual({
+    expect(decide(facts({ level: 900_000, roomTokens: undefined, limits: unknown }), policy)).toEqual({
       type: "rest",
       status: "clear",
     });

@@ -24,6 +24,32 @@ export function limitsOf(thresholds: Thresholds, windowTokens: number | undefine
   return limits;
 }
 
+/**
+ * The part of a window that a prompt may fill, in tokens. An answer that may be as long as the window reserves nothing: no
+ * prompt would fit.
+ */
+export function roomFor(windowTokens: number | undefined, reserved: number): number | undefined {
+  return windowTokens === undefined || reserved >= windowTokens ? windowTokens : windowTokens - reserved;
+}
+
+/** The thresholds in tokens, below `room`. Shares are taken of less than the window if the highest line would be above it. */
+export function limitsWithin(
+  thresholds: Thresholds,
+  windowTokens: number | undefined,
+  room: number | undefined,
+): Limits {
+  const limits = limitsOf(thresholds, windowTokens);
+  if (windowTokens === undefined || room === undefined || room === windowTokens) return limits;
+  const highest = Math.max(...Object.values(limits));
+  if (highest <= room) return limits;
+  const scaled = limitsOf(thresholds, Math.max(1, Math.floor((windowTokens * room) / highest)));
+  for (const name of THRESHOLD_NAMES) {
+    const tokens = scaled[name];
+    if (tokens !== undefined) scaled[name] = Math.min(tokens, room);
+  }
+  return scaled;
+}
+
 /** True if a threshold cannot be converted to tokens without a window size. */
 export function needWindow(thresholds: Thresholds): boolean {
   const known = (windowTokens: number | undefined) => Object.keys(limitsOf(thresholds, windowTokens)).length;
@@ -43,6 +69,8 @@ export type Decision =
    * turns.
    */
   | { type: "mask"; target: number; urgent: boolean }
+  /** Shorten the results that the agent has not read yet, the longest first, to `budget` tokens together. */
+  | { type: "shorten"; budget: number }
   | { type: "compact"; line: number }
   | { type: "fresh_session"; line: number }
   | { type: "wind_down"; turnsLeft: number }
@@ -70,8 +98,13 @@ export type GuardStatus =
 /** Input of a decision. Values are in tokens unless noted. */
 export interface Facts {
   level: number;
-  windowTokens: number | undefined;
+  /** By how much the true count may exceed the level. */
+  uncertainty: number;
+  /** Room for the prompt: the window without what is kept free for the answer. */
+  roomTokens: number | undefined;
   limits: Limits;
+  /** Size of the results that the agent has not read yet and that may be shortened, and the least that stays of them. */
+  unread: { tokens: number; least: number };
   /** Saved by masking every eligible result. */
   maskGain: number;
   /** Saved by masking if the newest turns lose their protection, for a prompt that would not fit otherwise. */
@@ -101,6 +134,9 @@ export function isExhausted({ weakActions }: Pick<Facts, "weakActions">): boolea
   return weakActions >= MOST_WEAK_ACTIONS;
 }
 
+/** Largest share of the room that results keep which the agent has not read yet, if the prompt does not fit. */
+const UNREAD_SHARE = 0.3;
+
 /** A batch of masks leaves at least this fraction of the line, however fast the context grows. */
 const LEAST_TARGET = 0.3;
 
@@ -112,8 +148,15 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
   if (policy.mode === "warn_only") return { type: "rest", status: "clear" };
   const { limits, level } = facts;
   const lines = lineOfAction(limits);
-  const full = facts.windowTokens !== undefined && level >= facts.windowTokens;
+  const room = facts.roomTokens;
+  const full = isOver(facts, 0);
   const waits = !full && isTooSoon(facts, policy);
+
+  // Smaller results must not go before the large one that does not fit.
+  if (full && room !== undefined) {
+    const budget = Math.max(facts.unread.least, Math.floor(room * UNREAD_SHARE));
+    if (facts.unread.tokens > budget) return { type: "shorten", budget };
+  }
 
   if (!waits && policy.mask !== null && lines.mask !== undefined && level >= lines.mask) {
     const least = policy.mask.minGain * lines.mask;
@@ -125,7 +168,7 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
   }
   if (!waits && policy.compact !== null && lines.compact !== undefined && level >= lines.compact) {
     const least = policy.compact.minGain * lines.compact * (isExhausted(facts) ? 2 : 1);
-    if (facts.compactGain > 0 && facts.compactGain >= least) {
+    if (facts.compactGain > 0 && facts.compactGain >= least && !(full && isOver(facts, facts.compactGain))) {
       return { type: howToCompact(facts, policy.compact, policy), line: lines.compact };
     }
   }
@@ -138,7 +181,10 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
         if (restartsSpent(facts, policy)) {
           return { type: "stop", reason: "max_restarts" };
         }
-        if (facts.restartGain < limits.hard * MIN_RESTART_GAIN) {
+        if (
+          facts.restartGain < limits.hard * MIN_RESTART_GAIN ||
+          (full && isOver(facts, facts.restartGain))
+        ) {
           return overflow(facts, policy) ?? { type: "rest", status: "exhausted", withheld: "no_gain" };
         }
         const reason = full ? "window_full" : "grace_spent";
@@ -157,11 +203,23 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
 }
 
 /** What is done with a prompt that does not fit and that no restart makes fit. */
-function overflow({ level, windowTokens, cutGain }: Facts, policy: GuardPolicy): Decision | undefined {
-  if (windowTokens === undefined || level < windowTokens || policy.overflow === "send_anyway")
-    return undefined;
-  if (policy.overflow === "cut" && level - cutGain < windowTokens) return { type: "cut" };
+function overflow(facts: Facts, policy: GuardPolicy): Decision | undefined {
+  const { level, uncertainty, roomTokens, cutGain, unread } = facts;
+  if (roomTokens === undefined || !isOver(facts, 0) || policy.overflow === "send_anyway") return undefined;
+  const cuts = policy.overflow === "cut";
+  if (cuts && cutGain > 0 && !isOver(facts, cutGain)) return { type: "cut" };
+  const excess = level + uncertainty + 1 - roomTokens - (cuts ? cutGain : 0);
+  const budget = Math.floor(unread.tokens - excess);
+  if (budget >= unread.least && budget < unread.tokens) return { type: "shorten", budget };
   return { type: "stop", reason: "too_long" };
+}
+
+/** Whether the prompt may not fit after `gain` tokens are saved. */
+function isOver(
+  { level, uncertainty, roomTokens }: Pick<Facts, "level" | "uncertainty" | "roomTokens">,
+  gain: number,
+): boolean {
+  return roomTokens !== undefined && level + uncertainty - gain >= roomTokens;
 }
 
 /** True if the last action was too few turns ago, and the hard line is not reached. */
@@ -180,7 +238,8 @@ function maskTarget(
   { headroom }: MaskPolicy,
   { roomTurns }: PacePolicy,
 ): number {
-  const room = Math.max(line * headroom, growth * roomTurns);
+  // At the line itself, one more result is due.
+  const room = Math.max(1, line * headroom, growth * roomTurns);
   return Math.round(Math.max(line * LEAST_TARGET, line - room));
 }
 

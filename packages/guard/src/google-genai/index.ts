@@ -3,6 +3,7 @@ import {
   type AskModel,
   answerOf,
   type ClientOptions,
+  checkAdapter,
   type FittedCall,
   fitCall,
   type Guarded,
@@ -47,6 +48,7 @@ export function guardGemini<C extends GeminiClient>(
   guard: Guarded<GeminiContent>,
   options: ClientOptions<GeminiContent> = {},
 ): C {
+  checkAdapter(guard, "geminiShape", options);
   const given = client.models as ModelsModule;
   if (
     typeof given.generateContentInternal !== "function" ||

@@ -1,4 +1,10 @@
-import { type AdapterOptions, answerOf, fitCall, type Guarded } from "../wrapped-client/wrapped-client.ts";
+import {
+  type AdapterOptions,
+  answerOf,
+  checkAdapter,
+  fitCall,
+  type Guarded,
+} from "../wrapped-client/wrapped-client.ts";
 import { type LangChainMessage, langChainShape } from "./shape.ts";
 
 export { type LangChainMessage, langChainShape } from "./shape.ts";
@@ -27,6 +33,7 @@ export function guardLangChain(
   guard: Guarded<LangChainMessage>,
   options: AdapterOptions<LangChainMessage> = {},
 ) {
+  checkAdapter(guard, "langChainShape", options);
   const conversation = (params: LangChainRequest) => options.conversation?.(params) ?? threadOf(params);
   return {
     name: "PlimsollGuard",

@@ -1,6 +1,7 @@
 import { type AiMessage, withSystem } from "../ai-sdk/shape.ts";
 import {
   type AdapterOptions,
+  checkAdapter,
   type FittedCall,
   fitCall,
   type Guarded,
@@ -43,6 +44,7 @@ interface MastraChunk {
  * await agent.generate("Hello", { memory: { thread: "thread-91", resource: "user-7" } });
  */
 export function guardMastra(guard: Guarded<AiMessage>, options: AdapterOptions<AiMessage> = {}) {
+  checkAdapter(guard, "aiShape", options);
   /** By the state of the run. */
   const calls = new WeakMap<object, OpenCall>();
   const tools = new WeakMap<object, unknown>();

@@ -1,5 +1,11 @@
 import type { Tokenizer } from "./estimate.ts";
 
+/** A tool and its estimated tokens. */
+export interface NamedSize {
+  name: string;
+  tokens: number;
+}
+
 /** Estimates what a request holds beside its messages. Tool definitions are the same objects in most calls. */
 export class BesidesReader {
   readonly #tokenizer: Tokenizer;
@@ -19,6 +25,22 @@ export class BesidesReader {
     const tokens = this.#tokenizer(jsonOf(value));
     this.#known.set(value, tokens);
     return tokens;
+  }
+
+  /** The largest tools among what a request holds, at most three. */
+  largest(value: unknown): NamedSize[] {
+    return this.#tools(value)
+      .sort((one, other) => other.tokens - one.tokens)
+      .slice(0, 3);
+  }
+
+  #tools(value: unknown): NamedSize[] {
+    if (Array.isArray(value)) return value.flatMap((one) => this.#tools(one));
+    if (typeof value !== "object" || value === null) return [];
+    const { name, function: called, functionDeclarations } = value as Record<string, unknown>;
+    if (Array.isArray(functionDeclarations)) return this.#tools(functionDeclarations);
+    const named = name ?? (called as { name?: unknown } | undefined)?.name;
+    return typeof named === "string" ? [{ name: named, tokens: this.tokensOf(value) }] : [];
   }
 }
 

@@ -85,6 +85,30 @@ export function predict(calibration: Calibration, estimate: number): Prediction 
   return { tokens: Math.round(Math.max(tokens, least)), source: "calibrated", error };
 }
 
+/** Share of an estimate that was never compared with a count, and of what was added or removed since the last one. */
+const UNCHECKED = { whole: 0.05, change: 0.15 };
+/** Largest share of a prediction that it is assumed to be off. */
+export const MOST_OFF = 0.2;
+
+/** By how many tokens the true count may exceed the prediction for a prompt estimated at `estimate` tokens. */
+export function uncertainty(calibration: Calibration, estimate: number): number {
+  const { tokens, source, error = 0 } = predict(calibration, estimate);
+  if (source === "measured") return 0;
+  const { anchor, slope } = calibration;
+  const changed = anchor && slope * Math.abs(estimate - anchor.estimate);
+  return assumedError(tokens, changed, error);
+}
+
+/**
+ * By how many tokens a prediction is assumed to be too low.
+ * @param changed tokens added and removed since the last count; `undefined` if there was none
+ * @param error median relative error of the latest predictions
+ */
+export function assumedError(tokens: number, changed: number | undefined, error: number): number {
+  if (changed === undefined) return Math.round(tokens * UNCHECKED.whole);
+  return Math.round(Math.min(tokens * MOST_OFF, Math.max(changed * UNCHECKED.change, tokens * error)));
+}
+
 /** Learns from a real count. `estimate` must belong to the counted prompt. */
 export function calibrate(calibration: Calibration, estimate: number, actual: number): Calibration {
   const { anchor } = calibration;

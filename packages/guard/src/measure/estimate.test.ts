@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
-import { estimateTokens, tokenizerScale } from "./estimate.ts";
+import { hexSample, SCRIPT_SAMPLES } from "../testing/script-samples.ts";
+import { calibrate, newCalibration, predict } from "./calibrate.ts";
+import { countBorders, estimateTokens, tokenizerScale } from "./estimate.ts";
 
 const here = (path: string) => readFileSync(fileURLToPath(new URL(path, import.meta.url)), "utf8");
 const bytes = Uint8Array.from(
@@ -41,6 +43,45 @@ const TEXTS: [name: string, text: string, within: number][] = [
     0.3,
   ],
 ];
+
+/** What providers count, by script. */
+const SCRIPTS: [name: string, text: string][] = [
+  ...Object.entries(SCRIPT_SAMPLES),
+  ["hex", hexSample(2_000)],
+  ["lines of hashes", Array.from({ length: 60 }, (_, at) => hexSample(16 + at).slice(-32)).join("\n")],
+  ["a hex dump", hexSample(1_600).replace(/(..)/g, "$1 ")],
+];
+
+describe("estimates by script", () => {
+  const measured = SCRIPTS.filter(([name]) => !["french", "spanish", "greek", "hebrew"].includes(name));
+
+  it.each(measured)("are within 10 %% for %s", (_, text) => {
+    expect(Math.abs(estimateTokens(text) / countTokens(text) - 1)).toBeLessThan(0.1);
+  });
+
+  it.each(SCRIPTS)("are within 20 %% for %s", (_, text) => {
+    expect(Math.abs(estimateTokens(text) / countTokens(text) - 1)).toBeLessThan(0.2);
+  });
+
+  it.each(SCRIPTS)("are within 5 %% after calibration for %s", (_, text) => {
+    const piece = Math.ceil(text.length / 3);
+    const pieces = [0, 1, 2].map((at) => text.slice(at * piece, (at + 1) * piece));
+    let calibration = newCalibration();
+    let [estimate, actual] = [0, 0];
+    for (let turn = 0; turn < 12; turn++) {
+      const next = pieces[turn % 3]!;
+      estimate += estimateTokens(next);
+      actual += countTokens(next);
+      if (turn >= 6) expect(Math.abs(predict(calibration, estimate).tokens / actual - 1)).toBeLessThan(0.05);
+      calibration = calibrate(calibration, estimate, actual);
+    }
+  });
+
+  it("leave a word with a number as it is", () => {
+    expect(countBorders("file12 u7919 x1").mixed).toBe(0);
+    expect(countBorders("a1b2c3 4f").mixed).toBe(4);
+  });
+});
 
 describe("estimateTokens", () => {
   it.each(TEXTS)("follows o200k on %s", (_, text, within) => {

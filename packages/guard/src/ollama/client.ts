@@ -4,6 +4,7 @@ import {
   type AskModel,
   answerOf,
   type ClientOptions,
+  checkAdapter,
   conversationOf,
   type FittedCall,
   fitCall,
@@ -43,6 +44,7 @@ export function guardOllama<C extends OllamaClient>(
   guard: Guarded<OllamaMessage>,
   options: ClientOptions<OllamaMessage> = {},
 ): C {
+  checkAdapter(guard, "ollamaShape", options);
   const windows = new LoadedWindows(client);
   const ask = askOllama(client);
   const waiting = new Set<AbortController>();

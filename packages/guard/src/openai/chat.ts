@@ -2,9 +2,11 @@ import { type AnswerWatch, GuardedCall, type SentCall } from "../wrapped-client/
 import {
   type AskModel,
   type ClientOptions,
+  checkAdapter,
   type FittedCall,
   fitCall,
   type Guarded,
+  onFailure,
   rewrapping,
   signalIn,
   withOverrides,
@@ -34,6 +36,7 @@ export function guardChat<C extends ChatClient>(
   guard: Guarded<ChatMessage>,
   options: ClientOptions<ChatMessage> = {},
 ): C {
+  checkAdapter(guard, "chatShape", options);
   const ask = askChat(client);
   /** False once the server has refused a stream because of the option. */
   let takesUsage = true;
@@ -45,7 +48,11 @@ export function guardChat<C extends ChatClient>(
       const given = (params.messages ?? []) as ChatMessage[];
       const fitted = await fitCall(guard, given, { params, ask, signal: signalIn(rest) }, options);
       if (fitted.conversation === undefined) return { call: send(params), watch: undefined };
-      const watch = watchOf(fitted, String(params.model), asked === undefined);
+      const watch = watchOf(
+        fitted,
+        { model: String(params.model), signal: signalIn(rest) },
+        asked === undefined,
+      );
       const system = fitted.system.map((content): ChatMessage => ({ role: "system", content }));
       const sent: Record<string, unknown> = { ...params, messages: [...system, ...fitted.messages] };
       // Streams report usage only on request.
@@ -94,11 +101,16 @@ function askChat(client: ChatClient): AskModel {
 }
 
 /** @param hideUsage hide the chunk that is sent for `include_usage` alone */
-function watchOf(fitted: FittedCall<ChatMessage>, model: string, hideUsage: boolean): AnswerWatch {
+function watchOf(
+  fitted: FittedCall<ChatMessage>,
+  facts: { model: string; signal: AbortSignal | undefined },
+  hideUsage: boolean,
+): AnswerWatch {
+  const { model } = facts;
   let last: unknown;
   return {
     onAnswer: (answer) => fitted.observe(answer, { model }),
-    onError: fitted.refused,
+    onError: onFailure(fitted, facts),
     onChunk(chunk) {
       const { usage, choices } = chunk as { usage?: unknown; choices?: unknown[] };
       if (usage != null || last === undefined) last = chunk;

@@ -4,9 +4,11 @@ import { storedCall } from "../wrapped-client/stored-call.ts";
 import {
   type AskModel,
   type ClientOptions,
+  checkAdapter,
   type FittedCall,
   fitCall,
   type Guarded,
+  onFailure,
   rewrapping,
   type StoredHistory,
   signalIn,
@@ -53,6 +55,7 @@ export function guardResponses<C extends ResponsesClient>(
   guard: Guarded<InputItem>,
   options: ClientOptions<InputItem> = {},
 ): C {
+  checkAdapter(guard, "responsesShape", options);
   return wrapped(client, guard, options, new Map());
 }
 
@@ -91,7 +94,8 @@ function guardedCreate(
   const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
     const begin = async (): Promise<SentCall> => {
       const { fitted, sent } = await fitParams(resource, guard, params, signalIn(rest), options);
-      const facts = { model: String(params.model), background: params.background === true };
+      const background = params.background === true;
+      const facts = { model: String(params.model), signal: signalIn(rest), background };
       const watch = fitted.conversation && new ResponseWatch(fitted, facts, guard, unfinished);
       return { call: resource.create(sent, ...rest), watch };
     };
@@ -161,17 +165,25 @@ function storedHistory(params: Record<string, unknown>): StoredHistory | undefin
   return { conversation, previous: (previous as string | null) ?? undefined };
 }
 
+interface ResponseFacts {
+  model: string;
+  signal: AbortSignal | undefined;
+  background: boolean;
+}
+
 /** Measures one response. A background response is measured once it is complete. */
 class ResponseWatch implements AnswerWatch {
   readonly #fitted: FittedCall<InputItem>;
-  readonly #facts: { model: string; background: boolean };
+  readonly #facts: ResponseFacts;
   readonly #guard: Guarded<InputItem>;
   readonly #unfinished: Unfinished;
+  /** Called if the call failed before an answer began. */
+  readonly onError: (error: unknown) => void;
   #last: unknown;
 
   constructor(
     fitted: FittedCall<InputItem>,
-    facts: { model: string; background: boolean },
+    facts: ResponseFacts,
     guard: Guarded<InputItem>,
     unfinished: Unfinished,
   ) {
@@ -179,6 +191,7 @@ class ResponseWatch implements AnswerWatch {
     this.#facts = facts;
     this.#guard = guard;
     this.#unfinished = unfinished;
+    this.onError = onFailure(fitted, facts);
   }
 
   onAnswer(response: unknown): void {
@@ -194,10 +207,6 @@ class ResponseWatch implements AnswerWatch {
       this.#unfinished.delete(id);
     }
     this.#fitted.observe(response, { model });
-  }
-
-  onError(error: unknown): void {
-    this.#fitted.refused(error);
   }
 
   onChunk(chunk: unknown): undefined {

@@ -1,5 +1,6 @@
 import type { PolicySettings } from "@plimsoll/protocol/pure";
 import { refusalText } from "../http/answers.ts";
+import { checkTimes } from "../policy/check-times.ts";
 import type { PolicyInput } from "../policy/policy.ts";
 import { settingsOf } from "../policy/policy-settings.ts";
 import { type AckBody, Acknowledger } from "./acknowledger.ts";
@@ -337,6 +338,7 @@ export class PolicySource {
  * await source.close();
  */
 export function policySource(options: PolicySourceOptions): PolicySource {
+  checkTimes(options);
   return new PolicySource(options);
 }
 

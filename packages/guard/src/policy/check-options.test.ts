@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { aiShape, guardMiddleware, guardSteps } from "../ai-sdk/index.ts";
+import { fit } from "../fit.ts";
 import { createGuard } from "../guard.ts";
+import { chatShape, guardChat } from "../openai/index.ts";
+import { policySource } from "../policy-source/index.ts";
+import { createReporter } from "../report/index.ts";
+import { optimistic } from "../watcher/index.ts";
 import { DEFAULT_POLICY, type PolicyInput, resolvePolicy } from "./policy.ts";
 
 const create = (options: object) => () => createGuard({ identity: { harness: "h" }, ...options });
@@ -48,6 +54,89 @@ describe("options of a guard", () => {
 
   it.each([0, -1, 0.5, "128k", Number.NaN])("the window %j is refused", (window) => {
     expect(create({ window })).toThrow("window:");
+  });
+
+  it.each<[options: object, message: string]>([
+    [{ windowTokens: 9_000 }, "windowTokens: is no option. Options: identity, policy, shape, model, window"],
+    [{ polcy: {} }, "polcy: is no option."],
+    [{ identity: {} }, 'identity: {} must name the harness, such as { harness: "my-bot@host-1" }.'],
+    [{ identity: null }, "identity: null must name the harness"],
+    [{ identity: undefined }, "identity: undefined must name the harness"],
+    [{ identity: { harness: "" } }, "must name the harness"],
+    [{ onEvent: "x" }, 'onEvent: "x" must be a function.'],
+    [{ onWarning: 1 }, "onWarning: 1 must be a function."],
+    [{ tokenizer: "gpt" }, "tokenizer:"],
+    [{ clock: 0 }, "clock: 0 must be a function."],
+    [{ notices: "inline" }, 'notices: "inline" must be "merge" or "system" or "off".'],
+    [{ noticeCounts: true }, 'noticeCounts: true must be "by_model" or "always" or "never".'],
+    [{ shape: {} }, "shape: {} must be an object with the functions read, replace, user."],
+    [{ store: new Map() }, "store: {} must be an object with the functions put, get."],
+    [{ policy: "strict" }, "policy: must be an object."],
+    [{ policy: null }, "policy: must be an object."],
+    [
+      { policy: { thresholds: { soft: "90%", hard: "70%" } } },
+      'policy.thresholds.soft: "90%" is above hard, "70%". The guard masks at the soft line',
+    ],
+    [
+      { window: 10_000, policy: { thresholds: { soft: 9_000, hard: "80%" } } },
+      'policy.thresholds.soft: 9000 is above hard, "80%".',
+    ],
+  ])("%j is refused by its name", (options, message) => {
+    expect(create(options)).toThrow(expect.objectContaining({ code: "invalid_option" }));
+    expect(create(options)).toThrow(message);
+  });
+
+  it("that cannot be shown are named", () => {
+    const cycle: Record<string, unknown> = {};
+    cycle.self = cycle;
+    expect(create({ onEvent: cycle })).toThrow("onEvent: the value must be a function.");
+  });
+
+  it("take lines of different units in a window of unknown size, and equal lines", () => {
+    expect(create({ policy: { thresholds: { soft: 50_000, hard: "90%" } } })).not.toThrow();
+    expect(create({ policy: { thresholds: { soft: "80%", hard: "80%" } } })).not.toThrow();
+    expect(create({ policy: { thresholds: { hard: "50%" } } })).not.toThrow();
+  });
+
+  it.each<[options: object, message: string]>([
+    [{ summarise: () => "" }, "summarise: is no option. Options: summarize,"],
+    [{ summarize: "with_model" }, 'summarize: "with_model" must be a function or "without_model".'],
+    [{ onStop: "refuse" }, 'onStop: "refuse" must be "throw" or "send".'],
+    [{ summarizeMs: -1 }, "summarizeMs: -1 must be a time in ms of 0 or more."],
+    [{ summarizeMs: Number.NaN }, "summarizeMs: "],
+    [{ say: "hello" }, 'say: "hello" must be a function.'],
+    [{ outputTokens: -5 }, "outputTokens: -5"],
+  ])("%j of fit and of a wrapped client is refused by its name", async (options, message) => {
+    const guard = createGuard({ identity: { harness: "h" }, window: 9_000, shape: chatShape });
+    const client = { chat: { completions: { create: async () => ({}) } } };
+    expect(() => guardChat(client, guard, options)).toThrow(message);
+    expect(() =>
+      guardMiddleware(createGuard({ identity: { harness: "h" }, shape: aiShape }), options),
+    ).toThrow(message);
+    await expect(fit(guard.conversation(), [], options)).rejects.toThrow(message);
+  });
+
+  it.each<[name: string, create: (options: object) => unknown]>([
+    ["timeoutMs", (options) => createReporter(options)],
+    ["patienceMs", (options) => optimistic(createGuard({ identity: { harness: "h" } }), options)],
+    ["pollMs", (options) => policySource(options as never)],
+  ])("a negative %s is refused by its name", (name, make) => {
+    expect(() => make({ [name]: -1 })).toThrow(`${name}: -1 must be a time in ms of 0 or more.`);
+  });
+
+  it("a missing shape is named by the wrapper, and by the first message that is no text", async () => {
+    const guard = createGuard({ identity: { harness: "h" }, window: 9_000 });
+    const client = { chat: { completions: { create: async () => ({}) } } };
+    expect(() => guardChat(client, guard as never)).toThrow(
+      "shape: is missing. Pass chatShape as shape to createGuard.",
+    );
+    expect(() => guardChat(client, undefined as never)).toThrow("shape: is missing.");
+    expect(() => guardSteps(guard.conversation() as never)).toThrow("Pass aiShape as shape to createGuard.");
+    const parts = [{ role: "user", content: [{ type: "text", text: "hello" }] }];
+    await expect(fit(guard.conversation(), parts as never)).rejects.toThrow(
+      "shape: the content of a message",
+    );
+    await expect(fit(guard.conversation(), [null] as never)).rejects.toThrow("shape: the content");
   });
 
   it("a window may be the id of a model, if the catalog has it", () => {

@@ -1,5 +1,5 @@
 import { catalogWindow } from "@plimsoll/fold";
-import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import { THRESHOLD_NAMES, thresholdTokens } from "@plimsoll/protocol/pure";
 import { GuardError } from "../error.ts";
 import { DEFAULT_POLICY, type PolicyInput } from "./policy.ts";
 
@@ -23,6 +23,22 @@ const names: Rule = (value) =>
   Array.isArray(value) && value.every((one) => typeof one === "string")
     ? undefined
     : "must be a list of names of tools";
+
+const func: Rule = (value) => (typeof value === "function" ? undefined : "must be a function");
+const text: Rule = (value) =>
+  typeof value === "string" && value !== "" ? undefined : "must be a text that is not empty";
+const time: Rule = (value) =>
+  typeof value === "number" && value >= 0 ? undefined : "must be a time in ms of 0 or more";
+const anything: Rule = () => undefined;
+const methods =
+  (...names: readonly string[]): Rule =>
+  (value) =>
+    names.every((name) => typeof (value as Record<string, unknown> | null)?.[name] === "function")
+      ? undefined
+      : `must be an object with the functions ${names.join(", ")}`;
+const identity: Rule = (value) =>
+  text((value as { harness?: unknown } | null | undefined)?.harness) &&
+  'must name the harness, such as { harness: "my-bot@host-1" }';
 
 const PERCENT = /^\d+(?:\.\d+)?%$/;
 
@@ -80,12 +96,94 @@ const RULES = {
   },
 } satisfies Record<string, Record<string, Rule>>;
 
+const GUARD_OPTIONS: Readonly<Record<string, Rule>> = {
+  identity,
+  policy: anything,
+  shape: methods("read", "replace", "user"),
+  model: text,
+  window: anything,
+  overheadTokens: count,
+  tokenizer: func,
+  store: methods("put", "get"),
+  placeholder: func,
+  notices: oneOf("merge", "system", "off"),
+  noticeCounts: oneOf("by_model", "always", "never"),
+  notesFile: text,
+  onEvent: func,
+  onWarning: func,
+  clock: func,
+};
+
+/** Also those that adapters take: a wrapped client passes them on. */
+const FIT_OPTIONS: Readonly<Record<string, Rule>> = {
+  summarize: (value) =>
+    typeof value === "function" || value === "without_model"
+      ? undefined
+      : 'must be a function or "without_model"',
+  summaryModel: (value) =>
+    typeof value === "function" || text(value) === undefined
+      ? undefined
+      : "must be the name of a model or a function",
+  summarizeMs: time,
+  countTokens: func,
+  say: func,
+  confirm: func,
+  onSummaryError: func,
+  signal: anything,
+  besides: anything,
+  model: anything,
+  outputTokens: count,
+  conversation: func,
+  onStop: oneOf("throw", "send"),
+};
+
+/**
+ * Checks the options of a guard or a conversation.
+ * @param isWhole false if they may hold others, such as those of a session
+ * @throws {GuardError} `invalid_option`
+ */
+export function checkOptions(options: object, isWhole: boolean): void {
+  const given = options as Record<string, unknown>;
+  if (isWhole) refuseUnknown("", given, Object.keys(GUARD_OPTIONS));
+  checkValues(given, GUARD_OPTIONS);
+  if (given.identity === undefined) check("identity", undefined, identity);
+  const { policy = {}, window } = given as { policy?: PolicyInput; window?: unknown };
+  checkPolicy(policy);
+  checkWindow(window);
+  const tokens = typeof window === "number" ? window : undefined;
+  const { soft = null, hard = null } = policy.thresholds ?? {};
+  const size = tokens ?? Number.MAX_SAFE_INTEGER;
+  const [from, to] = [thresholdTokens("soft", soft, size), thresholdTokens("hard", hard, size)];
+  // A share and a number of tokens can only be compared in a known window.
+  const comparable = tokens !== undefined || typeof soft === typeof hard;
+  if (comparable && from !== undefined && to !== undefined && from > to)
+    throw invalid(
+      "policy.thresholds.soft",
+      `${JSON.stringify(soft)} is above hard, ${JSON.stringify(hard)}. The guard masks at the soft line and restarts at the hard line`,
+    );
+}
+
+/**
+ * Checks the options of `fit`, an adapter or a wrapped client.
+ * @throws {GuardError} `invalid_option`
+ */
+export function checkFitOptions(options: object): void {
+  refuseUnknown("", options as Record<string, unknown>, Object.keys(FIT_OPTIONS));
+  checkValues(options as Record<string, unknown>, FIT_OPTIONS);
+}
+
+function checkValues(given: Record<string, unknown>, rules: Readonly<Record<string, Rule>>): void {
+  for (const [name, rule] of Object.entries(rules))
+    if (given[name] !== undefined) check(name, given[name], rule);
+}
+
 /**
  * Checks what a harness wrote as its policy.
  * @throws {GuardError} `invalid_option`: the message names the field and how to write it
  */
 export function checkPolicy(policy: PolicyInput): void {
   const given = policy as Record<string, unknown>;
+  if (typeof policy !== "object" || policy === null) throw invalid("policy", "must be an object");
   refuseUnknown("policy", given, Object.keys(DEFAULT_POLICY));
   if (given.mode !== undefined) check("policy.mode", given.mode, oneOf("enforce", "warn_only"));
   if (given.overflow !== undefined)
@@ -129,13 +227,22 @@ export function checkWindow(window: unknown): void {
 
 function check(path: string, value: unknown, rule: Rule): void {
   const wrong = rule(value);
-  if (wrong !== undefined) throw invalid(path, `${JSON.stringify(value) ?? String(value)} ${wrong}`);
+  if (wrong !== undefined) throw invalid(path, `${shown(value)} ${wrong}`);
+}
+
+/** A value as text. What has a cycle is not shown. */
+function shown(value: unknown): string {
+  try {
+    return JSON.stringify(value)?.slice(0, 200) ?? String(value);
+  } catch {
+    return "the value";
+  }
 }
 
 function refuseUnknown(path: string, given: Record<string, unknown>, known: readonly string[]): void {
   const unknown = Object.keys(given).find((field) => !known.includes(field));
   if (unknown !== undefined)
-    throw invalid(`${path}.${unknown}`, `is no option. Options: ${known.join(", ")}`);
+    throw invalid(path === "" ? unknown : `${path}.${unknown}`, `is no option. Options: ${known.join(", ")}`);
 }
 
 const invalid = (path: string, what: string) => new GuardError("invalid_option", `${path}: ${what}.`);

@@ -100,6 +100,17 @@ export interface PolicyInput {
 }
 
 /**
+ * The masking of the Ouroboros design: at the soft line the oldest result is masked, and another one each time it is reached. Each
+ * of them costs the provider's cache of the prompt, which the default policy spares.
+ * @example
+ * createGuard({ identity, window: 32_768, policy: { ...ONE_AT_A_TIME, thresholds: { ceiling: null } } });
+ */
+export const ONE_AT_A_TIME = {
+  mask: { minGain: 0, headroom: 0 },
+  pace: { roomTurns: 0, minTurns: 0 },
+} as const satisfies PolicyInput;
+
+/**
  * The policy that `createGuard` uses for missing fields: it leaves the context alone until its window is nearly full.
  * `npm run bench -- guard.policy` prints what it costs.
  */

@@ -1,6 +1,7 @@
 import { backoffMs, type PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { backgroundTimer } from "../background-timer.ts";
 import { refusalText } from "../http/answers.ts";
+import { checkTimes } from "../policy/check-times.ts";
 import type { ReporterOptions, ReporterStats, Trouble } from "./options.ts";
 import { Queue } from "./queue.ts";
 import { type SendOutcome, type SendTarget, sendEvents } from "./send.ts";
@@ -345,6 +346,7 @@ export class Reporter {
  * await reporter.close();
  */
 export function createReporter(options: ReporterOptions): Reporter {
+  checkTimes(options);
   return new Reporter(options);
 }
 

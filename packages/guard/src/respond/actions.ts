@@ -3,12 +3,13 @@ import { type Limits, lineOfAction, type RestartReason, restartsSpent } from "..
 import { predict } from "../measure/calibrate.ts";
 import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy } from "../policy/policy.ts";
 import type { EventBody } from "../report/events.ts";
-import type { GuardState } from "../state/state.ts";
+import type { GuardState, Mask } from "../state/state.ts";
 import { afterRestart, afterWindDown, withNotice, withoutNoticesBefore } from "../state/state-changes.ts";
 import { wordsLine } from "../view/cut-points.ts";
 import type { Archive, Editor } from "../view/editor.ts";
 import type { ResultPart } from "../view/history.ts";
 import {
+  type AfterWindDown,
   COMPACTING_NOTICE,
   handoffHead,
   maskedNotice,
@@ -66,11 +67,12 @@ export function mask<M>(
   const found = editor.candidates(input.state, policy.mask, urgent).filter(({ part }) => only(part));
   const masked = editor.mask(found, (level - target) / input.state.calibration.slope, placeholder, archive);
   if (masked.length === 0) return undefined;
-  const masks = [...input.state.masks, ...masked.map((one) => one.mask)];
+  const masks = withMasks(input.state, masked);
   editor.setMasks(masks);
   let state = { ...acted(input.state), masks, maskings: input.state.maskings + 1 };
   const share = level === 0 ? 0 : (level - expectedTokens({ editor, state })) / level;
-  state = withNotice(state, editor.noticeHere("masked", maskedNotice(masked.length, share)));
+  const words = (withCounts: boolean) => maskedNotice(masked.length, share, withCounts);
+  state = withNotice(state, editor.noticeHere("masked", words));
   const after = expectedTokens({ editor, state });
   const tools = [...new Set(masked.map(({ part }) => part.tool))];
   const observations = masked.length;
@@ -85,6 +87,45 @@ export function mask<M>(
       tools,
     },
     action: { type: "mask", observations, tools, tokensBefore: level, tokensAfter: after },
+  };
+}
+
+/** The masks of a state with others, which replace those of the same texts. */
+function withMasks(state: GuardState, masked: readonly { mask: Mask }[]): Mask[] {
+  const marks = new Set(masked.map(({ mask }) => mask.mark));
+  return [...state.masks.filter(({ mark }) => !marks.has(mark)), ...masked.map(({ mask }) => mask)];
+}
+
+/**
+ * Shortens the results that the agent has not read yet to `budget` tokens together. Start and end stay. Returns `undefined` if
+ * nothing could be shortened.
+ */
+export function shorten<M>(
+  input: ActionInput<M>,
+  level: number,
+  budget: number,
+): ActionResult<ActionOf<M, "mask">> | undefined {
+  const { editor, state: before, policy, archive } = input;
+  const shortened = editor.shorten(policy, budget / before.calibration.slope, archive);
+  if (shortened.length === 0) return undefined;
+  const masks = withMasks(before, shortened);
+  editor.setMasks(masks);
+  // Not paced: a prompt that does not fit cannot wait, and the next action need not wait for it.
+  const state = { ...before, masks, lowered: true, maskings: before.maskings + 1 };
+  const tokensAfter = expectedTokens({ editor, state });
+  const tools = [...new Set(shortened.map(({ part }) => part.tool))];
+  const observations = shortened.length;
+  return {
+    state,
+    event: {
+      type: "masked",
+      observations,
+      total_masked: masks.length,
+      tokens_before: level,
+      tokens_after: tokensAfter,
+      tools,
+    },
+    action: { type: "mask", observations, tools, tokensBefore: level, tokensAfter },
   };
 }
 
@@ -160,6 +201,12 @@ export function cut<M>(
   return { ...result, action: { type: "cut", tokensBefore, tokensAfter } };
 }
 
+/** What follows a wind-down under a policy. */
+export function nextOf(state: { restarts: number }, policy: GuardPolicy): AfterWindDown {
+  if (restartsSpent(state, policy)) return "none";
+  return policy.restart?.how === "ask" ? "ask" : "restart";
+}
+
 /** Adds the notice that announces a restart to the agent. */
 export function windDown<M>(
   { editor, state, policy, limits }: ActionInput<M>,
@@ -167,17 +214,20 @@ export function windDown<M>(
   windowTokens: number | undefined,
   turnsLeft: number,
 ): ActionResult<ActionOf<M, "wind_down">> {
-  const text = windDownNotice({
-    contextTokens: level,
-    windowTokens,
-    hardTokens: limits.hard ?? 0,
-    graceTurns: turnsLeft,
-    next: restartsSpent(state, policy) ? "none" : policy.restart?.how === "ask" ? "ask" : "restart",
-  });
+  const words = (withCounts: boolean) =>
+    windDownNotice({
+      contextTokens: level,
+      windowTokens,
+      hardTokens: limits.hard ?? 0,
+      graceTurns: turnsLeft,
+      next: nextOf(state, policy),
+      withCounts,
+      notesFile: editor.notices.file,
+    });
   return {
-    state: afterWindDown(withNotice(state, editor.noticeHere("wind_down", text))),
+    state: afterWindDown(withNotice(state, editor.noticeHere("wind_down", words))),
     event: { type: "wind_down", context_tokens: level, turns_left: turnsLeft },
-    action: { type: "wind_down", text, turnsLeft },
+    action: { type: "wind_down", text: words(editor.withCounts(state)), turnsLeft },
   };
 }
 

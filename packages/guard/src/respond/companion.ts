@@ -19,6 +19,8 @@ export interface Companion<M> {
 /** How the guard's own responses are carried out. */
 export interface ResponseFacts {
   windowTokens: number | undefined;
+  /** The window without what is kept free for the answer. */
+  roomTokens: number | undefined;
   placeholder: (part: ResultPart, key: string | undefined) => string;
   /** False if the harness cannot write a summary. */
   summaries: boolean;
@@ -28,13 +30,14 @@ export interface ResponseFacts {
 export function respondWith<M>(
   companion: Companion<M> | undefined,
   input: ActionInput<M>,
-  { windowTokens, placeholder, summaries }: ResponseFacts,
+  { windowTokens, roomTokens, placeholder, summaries }: ResponseFacts,
 ): Responses<M> {
-  const ready = companion?.apply(input, windowTokens) ?? { state: input.state, events: [], actions: [] };
+  const ready = companion?.apply(input, roomTokens) ?? { state: input.state, events: [], actions: [] };
   const policy = summaries ? input.policy : { ...input.policy, compact: null };
   // Several responses to one prompt are one change of it, so the guard does not wait for its pace.
   const { actedAt } = input.state;
-  const due = respond({ ...input, policy, state: { ...ready.state, actedAt } }, windowTokens, placeholder);
+  const now = { ...input, policy, state: { ...ready.state, actedAt } };
+  const due = respond(now, { windowTokens, roomTokens, placeholder });
   const state = due.state.actedAt === actedAt ? { ...due.state, actedAt: ready.state.actedAt } : due.state;
   if (due.actions.length > 0) companion?.changed({ ...input, state });
   return {

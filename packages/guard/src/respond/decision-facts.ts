@@ -1,5 +1,5 @@
 import { type Facts, howToCompact, lineOfAction } from "../decide/decide.ts";
-import { inContext } from "../measure/calibrate.ts";
+import { inContext, uncertainty } from "../measure/calibrate.ts";
 import { type ActionInput, CUT } from "./actions.ts";
 import { restartMarker } from "./texts.ts";
 
@@ -16,14 +16,15 @@ export function turnsSince(actedAt: number | undefined, allTurns: number): numbe
 export function factsOf<M>(
   { editor, state, policy, limits, archive }: ActionInput<M>,
   level: number,
-  windowTokens: number | undefined,
+  roomTokens: number | undefined,
   compacting: boolean,
   actedAt: number | undefined,
 ): Facts {
   const { restarts, windDownAt, allTurns, calibration, compactAfter, weakActions, growth } = state;
   const lines = lineOfAction(limits);
   const over = (line: number | undefined) => line !== undefined && level >= line;
-  const full = over(windowTokens);
+  const off = uncertainty(calibration, editor.estimate(state));
+  const full = roomTokens !== undefined && level + off >= roomTokens;
   const maskGain = (urgent: boolean) => {
     const found = editor.candidates(state, policy.mask, urgent);
     return inContext(
@@ -38,10 +39,15 @@ export function factsOf<M>(
   };
   const { compact } = policy;
   const mayCompact = !compacting && compact !== null && over(lines.compact) && level >= compactAfter;
+  const masks = policy.mask !== null && lines.mask !== undefined;
+  const mayShorten = full && (masks || policy.overflow === "cut");
+  const unread = mayShorten ? editor.unread(policy) : { tokens: 0, least: 0 };
   return {
     level,
-    windowTokens,
+    uncertainty: off,
+    roomTokens,
     limits,
+    unread: { tokens: inContext(calibration, unread.tokens), least: inContext(calibration, unread.least) },
     maskGain: over(lines.mask) ? maskGain(false) : 0,
     urgentGain: full ? maskGain(true) : 0,
     compactGain: mayCompact
@@ -55,7 +61,7 @@ export function factsOf<M>(
     restartGain: restartGain(),
     cutGain:
       full && policy.overflow === "cut"
-        ? editor.compactGain(state, windowTokens ?? 0, CUT, { ...policy, compact: CUT })
+        ? editor.compactGain(state, roomTokens ?? 0, CUT, { ...policy, compact: CUT })
         : 0,
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,

@@ -3,7 +3,6 @@ import { decide, type GuardStatus, type RestartReason } from "../decide/decide.t
 import type { EventBody } from "../report/events.ts";
 import type { GuardState } from "../state/state.ts";
 import { settleWindDown } from "../state/state-changes.ts";
-import type { ResultPart } from "../view/history.ts";
 import {
   type ActionInput,
   type ActionResult,
@@ -12,8 +11,10 @@ import {
   expectedTokens,
   mask,
   restart,
+  shorten,
   windDown,
 } from "./actions.ts";
+import type { ResponseFacts } from "./companion.ts";
 import { factsOf } from "./decision-facts.ts";
 import { maxRestartsReached, RESTART_CONFIRMATION, TOO_LONG } from "./texts.ts";
 
@@ -29,13 +30,12 @@ export interface Responses<M> {
 }
 
 /** Responses of one prompt. More would mean that they undo each other. */
-const MOST_STEPS = 6;
+const MOST_STEPS = 8;
 
 /** Carries out the responses that are due, one after the other, until the level rests. */
 export function respond<M>(
   input: ActionInput<M>,
-  windowTokens: number | undefined,
-  placeholder: (part: ResultPart, key: string | undefined) => string,
+  { windowTokens, roomTokens, placeholder }: Omit<ResponseFacts, "summaries">,
 ): Responses<M> {
   const { policy, limits } = input;
   let { state } = input;
@@ -68,13 +68,24 @@ export function respond<M>(
   for (let step = 0; step < MOST_STEPS; step++) {
     const level = expectedTokens(now());
     state = settleWindDown(state, limits, level);
-    const decision = decide(factsOf(now(), level, windowTokens, compacting, input.state.actedAt), policy);
+    const decision = decide(factsOf(now(), level, roomTokens, compacting, input.state.actedAt), policy);
     if (decision.type === "rest") {
       status = decision.status;
       pointless = decision.withheld !== undefined;
       // Reported once; otherwise every prompt would report it again.
       if (pointless && !state.restartPointless) withhold("restart", "no_gain");
       break;
+    }
+    if (decision.type === "shorten") {
+      const result = shorten(now(), level, decision.budget);
+      if (result === undefined) {
+        // The store failed: what cannot be stored is not shortened.
+        actions.push({ type: "stop", reason: "too_long", say: TOO_LONG });
+        status = "exhausted";
+        break;
+      }
+      actions.push(apply(result));
+      continue;
     }
     if (decision.type === "mask") {
       const { target, urgent } = decision;
@@ -100,7 +111,7 @@ export function respond<M>(
       status = "winding_down";
       break;
     }
-    const cutDown = decision.type === "cut" ? cut(now(), windowTokens ?? 0) : undefined;
+    const cutDown = decision.type === "cut" ? cut(now(), roomTokens ?? 0) : undefined;
     if (cutDown !== undefined) {
       withdrawSummaryRequest();
       actions.push(apply(cutDown));

@@ -1,3 +1,4 @@
+import type { NamedSize } from "../measure/besides.ts";
 import type { Fact } from "../state/state.ts";
 import type { HistoryChange } from "../view/alignment.ts";
 
@@ -6,30 +7,55 @@ import type { HistoryChange } from "../view/alignment.ts";
 /** Shown to the user when a long conversation is compacted. The wording comes from the Phantom design. */
 export const COMPACTING_NOTICE = "This thread is getting long, I'm compacting my context to stay sharp";
 
+/** Whether notices to the agent say how full its context is. `by_model`: to the models that take that well. */
+export type NoticeCounts = "by_model" | "always" | "never";
+
+/** Where an agent keeps its notes, unless the harness names a file. */
+export const NOTES_FILE = "workspace files";
+
+/**
+ * Models that are told by their vendor how much of their context is left, and that are not known to hurry because of it.
+ * docs/guard.md has the sources.
+ */
+const TAKES_COUNTS = /claude-(?:sonnet-4[.-]6|sonnet-5|haiku-4[.-]5)(?!\d|[.-]\d{1,2}(?!\d))/i;
+
+/** @param models those that may answer; of unknown ones it is not known how they take counts */
+export function tellsCounts(counts: NoticeCounts, models: readonly (string | undefined)[]): boolean {
+  if (counts !== "by_model") return counts === "always";
+  return models.length > 0 && models.every((model) => model !== undefined && TAKES_COUNTS.test(model));
+}
+
 /** Tells the agent how many results a batch masked. `reclaimed` is a fraction of the context before the batch. */
-export function maskedNotice(observations: number, reclaimed: number): string {
-  return `[Context compressed: ${observations} observation${observations === 1 ? "" : "s"} masked, ${percent(reclaimed)} context reclaimed]`;
+export function maskedNotice(observations: number, reclaimed: number, withCounts: boolean): string {
+  const masked = `${observations} observation${observations === 1 ? "" : "s"} masked`;
+  const share = withCounts ? `, ${percent(reclaimed)} context reclaimed` : "";
+  return `[Context compressed: ${masked}${share}]`;
 }
 
 /**
- * Tells the agent once that it is near the hard line. The text asks for notes, not for a quick finish: agents that
- * only read about a limit hurry and leave work undone.
+ * Tells the agent once that it is near the hard line, with or without counts. Models that read how little is left may hurry
+ * and leave work undone.
  */
 export function windDownNotice(facts: {
   contextTokens: number;
   windowTokens: number | undefined;
   hardTokens: number;
-  /** Number of turns until the restart; `undefined` if it comes with the next prompt. */
-  graceTurns: number | undefined;
+  /** Number of turns until the restart. */
+  graceTurns: number;
   next: AfterWindDown;
+  withCounts: boolean;
+  /** Where the agent writes its notes. */
+  notesFile: string;
 }): string {
-  const { contextTokens, windowTokens } = facts;
+  const { contextTokens, windowTokens, notesFile } = facts;
+  if (!facts.withCounts)
+    return `[Finish what you are doing, write your notes to ${notesFile} (what is done, what remains, what you found)${WITHOUT_COUNTS[facts.next]}]`;
   const limit = windowTokens ?? facts.hardTokens;
   const left = Math.max(0, limit - contextTokens);
   const share = percent(contextTokens / limit);
   return (
     `[Context running low: ${share} of ${count(limit)} tokens used, about ${count(left)} left. ` +
-    `Write whatever the next session must know to workspace files now: what is done, what remains, what you found. ` +
+    `Write whatever the next session must know to ${notesFile} now: what is done, what remains, what you found. ` +
     `Do not hurry or drop work to finish. ${whatFollows(facts.graceTurns, facts.next)}]`
   );
 }
@@ -37,9 +63,15 @@ export function windDownNotice(facts: {
 /** What follows a wind-down: a restart, a request for one, or nothing because the maximum is reached. */
 export type AfterWindDown = "restart" | "ask" | "none";
 
-function whatFollows(graceTurns: number | undefined, next: AfterWindDown): string {
-  const when =
-    graceTurns === undefined ? "With the next prompt" : `In ${graceTurns} turn${graceTurns === 1 ? "" : "s"}`;
+/** An agent that will be restarted need not stop: a harness may take that for the end of its work. */
+const WITHOUT_COUNTS: Readonly<Record<AfterWindDown, string>> = {
+  restart: ", then go on. The session is restarted later, and work continues from those notes.",
+  ask: ", then stop. The session waits to be restarted, and work continues from those notes.",
+  none: ", then stop. A restart would be due, and none is left: what is not in those notes may be lost.",
+};
+
+function whatFollows(graceTurns: number, next: AfterWindDown): string {
+  const when = `In ${graceTurns} turn${graceTurns === 1 ? "" : "s"}`;
   switch (next) {
     case "restart":
       return `${when} the session is restarted and work continues from those files.`;
@@ -105,6 +137,15 @@ export function countDoubted(model: string, tokens: number, estimate: number): s
     `The server of ${model} counted ${count(tokens)} tokens for a prompt of about ${count(estimate)}, more than once, and ` +
     `nothing says that it shortened the prompt. The guard keeps its estimate. Some servers count only tokens that are not in ` +
     `their cache; docs/guard.md lists them.`
+  );
+}
+
+/** For the user of a guard whose tools and instructions alone do not fit. Tokens. */
+export function toolsTooLarge(tokens: number, room: number, largest: readonly NamedSize[]): string {
+  const names = largest.map((tool) => `${tool.name} (about ${count(tool.tokens)})`).join(", ");
+  return (
+    `The tools and instructions have about ${count(tokens)} tokens, and the window has room for ${count(room)}: no prompt ` +
+    `fits. ${names === "" ? "" : `The largest tools are ${names}. `}Send fewer tools, or use a larger window.`
   );
 }
 

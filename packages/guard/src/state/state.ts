@@ -31,6 +31,8 @@ export interface Mask {
   placeholder: string;
   /** Estimated tokens saved. */
   saved: number;
+  /** Start and end of the text are still there. It may be masked wholly later. */
+  short?: true;
 }
 
 /** A message from the guard to the agent. It is in the view but not in the canonical history. */
@@ -39,6 +41,8 @@ export interface AgentNotice {
   /** Number of canonical messages before it. */
   after: number;
   text: string;
+  /** The same without counts, for models that do not take them well. */
+  plain?: string;
 }
 
 /** Tokens reclaimed by masking: estimated at first, then measured by the next real count. */
@@ -86,6 +90,8 @@ export interface GuardState {
   sent: number | undefined;
   /** Estimated tokens that are sent beside the messages, such as tool definitions. */
   besides: number;
+  /** Tokens of the window that are kept free for the answer. */
+  reserved: number;
   /** Context tokens of the latest turn. Where the count was missing or implausible, an estimate. */
   level: number | undefined;
   peak: number;
@@ -143,6 +149,7 @@ export function newState(scale: number, overheadTokens: number): GuardState {
     calibration: newCalibration(scale, overheadTokens),
     sent: undefined,
     besides: 0,
+    reserved: 0,
     level: undefined,
     peak: 0,
     above: [],

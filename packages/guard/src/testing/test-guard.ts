@@ -20,6 +20,7 @@ export function testGuard(options: Partial<ConversationOptions<Message>> = {}) {
     tokenizer: words,
     model: "test-model",
     window: 10_000,
+    noticeCounts: "always",
     clock: () => now++,
     onEvent: (event) => {
       const parsed = parseEvent(event);

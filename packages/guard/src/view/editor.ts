@@ -1,7 +1,7 @@
 import type { Limits } from "../decide/decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy, type MaskPolicy } from "../policy/policy.ts";
-import { summaryHead } from "../respond/texts.ts";
+import { type NoticeCounts, summaryHead, tellsCounts } from "../respond/texts.ts";
 import type { AgentNotice, GuardState, Mask, SeenHistory } from "../state/state.ts";
 import { type ContextComposition, compositionOf } from "./composition.ts";
 import {
@@ -16,16 +16,16 @@ import {
 } from "./cut-points.ts";
 import { digest } from "./digest.ts";
 import { MessageHistory, type ResultPart } from "./history.ts";
-import { type Candidate, candidates, protectedFrom } from "./mask.ts";
-import { clip, shortenedInput, shortenToShare } from "./placeholder.ts";
+import { type Candidate, candidates, evenLength, leastOf, protectedFrom, unreadResults } from "./mask.ts";
+import { clip, shortenedInput, shortenedResult, shortenToShare } from "./placeholder.ts";
 import type { MessageReader } from "./reader.ts";
 import { type SentPart, sentParts } from "./sent-parts.ts";
 import type { Shape } from "./shape.ts";
 import { userWords, wordsWithin } from "./user-words.ts";
 import { type BuiltView, estimateView, type NoticePlace, View } from "./view.ts";
 
-/** Overrides of the policy when the prompt would not fit at all. */
-const NOTHING_PROTECTED = { keepTurns: 0, keepTokens: 0, keepErrors: false } as const;
+/** Overrides of the policy when the prompt would not fit at all. The newest results are shortened instead. */
+const NEWEST_PROTECTED = { keepTurns: 1, keepTokens: 0, keepErrors: false } as const;
 
 /** Stores texts before something shorter replaces them. */
 export interface Archive {
@@ -37,21 +37,27 @@ export interface Archive {
   recallable: boolean;
 }
 
+/** How the agent is told what the guard does. */
+export interface Notices {
+  place: NoticePlace;
+  counts: NoticeCounts;
+  /** Where the agent writes its notes before a restart. */
+  file: string;
+}
+
 /** Measures and edits a harness's messages under the edits in a state. It makes no decisions and changes no state. */
 export class Editor<M> {
-  readonly #reader: MessageReader<M>;
   readonly #shape: Shape<M>;
   readonly #tokenizer: Tokenizer;
   readonly #history: MessageHistory<M>;
   readonly #view: View<M>;
-  readonly #notices: NoticePlace;
+  readonly notices: Notices;
   #masks = new Map<string, Mask>();
 
-  constructor(reader: MessageReader<M>, masks: readonly Mask[], notices: NoticePlace) {
+  constructor(reader: MessageReader<M>, masks: readonly Mask[], notices: Notices) {
     const { shape, tokenizer } = reader;
-    this.#reader = reader;
     this.#shape = shape;
-    this.#notices = notices;
+    this.notices = notices;
     this.#tokenizer = tokenizer;
     this.#history = new MessageHistory(reader);
     this.#view = new View(shape);
@@ -79,13 +85,27 @@ export class Editor<M> {
 
   /** Estimated tokens of the request to send. */
   estimate(state: GuardState): number {
-    const shown = this.#notices === "off" ? { ...state, notices: [] } : state;
+    const shown = this.notices.place === "off" ? { ...state, notices: [] } : this.#worded(state);
     return state.besides + estimateView(this.#history, shown, this.#masks, this.#tokenizer);
   }
 
   /** The messages to send. */
   build(state: GuardState): BuiltView<M> {
-    return this.#view.build(this.#history, state, this.#masks, this.#notices);
+    return this.#view.build(this.#history, this.#worded(state), this.#masks, this.notices.place);
+  }
+
+  /** Whether the models that may answer are told how full their context is. */
+  withCounts({ asked, model }: GuardState): boolean {
+    return tellsCounts(this.notices.counts, asked.length > 0 ? asked : [model]);
+  }
+
+  /** The state with the notices in the words for the models that may answer. */
+  #worded(state: GuardState): GuardState {
+    if (state.notices.length === 0 || this.withCounts(state)) return state;
+    return {
+      ...state,
+      notices: state.notices.map((notice) => ({ ...notice, text: notice.plain ?? notice.text })),
+    };
   }
 
   /** Estimated tokens of one text. */
@@ -109,7 +129,6 @@ export class Editor<M> {
     const found = this.candidates(state, mask, false);
     return sentParts({
       history: this.#history,
-      reader: this.#reader,
       masks: this.#masks,
       from: this.#firstSent(state),
       newestFrom: protectedFrom(this.#history, (mask ?? compact)?.keepTurns ?? 0),
@@ -117,10 +136,10 @@ export class Editor<M> {
     });
   }
 
-  /** Results that may be masked, oldest first. `urgent` also includes the newest turns. */
+  /** Results that may be masked, oldest first. `urgent` also includes the newest turns but the last. */
   candidates(state: GuardState, policy: MaskPolicy | null, urgent: boolean): Candidate[] {
     if (policy === null) return [];
-    const effective = urgent ? { ...policy, ...NOTHING_PROTECTED } : policy;
+    const effective = urgent ? { ...policy, ...NEWEST_PROTECTED } : policy;
     const from = this.#firstSent(state);
     return candidates(this.#history, this.#masks, effective, state.calibration.slope, from);
   }
@@ -143,11 +162,45 @@ export class Editor<M> {
       const where = archive.recallable ? key : undefined;
       const text = part.isInput === true ? shortenedInput(part.input, where) : placeholder(part, where);
       const saved = part.tokens - this.#tokenizer(text);
-      if (saved <= 0) continue;
-      left -= saved;
+      const more = saved - (this.#masks.get(part.mark)?.saved ?? 0);
+      if (more <= 0) continue;
+      left -= more;
       masked.push({ mask: { mark: part.mark, key, placeholder: text, saved }, part });
     }
     return masked;
+  }
+
+  /** Estimated tokens of the results that the agent has not read yet, and what stays of them at least. */
+  unread({ mask }: GuardPolicy): { tokens: number; least: number } {
+    const unread = unreadResults(this.#history, this.#masks, mask?.exclude ?? []);
+    return { tokens: unread.reduce((sum, { tokens }) => sum + tokens, 0), least: leastOf(unread) };
+  }
+
+  /** Shortens these results, the longest first, until they have at most `budget` estimated tokens together. */
+  shorten({ mask }: GuardPolicy, budget: number, archive: Archive): { mask: Mask; part: ResultPart }[] {
+    const unread = unreadResults(this.#history, this.#masks, mask?.exclude ?? []);
+    const length = evenLength(unread, budget);
+    return unread.flatMap(({ part, tokens }) => {
+      const key = tokens <= length ? undefined : archive.put(part);
+      if (key === undefined) return [];
+      const placeholder = this.#shortened(part, length, archive.recallable ? key : undefined);
+      const saved = part.tokens - this.#tokenizer(placeholder);
+      if (saved <= part.tokens - tokens) return [];
+      return [{ mask: { mark: part.mark, key, placeholder, saved, short: true as const }, part }];
+    });
+  }
+
+  /** Start and end of a result, in at most `length` estimated tokens: parts of a text differ in tokens per character. */
+  #shortened({ text, tokens }: ResultPart, length: number, key: string | undefined): string {
+    let share = length / tokens;
+    let shortened = shortenedResult(text, share, key);
+    for (let round = 0; round < 4; round++) {
+      const size = this.#tokenizer(shortened);
+      if (size <= length) break;
+      share *= (0.95 * length) / size;
+      shortened = shortenedResult(text, share, key);
+    }
+    return shortened;
   }
 
   /** Upper bound of the tokens that a summary can save. */
@@ -243,10 +296,11 @@ export class Editor<M> {
   }
 
   /** Places a notice at the end of the view, or before a call that still waits for its results. */
-  noticeHere(kind: AgentNotice["kind"], text: string): AgentNotice {
+  noticeHere(kind: AgentNotice["kind"], words: (withCounts: boolean) => string): AgentNotice {
     const { units, entries } = this.#history;
     const last = units.at(-1);
-    return { kind, after: last === undefined || last.complete ? entries.length : last.from, text };
+    const after = last === undefined || last.complete ? entries.length : last.from;
+    return { kind, after, text: words(true), plain: words(false) };
   }
 
   #firstSent(state: GuardState): number {

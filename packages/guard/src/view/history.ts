@@ -1,6 +1,6 @@
 import type { SeenHistory } from "../state/state.ts";
-import { type Fingerprint, textHash } from "./fingerprint.ts";
-import { type MessageReader, systemPrint } from "./reader.ts";
+import { textHash } from "./fingerprint.ts";
+import { type MessageReader, type ReadMessage, sameParts, systemPrint } from "./reader.ts";
 
 /** Shorter texts of the agent or user are never shortened. Estimated tokens. */
 export const LONG_TEXT_TOKENS = 200;
@@ -44,7 +44,7 @@ export interface Entry<M> {
   inputs: readonly ResultPart[];
   /** True if an agent message directly after it belongs to the same reply. */
   joins: boolean;
-  print: Fingerprint;
+  read: ReadMessage;
 }
 
 /** Messages that must stay together: a reply with all the results of its tool calls, or any other single message. */
@@ -58,8 +58,8 @@ export interface Unit {
 }
 
 /**
- * The canonical messages of a harness and what was read from each. Messages are compared by identity and never
- * changed, so a history that only grew costs only its new messages.
+ * The canonical messages of a harness and what was read from each. Messages are never changed, so a history that only grew
+ * costs only its new messages. A copy of a message is the same message.
  */
 export class MessageHistory<M> {
   readonly entries: Entry<M>[] = [];
@@ -77,7 +77,7 @@ export class MessageHistory<M> {
   sync(messages: readonly M[]): void {
     const { entries } = this;
     let same = 0;
-    while (same < entries.length && same < messages.length && entries[same]!.message === messages[same])
+    while (same < entries.length && same < messages.length && this.#isSame(entries[same]!, messages[same]!))
       same++;
     // Read the last unit again: it may have been waiting for results.
     const last = this.units.at(-1);
@@ -94,6 +94,15 @@ export class MessageHistory<M> {
     let pinned = 0;
     while (pinned < entries.length && entries[pinned]!.role === "system") pinned++;
     this.pinned = pinned;
+  }
+
+  /** Whether an entry is of this message, or of another object that says the same. Then it takes this one. */
+  #isSame(entry: Entry<M>, message: M): boolean {
+    if (entry.message === message) return true;
+    const read = this.#reader.read(message, entry.read);
+    if (read !== entry.read && !sameParts(read.parts, entry.read.parts)) return false;
+    entry.message = message;
+    return true;
   }
 
   /** Calls without a result, grouped by message, oldest message first. */
@@ -158,7 +167,8 @@ export class MessageHistory<M> {
 
   /** Reads one message. Removes the calls that it answers from `open` and adds those that it makes. */
   #readEntry(message: M, index: number, open: string[][]): Entry<M> {
-    const { parts, tokens, total, print } = this.#reader.read(message);
+    const read = this.#reader.read(message);
+    const { parts, tokens, total } = read;
     const calls: string[] = [];
     const results: ResultPart[] = [];
     let longTexts: ResultPart[] | undefined;
@@ -234,7 +244,7 @@ export class MessageHistory<M> {
       longTexts: longTexts ?? NO_PARTS,
       inputs: inputs ?? NO_PARTS,
       joins,
-      print,
+      read,
     };
   }
 
@@ -243,13 +253,13 @@ export class MessageHistory<M> {
     const exact: number[] = [];
     const loose: number[] = [];
     for (let index = this.pinned; index < this.entries.length; index++) {
-      const { print } = this.entries[index]!;
+      const { print } = this.entries[index]!.read;
       exact.push(print.exact);
       loose.push(print.loose);
     }
     let system = 0;
     for (let index = 0; index < this.pinned; index++)
-      system = systemPrint(system, this.entries[index]!.print);
+      system = systemPrint(system, this.entries[index]!.read.print);
     return { pinned: this.pinned, system, exact, loose };
   }
 

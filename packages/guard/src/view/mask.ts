@@ -3,7 +3,7 @@ import type { Mask } from "../state/state.ts";
 import type { MessageHistory, ResultPart } from "./history.ts";
 
 /** Assumed size of a placeholder before it is written, in estimated tokens. */
-const PLACEHOLDER_TOKENS = 32;
+export const PLACEHOLDER_TOKENS = 32;
 
 export interface Candidate {
   part: ResultPart;
@@ -24,8 +24,10 @@ export function candidates<M>(
   const smallest = Math.max(policy.minTokens / slope, PLACEHOLDER_TOKENS * 1.25);
   const found: Candidate[] = [];
   const consider = (part: ResultPart, least: number) => {
-    if (part.fixed || part.tokens < least || masks.has(part.mark)) return;
-    found.push({ part, saves: part.tokens - PLACEHOLDER_TOKENS });
+    const known = masks.get(part.mark);
+    const tokens = part.tokens - (known?.saved ?? 0);
+    if (part.fixed || tokens < least || (known !== undefined && known.short !== true)) return;
+    found.push({ part, saves: tokens - PLACEHOLDER_TOKENS });
   };
   for (let index = from; index < end; index++) {
     const entry = entries[index]!;
@@ -51,6 +53,51 @@ export function candidates<M>(
     if (spared >= 0) keep--;
   }
   return found.slice(0, keep);
+}
+
+/** A shortened result keeps at least so much, in estimated tokens. */
+export const LEAST_UNREAD = 200;
+
+/** A result that the agent has not read yet, with its estimated tokens as it is sent now. */
+export interface Unread {
+  part: ResultPart;
+  tokens: number;
+}
+
+/** The results at the end of a history that may be shortened: nothing of the agent comes after them. */
+export function unreadResults<M>(
+  { entries }: MessageHistory<M>,
+  masks: ReadonlyMap<string, Mask>,
+  exclude: readonly string[],
+): Unread[] {
+  const found: Unread[] = [];
+  for (let index = entries.length - 1; index >= 0; index--) {
+    const { role, results } = entries[index]!;
+    if (role === "assistant") break;
+    for (const part of results) {
+      const known = masks.get(part.mark);
+      const tokens = part.tokens - (known?.saved ?? 0);
+      const isWhole = known === undefined || known.short === true;
+      if (isWhole && !part.fixed && tokens > LEAST_UNREAD && !exclude.includes(part.tool))
+        found.push({ part, tokens });
+    }
+  }
+  return found;
+}
+
+/** What stays of the results at least, in estimated tokens. */
+export const leastOf = (unread: readonly Unread[]) => unread.length * LEAST_UNREAD;
+
+/** The length to which the longest must be shortened, so that all together have at most `budget` tokens. */
+export function evenLength(unread: readonly Unread[], budget: number): number {
+  let left = budget;
+  const sizes = unread.map(({ tokens }) => tokens).sort((one, other) => one - other);
+  for (const [at, size] of sizes.entries()) {
+    const share = left / (sizes.length - at);
+    if (size > share) return Math.max(LEAST_UNREAD, share);
+    left -= size;
+  }
+  return Number.POSITIVE_INFINITY;
 }
 
 /** Index of the first message of the protected newest turns. */

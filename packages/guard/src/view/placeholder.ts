@@ -39,6 +39,17 @@ export function shortenToShare(text: string, share: number, key: string | undefi
   return headAndTail(text, Math.max(MIN_QUESTION_CHARS, Math.floor(text.length * share)), note);
 }
 
+/** Least length of a shortened result, in characters. */
+const MIN_RESULT_CHARS = 300;
+
+/** Start and end of a tool's result, down to a fraction of its length. `key` is where the full text is stored. */
+export function shortenedResult(text: string, share: number, key: string | undefined): string {
+  const where = key === undefined ? "read a part of it for more" : `recall key ${key}`;
+  const note = (leftOut: number) =>
+    `\n[${leftOut} characters left out here: the whole does not fit into the context; ${where}]\n`;
+  return headAndTail(text, Math.max(MIN_RESULT_CHARS, Math.floor(text.length * share)), note);
+}
+
 /** Longer texts in the input of a tool are left out of it. Characters. */
 const MOST_INPUT_CHARS = 120;
 
@@ -86,7 +97,9 @@ const LANGUAGES: Readonly<Record<string, string>> = {
 
 /** Matches definitions in common languages. The names of the first definitions summarise source code best. */
 const DEFINITION =
-  /^[ \t]*(?:export\s+)?(?:default\s+)?(?:pub(?:\([a-z]+\))?\s+)?(?:async\s+)?(?:abstract\s+)?(fn|def|func|function|class|struct|enum|interface|trait|type|impl|module|const)\s+([A-Za-z_$][\w$]*)/gm;
+  /(?:export\s+)?(?:default\s+)?(?:pub(?:\([a-z]+\))?\s+)?(?:async\s+)?(?:abstract\s+)?(fn|def|func|function|class|struct|enum|interface|trait|type|impl|module|const)\s+([A-Za-z_$][\w$]*)/y;
+/** What a definition begins with: most lines of a log need no closer look. */
+const BEGINS = new Set([..."epadfcsitm"].map((letter) => letter.charCodeAt(0)));
 
 /** A tool call with its result, as {@link placeholderFor} needs it. */
 export interface ToolOutput {
@@ -124,8 +137,6 @@ export function summaryOf(text: string, subject?: string): string {
 }
 
 function describeContent(head: string, subject: string | undefined): string {
-  const trimmed = head.trimStart();
-  const exit = /"?exit[_ ]?code"?\s*[=:]\s*(-?\d+)/i.exec(head) ?? /"status"\s*:\s*(-?\d+)/.exec(head);
   const extension = subject === undefined ? undefined : /\.([a-z0-9]{1,5})(?:[\s:'"]|$)/i.exec(subject)?.[1];
   const language = extension === undefined ? undefined : LANGUAGES[extension.toLowerCase()];
   const names = definitions(head);
@@ -135,7 +146,9 @@ function describeContent(head: string, subject: string | undefined): string {
     if (main !== undefined) return `${what} with main() entry point`;
     return `${what} defining ${names.map((name) => name.name).join(", ")}`;
   }
+  const exit = /"?exit[_ ]?code"?\s*[=:]\s*(-?\d+)/i.exec(head) ?? /"status"\s*:\s*(-?\d+)/.exec(head);
   if (exit !== null) return `exit code ${exit[1]}, ${firstLine(head)}`;
+  const trimmed = head.trimStart();
   if (trimmed.startsWith("{") || trimmed.startsWith("[")) return `JSON ${describeJson(trimmed)}`;
   const start = firstLine(head);
   return language === undefined ? start : `${language}, ${start}`;
@@ -143,10 +156,16 @@ function describeContent(head: string, subject: string | undefined): string {
 
 function definitions(head: string): { name: string }[] {
   const found: { name: string }[] = [];
-  for (const match of head.matchAll(DEFINITION)) {
-    if (match[1] === "const" && /^[a-z]$/.test(match[2]!)) continue;
+  for (let line = 0; line < head.length && found.length < 12; ) {
+    let at = line;
+    while (head[at] === " " || head[at] === "\t") at++;
+    const next = head.indexOf("\n", at);
+    line = next < 0 ? head.length : next + 1;
+    if (!BEGINS.has(head.charCodeAt(at))) continue;
+    DEFINITION.lastIndex = at;
+    const match = DEFINITION.exec(head);
+    if (match === null || (match[1] === "const" && /^[a-z]$/.test(match[2]!))) continue;
     if (!found.some((known) => known.name === match[2])) found.push({ name: match[2]! });
-    if (found.length === 12) break;
   }
   const main = found.find((known) => known.name === "main");
   return main === undefined ? found.slice(0, 3) : [main];

@@ -1,6 +1,5 @@
 import type { Mask } from "../state/state.ts";
 import type { MessageHistory } from "./history.ts";
-import type { MessageReader } from "./reader.ts";
 import type { PartKind } from "./shape.ts";
 
 /** A part of a message as it is sent now. */
@@ -25,7 +24,6 @@ export interface SentPart {
 /** Which parts are sent, and which of them may be masked. */
 export interface SentPartsInput<M> {
   history: MessageHistory<M>;
-  reader: MessageReader<M>;
   masks: ReadonlyMap<string, Mask>;
   /** Index of the first message after the leading system messages that is sent. */
   from: number;
@@ -37,18 +35,17 @@ export interface SentPartsInput<M> {
 
 /** Lists what is sent of the harness's messages, part by part. */
 export function sentParts<M>(input: SentPartsInput<M>): SentPart[] {
-  const { history, reader, masks, from, newestFrom, maskable } = input;
+  const { history, masks, from, newestFrom, maskable } = input;
   const { entries, pinned } = history;
   const parts: SentPart[] = [];
   const add = (index: number) => {
-    const { message, results, longTexts, inputs, print } = entries[index]!;
-    const read = reader.read(message);
+    const { results, longTexts, inputs, read } = entries[index]!;
     for (const [place, { kind, text, tool, input: given }] of read.parts.entries()) {
       const own = [...results, ...longTexts, ...inputs].find(({ part }) => part === place);
       const mask = own === undefined ? undefined : masks.get(own.mark);
       parts.push({
-        id: own?.mark ?? `${kind}#${print.exact.toString(36)}.${place}`,
-        print: print.exact,
+        id: own?.mark ?? `${kind}#${read.print.exact.toString(36)}.${place}`,
+        print: read.print.exact,
         kind,
         text: mask?.placeholder ?? text,
         tokens: read.tokens[place]! - (mask?.saved ?? 0),

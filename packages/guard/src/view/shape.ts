@@ -1,3 +1,5 @@
+import { GuardError } from "../error.ts";
+
 /** The kind of a message part. */
 export type PartKind = "system" | "user" | "assistant" | "call" | "result";
 
@@ -79,9 +81,14 @@ export interface Message {
   error?: boolean;
 }
 
+const NO_SHAPE =
+  "shape: the content of a message is no text, so its format is not that of a guard without a shape. Pass shape to createGuard, " +
+  "such as chatShape of @plimsoll/guard/openai.";
+
 /** The shape of {@link Message}, and the default of a guard. */
 export const plainShape: Shape<Message> = {
   read(message) {
+    if (typeof message?.content !== "string") throw new GuardError("invalid_option", NO_SHAPE);
     if (message.role === "tool") {
       return [
         {

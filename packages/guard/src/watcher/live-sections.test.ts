@@ -146,7 +146,11 @@ const HISTORIES: [name: string, shape: Shape<never>, messages: unknown[]][] = [
 const NEVER_SEEN = () => undefined;
 
 function partsOf(shape: Shape<never>, messages: unknown[]) {
-  const editor = new Editor(new MessageReader(shape, words), [], "merge");
+  const editor = new Editor(new MessageReader(shape, words), [], {
+    place: "merge",
+    counts: "always",
+    file: "",
+  });
   editor.sync(messages as never[]);
   const policy = { ...DEFAULT_POLICY, mask: { ...DEFAULT_POLICY.mask!, keepTurns: 1 } };
   const state = newState(1, 0);

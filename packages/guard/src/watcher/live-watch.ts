@@ -148,7 +148,7 @@ export class LiveWatch<M> implements Companion<M> {
     const expected = expectedTokens(input);
     const scale = scaleOf(state.calibration.slope, editor.estimate(state), expected);
     // With room for the notice to the agent that comes with masked texts.
-    const level = expected + scale * editor.textTokens(maskedNotice(parts.length, 1));
+    const level = expected + scale * editor.textTokens(maskedNotice(parts.length, 1, true));
     const head = state.cut && { text: state.cut.head, tokens: editor.textTokens(state.cut.head) };
     this.#tokensOf = (text) => scale * editor.textTokens(text);
     const fit = parts.map((part) => (this.#unfit.has(part.id) ? { ...part, maskable: false } : part));

@@ -1,6 +1,7 @@
 import { Conversation } from "../conversation/conversation.ts";
 import type { SummaryRequest } from "../fit.ts";
 import type { Guard } from "../guard.ts";
+import { checkTimes } from "../policy/check-times.ts";
 import type { TextModel } from "../summary/summarizer.ts";
 import { resolveBudget, type TokenBudget } from "./budget.ts";
 import { LiveWatch } from "./live-watch.ts";
@@ -56,6 +57,7 @@ export function optimistic<M>(
   target: Conversation<M> | Guard<M>,
   options: OptimisticOptions<M> = {},
 ): OptimisticCompaction {
+  checkTimes(options);
   resolveBudget(options.budget ?? {});
   const watches = new Set<LiveWatch<M>>();
   let stopped = false;

@@ -1,5 +1,5 @@
 import { limitOf, lowWaterOf, type TokenBudget } from "./budget.ts";
-import { type Area, compactionScore, type Section } from "./section.ts";
+import { type Area, compactionScore, halfLife, type Recency, type Section } from "./section.ts";
 
 /** Score factor of a summarised section, so that others are summarised before it becomes a stub. */
 const SUMMARY_FACTOR = 4;
@@ -36,8 +36,9 @@ export function planToLowWater(
   budget: TokenBudget,
   now: number,
   refused?: Skip,
+  recency = halfLife,
 ): Section[] {
-  return takeLowest(sections, total - lowWaterOf(budget), budget, now, false, refused);
+  return takeLowest(sections, total - lowWaterOf(budget), budget, now, false, refused, recency);
 }
 
 /**
@@ -50,8 +51,9 @@ export function planLeavingOut(
   budget: TokenBudget,
   now: number,
   room: number,
+  recency = halfLife,
 ): Section[] {
-  return takeLowest(sections, total - lowWaterOf(budget) + room, budget, now, true, undefined);
+  return takeLowest(sections, total - lowWaterOf(budget) + room, budget, now, true, undefined, recency);
 }
 
 function takeLowest(
@@ -61,6 +63,7 @@ function takeLowest(
   now: number,
   whole: boolean,
   skip: Skip | undefined,
+  recency: Recency,
 ): Section[] {
   const scores = new Float64Array(sections.length);
   const heap = new Uint32Array(sections.length);
@@ -77,7 +80,7 @@ function takeLowest(
     else if (area === "observation") observation += tokens;
     if (section.priority === "critical" || section.fixed === true || stage === "left_out") continue;
     if (!whole && (stage === "stub" || tokens < MIN_TOKENS || skip?.has(section) === true)) continue;
-    const score = compactionScore(section, now);
+    const score = compactionScore(section, now, recency);
     scores[index] = stage === "summary" ? score * SUMMARY_FACTOR : score;
     heap[size++] = index;
   }

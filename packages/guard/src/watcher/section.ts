@@ -29,24 +29,31 @@ export interface Section {
  * Critical has no weight: it is excluded, because even a high weight times a low relevance could be the lowest score.
  */
 const WEIGHTS: Readonly<Record<Exclude<Priority, "critical">, number>> = { high: 1, medium: 0.6, low: 0.3 };
-const HALF_LIFE_MS = 24 * 3_600_000;
-const DECAY_PER_MS = Math.LN2 / HALF_LIFE_MS;
+const HOUR_MS = 3_600_000;
 /** Weight of an unknown relevance or recency; for recency it means one half-life. */
 const UNKNOWN = 0.5;
 
+/** Weight of information by its age in hours, from 1 for now down to 0. */
+export type Recency = (ageHours: number) => number;
+
+/** Halves every 24 hours. */
+export const halfLife: Recency = (ageHours) => 0.5 ** (ageHours / 24);
+
+/** `exp(-ageHours / 24)`, the formula of the design of optimistic compaction. Halves every 16.6 hours. */
+export const expDecay: Recency = (ageHours) => Math.exp(-ageHours / 24);
+
 /**
  * Returns a section's value: priority × relevance × recency. The lowest is compacted first; `Infinity` means never.
- * Recency halves every 24 hours. `now` is in epoch ms; a time in the future counts as now.
+ * `now` is in epoch ms; a time in the future counts as now.
  */
-export function compactionScore(section: Section, now: number): number {
+export function compactionScore(section: Section, now: number, recency: Recency = halfLife): number {
   if (section.priority === "critical") return Number.POSITIVE_INFINITY;
   const relevance = section.relevance === undefined ? UNKNOWN : Math.min(1, Math.max(0, section.relevance));
-  return WEIGHTS[section.priority] * relevance * recencyWeight(section.recency, now);
+  return WEIGHTS[section.priority] * relevance * recencyWeight(section.recency, now, recency);
 }
 
-/** Returns 1 for now, 0.5 for one day ago, 0.25 for two days ago. Both times are in epoch ms. */
-export function recencyWeight(recency: number | undefined, now: number): number {
-  if (recency === undefined) return UNKNOWN;
-  const age = now - recency;
-  return age <= 0 ? 1 : Math.exp(-age * DECAY_PER_MS);
+/** The weight of information that was current at a time. Both times are in epoch ms. */
+export function recencyWeight(at: number | undefined, now: number, recency: Recency = halfLife): number {
+  if (at === undefined) return UNKNOWN;
+  return now <= at ? 1 : recency((now - at) / HOUR_MS);
 }

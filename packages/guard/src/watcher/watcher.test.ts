@@ -3,7 +3,7 @@ import { filler, words } from "../testing/test-guard.ts";
 import { limitOf, resolveBudget } from "./budget.ts";
 import { type Compact, ContextWatcher, PromptIr, type Section } from "./index.ts";
 import { planCompaction } from "./plan.ts";
-import { compactionScore, recencyWeight } from "./section.ts";
+import { compactionScore, expDecay, type Recency, recencyWeight } from "./section.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 const HOUR = 3_600_000;
@@ -17,6 +17,26 @@ describe("defects of the sketch, avoided [W11]", () => {
     expect(recencyWeight(NOW - 24 * HOUR, NOW)).toBeCloseTo(0.5, 12);
     expect(recencyWeight(NOW - 48 * HOUR, NOW)).toBeCloseTo(0.25, 12);
     expect(recencyWeight(NOW, NOW)).toBe(1);
+  });
+
+  it("weighs sections by the formula of the design if asked to [W12]", async () => {
+    const old = NOW - 24 * HOUR;
+    expect(recencyWeight(old, NOW, expDecay)).toBe(Math.exp(-1));
+    expect(recencyWeight(NOW - 12 * HOUR, NOW, expDecay)).toBe(Math.exp(-12 / 24));
+    // After two days, exp gives 0.135 and the half-life 0.25, on either side of a relevance of 0.2.
+    const sections = [
+      section("old", 600, { relevance: 1, recency: NOW - 48 * HOUR }),
+      section("new", 600, { relevance: 0.2, recency: NOW }),
+    ];
+    const first = async (recency?: Recency) => {
+      const ir = new PromptIr(sections);
+      const compact = vi.fn<Compact>(async () => "short");
+      const options = { budget: { total: 1_250 }, compact, perRound: 1, clock: () => NOW, tokenizer: words };
+      await new ContextWatcher(ir, { ...options, ...(recency && { recency }) }).check();
+      return ir.sections().find(({ content }) => content.includes("short"))?.id;
+    };
+    expect(await first()).toBe("new");
+    expect(await first(expDecay)).toBe("old");
   });
 
   it("a time in the future weighs 1", () => {

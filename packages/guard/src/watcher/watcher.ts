@@ -6,7 +6,7 @@ import { limitOf, lowWaterOf, resolveBudget, type TokenBudget } from "./budget.t
 import { leftOutNotes, stubOf, summariseWithoutModel } from "./built-in-summary.ts";
 import { planLeavingOut, planToLowWater } from "./plan.ts";
 import type { PromptIr, Swap } from "./prompt-ir.ts";
-import type { Section, Stage } from "./section.ts";
+import type { Recency, Section, Stage } from "./section.ts";
 
 /** The result of one check. */
 export type WatchStatus =
@@ -57,6 +57,8 @@ export interface WatcherOptions {
   tokenizer?: Tokenizer;
   /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
+  /** Weight of a section by its age in hours. Default: `halfLife`. */
+  recency?: Recency;
   /** Time between checks, in ms. Default: 1,000. */
   intervalMs?: number;
   /**
@@ -256,6 +258,7 @@ export class ContextWatcher {
         this.budget,
         this.#clock(),
         this.#anyRefused ? this.#refused : undefined,
+        this.#options.recency,
       );
       const over = ir.total > this.#limit;
       if (plan.length === 0) {
@@ -358,7 +361,14 @@ export class ContextWatcher {
   #leaveOut(): { sections: number; freed: number } {
     const ir = this.#ir;
     const before = ir.total;
-    const plan = planLeavingOut(ir.sections(), before, this.budget, this.#clock(), NOTE_ROOM);
+    const plan = planLeavingOut(
+      ir.sections(),
+      before,
+      this.budget,
+      this.#clock(),
+      NOTE_ROOM,
+      this.#options.recency,
+    );
     for (const section of plan) this.#storeFullText(section);
     ir.swap(
       plan.map((expect) => ({ expect, next: { ...expect, content: "", tokens: 0, stage: "left_out" } })),

@@ -4,7 +4,9 @@ import type { ObserveFacts, Prepared } from "../conversation/types.ts";
 import { GuardError, noRestartLeft, promptTooLong } from "../error.ts";
 import { type FitOptions, fit } from "../fit.ts";
 import type { Guard } from "../guard.ts";
+import { checkFitOptions } from "../policy/check-options.ts";
 import type { TextModel, TextRequest } from "../summary/summarizer.ts";
+import { plainShape } from "../view/shape.ts";
 import { modelNames } from "./model-names.ts";
 import { type Overflow, overflowOf } from "./overflow.ts";
 
@@ -36,6 +38,18 @@ export interface ClientOptions<M> extends Omit<AdapterOptions<M>, "summaryModel"
 /** What a client is wrapped with. With a conversation, every call belongs to it. */
 export type Guarded<M> = Guard<M> | Conversation<M>;
 
+/**
+ * Checks what an adapter is called with.
+ * @param shape name of the shape that its messages need
+ * @throws {GuardError} `invalid_option`
+ */
+export function checkAdapter<M>(guard: Guarded<M>, shape: string, options: object): void {
+  const given = guard instanceof Conversation ? guard.shape : guard?.options?.shape;
+  if (given === undefined || (given as unknown) === plainShape)
+    throw new GuardError("invalid_option", `shape: is missing. Pass ${shape} as shape to createGuard.`);
+  checkFitOptions(options);
+}
+
 /** A call whose messages were fitted. */
 export interface FittedCall<M> {
   /** Undefined for a side call, which is sent as it came. */
@@ -61,6 +75,27 @@ const BESIDES = [
   "text",
   "format",
 ] as const;
+
+/** Where the clients have the limit of the answer. Thoughts count towards it. */
+const LIMITS = [
+  ...["max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"],
+  ...["num_predict", "numPredict", "maxTokens", "budget_tokens", "thinkingBudget"],
+];
+const LIMITS_IN = ["options", "config", "thinking", "thinkingConfig"];
+
+/** Most tokens of the answer that the parameters or the client's model allow. Undefined if they set no limit. */
+function outputTokens(...sources: readonly unknown[]): number | undefined {
+  const found: number[] = [];
+  for (const source of sources) {
+    if (typeof source !== "object" || source === null) continue;
+    const fields = source as Record<string, unknown>;
+    const limits = LIMITS.map((name) => fields[name]);
+    found.push(...limits.filter((one): one is number => Number.isInteger(one) && (one as number) > 0));
+    const inner = outputTokens(...LIMITS_IN.map((name) => fields[name]));
+    if (inner !== undefined) found.push(inner);
+  }
+  return found.length === 0 ? undefined : Math.max(...found);
+}
 
 /** Asks a model of the client for a text. Returns the answer, which is counted, and the text in it. */
 export type AskModel = (model: string, request: TextRequest) => Promise<{ answer: unknown; text: string }>;
@@ -104,6 +139,7 @@ export async function fitCall<M>(
     ...options,
     besides,
     model: models.length === 0 ? undefined : models,
+    outputTokens: options.outputTokens ?? outputTokens(params, model) ?? 0,
     signal: signal ?? options.signal,
     summaryModel: textModel(conversation, options.summaryModel, ask),
   });
@@ -178,17 +214,40 @@ function learn<M>(conversation: Conversation<M>, overflow: Overflow, sent: numbe
   if (promptTokens !== undefined && conversation.state.sent === sent) conversation.counted(promptTokens);
 }
 
-/** Waits for the answer of a call. A call that its caller aborts counts as well, because the server has received it. */
+/** What is known of a call that was sent. */
+interface SentFacts {
+  /** The caller's. */
+  signal: AbortSignal | undefined;
+  model: string | undefined;
+}
+
+/**
+ * What to do if a call fails. Create it before the call is sent: one that its caller aborts later counts as well, because the
+ * server has received it.
+ */
+export function onFailure(
+  fitted: Pick<FittedCall<unknown>, "observe" | "refused">,
+  { signal, model }: SentFacts,
+): (error: unknown) => void {
+  const isAborted = () => signal?.aborted === true;
+  const isSent = !isAborted();
+  return (error) => {
+    if (isSent && isAborted()) fitted.observe(undefined, { model });
+    else fitted.refused(error);
+  };
+}
+
+/** Waits for the answer of a call. */
 export async function answerOf<T>(
   call: PromiseLike<T>,
   fitted: Pick<FittedCall<unknown>, "observe" | "refused"> | undefined,
-  { signal, model }: { signal: AbortSignal | undefined; model: string | undefined },
+  facts: SentFacts,
 ): Promise<T> {
+  const failed = fitted && onFailure(fitted, facts);
   try {
     return await call;
   } catch (error) {
-    if (signal?.aborted === true) fitted?.observe(undefined, { model });
-    else fitted?.refused(error);
+    failed?.(error);
     throw error;
   }
 }

@@ -24,16 +24,16 @@ export interface ManagerLimits {
   maxReadTokens: number;
   /** Maximum length of a runner's summary, in characters. */
   maxSummaryChars: number;
-  /** Matches paths that must never be read, whatever their size. */
-  detailed: RegExp;
+  /** Matches the paths that may be read: those with names, scores, status and routing. */
+  readable: RegExp;
 }
 
 /** Default limits. */
 export const MANAGER_LIMITS: ManagerLimits = {
   maxReadTokens: 1_000,
   maxSummaryChars: 400,
-  detailed:
-    /(?:^|[/_-])(?:UAT|PLAN|RESEARCH|SUMMARY|VERIFICATION|CONTEXT)[^/]*\.md$|(?:^|\/)state\.json$|\.(?:[cm]?[jt]sx?|py|rs|go|java|rb|cs|cpp|c|h|sql|log|jsonl)$/i,
+  readable:
+    /^(?:(?!\.\.\/)[^/]+\/)*(?:(?:phase[_-]?)?(?:names|scores?|status|routing|routes))\.(?:md|txt|json|ya?ml|toml|csv)$/i,
 };
 
 /** Options of a {@link Manager}. */
@@ -69,10 +69,12 @@ export class Manager {
 
   /**
    * Reads a small file that helps to route work.
-   * @throws {ReadRefused} For plans, reports, state files and source code, and for files above `maxReadTokens`.
+   * @throws {ReadRefused} For every file that is not named after names, scores, status or routing, such as a plan, a report or
+   * source code, and for files above `maxReadTokens`.
    */
   async read(path: string): Promise<string> {
-    if (this.#limits.detailed.test(path)) throw new ReadRefused(path, "detailed_file", "it contains details");
+    if (!this.#limits.readable.test(path))
+      throw new ReadRefused(path, "detailed_file", "it may contain details");
     if (this.#read === undefined)
       throw new ReadRefused(path, "no_reader", "the manager has no read function");
     const text = await this.#read(path);

@@ -281,19 +281,37 @@ describe("orchestrate", () => {
 });
 
 describe("the manager", () => {
-  const read = (path: string) => (path === "big.txt" ? "word ".repeat(5_000) : "phase 16: 5 issues");
+  const read = (path: string) => `phase 16 in ${path}: 5 issues`;
   const manager = new Manager({ read });
 
-  it.each(["phases/16/16-UAT.md", "16-PLAN.md", "src/app.ts", ".autopilot/state.json", "main.rs", "run.log"])(
-    "does not read %s [A1]",
+  it.each([
+    ...["phases/16/16-UAT.md", "16-PLAN.md", "src/app.ts", ".autopilot/state.json", "main.rs", "run.log"],
+    ...["uat/16.md", "plans/phase16.md", "App.vue", "Main.kt", "report.json", "notes.txt", "README.md", ""],
+    ...[
+      "status.md.bak",
+      "status.ts",
+      "my-status.md",
+      "status",
+      "status.md/plan.md",
+      "../status.md",
+      "routing.md\n",
+    ],
+  ])("does not read %j [A1]", async (path) => {
+    await expect(manager.read(path)).rejects.toThrow(ReadRefused);
+  });
+
+  it.each(["routing.md", ".autopilot/status.json", "phases/16/scores.csv", "phase-names.yaml", "STATUS.MD"])(
+    "reads %s",
     async (path) => {
-      await expect(manager.read(path)).rejects.toThrow(ReadRefused);
+      expect(await manager.read(path)).not.toBe("");
     },
   );
 
   it("refuses large files and reads small ones", async () => {
-    await expect(manager.read("big.txt")).rejects.toThrow("has about");
-    expect(await manager.read("routing.md")).toBe("phase 16: 5 issues");
+    await expect(new Manager({ read: () => "word ".repeat(5_000) }).read("scores.txt")).rejects.toThrow(
+      "has about",
+    );
+    expect(await manager.read("routing.md")).toBe("phase 16 in routing.md: 5 issues");
     expect(manager.tokens).toBeGreaterThan(0);
   });
 

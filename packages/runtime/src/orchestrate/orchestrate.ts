@@ -187,7 +187,7 @@ class OrchestratorRun {
     const taken = (one: string) =>
       this.#state.phases[one] !== undefined || this.#options.phases.some((phase) => phase.id === one);
     const subs = subPhasesOf(id, request, taken);
-    this.#options.say?.(splitNotice(id, request));
+    this.#options.say?.(splitNotice(id, request, this.#options.concurrency));
     this.#emit(id, {
       type: "split_requested",
       id: `splitting-${this.#options.run}-${id}`,

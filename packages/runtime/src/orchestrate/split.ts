@@ -98,9 +98,27 @@ export function subPhasesOf(
   }));
 }
 
-/** The text that announces a split to the user. */
-export function splitNotice(phase: string, request: SplitRequest): string {
+/**
+ * The text that announces a split to the user.
+ * @param concurrency most sub-phases that run at once
+ */
+export function splitNotice(
+  phase: string,
+  request: SplitRequest,
+  concurrency = Number.POSITIVE_INFINITY,
+): string {
+  const count = request.subPhases.length;
+  const free = routesOf(request).filter(({ waitsFor }) => waitsFor.length === 0).length;
+  const first = Math.min(free, concurrency);
+  const how =
+    first === count
+      ? count === 1
+        ? "launching it"
+        : "launching in parallel"
+      : first === 1
+        ? "launching the first, the others follow"
+        : `launching ${first} in parallel, the others follow`;
   const issues = new Set(request.subPhases.flatMap((sub) => sub.issues)).size;
   const what = issues > 0 ? `${issues} issue${issues === 1 ? "" : "s"}` : request.rationale.slice(0, 80);
-  return `Phase ${phase} too large (${what}). Splitting into ${request.subPhases.length} sub-phases, launching in parallel...`;
+  return `Phase ${phase} too large (${what}). Splitting into ${count} sub-phase${count === 1 ? "" : "s"}, ${how}...`;
 }

@@ -19,6 +19,7 @@ function setup(over: Partial<SessionsOptions<Message>> & { sizes: readonly numbe
     policy: POLICY,
     window: 10_000,
     tokenizer: words,
+    noticeCounts: "always",
     loadSystemPrompt: () => "be useful",
     start: { role: "user", content: "begin" },
     turn: async ({ messages }) => {

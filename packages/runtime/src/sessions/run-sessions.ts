@@ -123,7 +123,8 @@ async function run<M>(
   for (let turn = stored?.turns ?? 0; ; turn++) {
     if (options.signal?.aborted === true) return ended("aborted");
     if (turn >= (options.maxTurns ?? Number.POSITIVE_INFINITY)) return ended("turns");
-    const prepared = await fit(guard, history, options);
+    const { say, confirm, summarize } = options;
+    const prepared = await fit(guard, history, { say, confirm, summarize });
     let { messages } = prepared;
     if (prepared.actions.some((action) => action.type === "stop")) {
       for (const action of prepared.actions) if (action.type === "stop") options.say?.(action.say);
