@@ -71,7 +71,6 @@ function qwenCodeReader(options: ReaderOptions): HarnessReader {
   }
 
   function take(): Reading {
-    for (const agents of sessions.values()) addInheritedModels(agents);
     const entries = [...sessions].flatMap(([session, agents]) =>
       [...agents].map(
         ([agent, history]) =>
@@ -79,19 +78,6 @@ function qwenCodeReader(options: ReaderOptions): HarnessReader {
       ),
     );
     return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
-  }
-}
-
-/** Records of a sub-agent name no model. If its window is that of the main agent, so is its model. */
-function addInheritedModels(agents: ReadonlyMap<string, AgentHistory>): void {
-  const main = [...(agents.get("")?.turns.values() ?? [])].filter(({ model }) => model !== undefined);
-  for (const [agent, { turns }] of agents) {
-    if (agent === "") continue;
-    for (const turn of turns.values()) {
-      const near = main.findLast(({ at }) => at <= turn.at) ?? main[0];
-      if (turn.model === undefined && near?.window !== undefined && near.window === turn.window)
-        turns.set(turn.id, { ...turn, model: near.model });
-    }
   }
 }
 
