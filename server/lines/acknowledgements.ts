@@ -71,7 +71,7 @@ export function addAcknowledgements(
 /** Fields of an acknowledgement with its id and time (epoch ms). */
 export type Said = Pick<
   PolicyAckEvent,
-  "id" | "at" | "generation" | "hash" | "status" | "code" | "message" | "differences"
+  "id" | "at" | "generation" | "hash" | "status" | "code" | "message" | "effective" | "differences"
 >;
 
 /** All that a harness said of policies. */

@@ -52,7 +52,9 @@ export async function observeRollout(
       isKnown: (of, hash) => book.hasHash(of, hash, instance, models),
     });
     if (state === "rejected") rejected.push({ instance, said: latest });
-    if (state === "applied" || state === "overridden" || state === "drifted")
+    // Sessions run with what was written once one has begun, whether a compaction has shown it or not.
+    const runs = state === "written" && latest.effective !== undefined;
+    if (runs || state === "applied" || state === "overridden" || state === "drifted")
       applied.push({ instance, at: Math.max(latest.at, resumedAt?.getTime() ?? latest.at) });
   }
   const compared = applied.slice(0, MOST_COMPARED).map(

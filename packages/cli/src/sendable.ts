@@ -12,7 +12,9 @@ export function isSendable(event: object): boolean {
   const { usage = {}, context_window = 1, cost_usd = 0 } = fields;
   return (
     Object.entries(NAMES).every(([name, most]) => fields[name] === undefined || isName(fields[name], most)) &&
-    Object.entries(usage as object).every(([name, value]) => name === "basis" || isCount(value)) &&
+    Object.entries(usage as object).every(
+      ([name, value]) => name === "basis" || value === undefined || isCount(value),
+    ) &&
     isCount(context_window) &&
     context_window > 0 &&
     typeof cost_usd === "number" &&

@@ -1,3 +1,4 @@
+import type { Usage } from "@plimsoll/protocol/pure";
 import { claudeCodeStatusLine } from "./claude-code/status-line.ts";
 import { copilotStatusLine } from "./copilot/status-line.ts";
 import { numberAt, textAt } from "./fields.ts";
@@ -14,19 +15,12 @@ export interface StatusSample {
   windowTokens: number | undefined;
   /** Cost of the session in US dollars. */
   costUsd: number | undefined;
-  /** Counts of the latest call, without the cached tokens in `input`. */
-  usage: CallUsage | undefined;
+  /** Counts of the latest call. */
+  usage: Usage | undefined;
   /** The recording of the session. */
   transcript: string | undefined;
   /** The folder that the session works in. */
   project: string | undefined;
-}
-
-export interface CallUsage {
-  input: number;
-  cacheRead: number;
-  cacheWrite: number;
-  output: number;
 }
 
 /** How a family writes its level into that JSON. */

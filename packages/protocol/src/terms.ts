@@ -85,6 +85,7 @@ export const LINE_CAUSES = [
   "input_limit",
   "idle_compaction",
   "counted_scope",
+  "tool_loop",
   "experiment",
   "old_session",
 ] as const;

@@ -55,6 +55,13 @@ describe("the usage that an agent reports", () => {
 
   it.each([
     ["an option", { result: { sessionId: "s", configOptions: [choice("a")] } }, "a"],
+    ["Qwen Code", { result: { sessionId: "s", models: { currentModelId: "b(openai)" } } }, "b"],
+    [
+      "Qwen Code by variables",
+      { result: { sessionId: "s", models: { currentModelId: "$runtime|openai|b(c)(openai)" } } },
+      "b(c)",
+    ],
+    ["an odd name", { result: { sessionId: "s", models: { currentModelId: "(openai)" } } }, "(openai)"],
     ["a list of models", { result: { sessionId: "s", models: { currentModelId: "b" } } }, "b"],
     [
       "a request of the client",

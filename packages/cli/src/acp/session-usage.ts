@@ -112,6 +112,12 @@ function modelIn(value: unknown): Pick<AcpSession, "model"> & Partial<AcpSession
   return { model: textAt(option, ["currentValue"]), modelOption: textAt(option, ["id"]) };
 }
 
+/** Qwen Code 0.24.4 adds how it signs in: `gpt-4o(openai)`, and `$runtime|openai|gpt-4o(openai)` for a model of variables. */
+const plainModel = (id: string) =>
+  id
+    .replace(/^\$runtime\|[^|]*\|(?=.)/, "")
+    .replace(/(?<=.)\((?:openai|anthropic|gemini|vertex-ai|qwen-oauth)\)$/, "");
+
 function readUsage(known: AcpSessions, id: string | undefined, update: unknown) {
   const tokens = count(numberAt(update, ["used"]));
   if (id === undefined || tokens === undefined) return { sessions: known };
@@ -132,7 +138,7 @@ function readUsage(known: AcpSessions, id: string | undefined, update: unknown) 
   }
   const sample: UsageSample = {
     session: id,
-    model: before?.model ?? "unknown",
+    model: before?.model === undefined ? "unknown" : plainModel(before.model),
     tokens,
     windowTokens,
     costUsd: difference(before?.costUsd, costUsd),

@@ -110,7 +110,7 @@ describe("a new session of Claude Code", () => {
   );
 
   it.each([
-    [90_000, true],
+    [97_000, true],
     [110_000, false],
   ])(
     "that uses 100,000 tokens with a line of %i compacts: %s",
@@ -123,6 +123,8 @@ describe("a new session of Claude Code", () => {
       await apply(1, { thresholds: { ceiling } });
       await ask(model.url, ["First", "Second", "Third"]).finally(model.close);
       expect(model.requests.some(({ messages }) => isCompaction(messages))).toBe(compacts);
+      const { status } = await apply(1, { thresholds: { ceiling } });
+      expect(status).toBe(compacts ? "applied" : "written");
     },
     PATIENCE,
   );
@@ -136,13 +138,13 @@ describe("a new session of Claude Code", () => {
       await installHook(target(), PLIMSOLL);
       try {
         await ask(model.url, ["Hello"], async (session) => {
-          expect((await apply(2, settings)).status).toBe("received");
+          expect((await apply(2, settings)).status).toBe("written");
           await new Promise((resolve) => setTimeout(resolve, START_MS));
           expect((await session.getContextUsage()).autoCompactThreshold).toBe(120_000);
-          expect((await apply(2, settings)).status).toBe("received");
+          expect((await apply(2, settings)).status).toBe("written");
         });
         await ask(model.url, ["Hello"]);
-        expect((await apply(2, settings)).status).toBe("applied");
+        expect(await apply(2, settings)).toMatchObject({ status: "written", effective: settings });
       } finally {
         await model.close();
       }

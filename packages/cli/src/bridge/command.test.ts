@@ -11,6 +11,7 @@ import type { CommandContext } from "../command-context.ts";
 import type { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
 import type { Terminal } from "../terminal.ts";
+import { compactedTranscript } from "../testing/compacted-transcript.ts";
 import { noteHook } from "./hook.ts";
 
 let server: PolicyServer;
@@ -95,11 +96,11 @@ const last = () => server.acks.at(-1);
 const CLAUDE = ["claude-code", "--window", "200000", "--no-hook"];
 
 describe("plimsoll bridge --once", () => {
-  it("writes the line and acknowledges only that it was received", async () => {
+  it("writes the line and acknowledges only that it was written", async () => {
     server.save(ceiling(120_000));
-    expect(await run([...CLAUDE, "--once"])).toContain("Policy 1: received, wrote autoCompactWindow");
+    expect(await run([...CLAUDE, "--once"])).toContain("Policy 1: written, wrote autoCompactWindow");
     expect(await read()).toEqual({ autoCompactWindow: 153_000 });
-    expect(last()).toMatchObject({ harness: `claude-code@${hostname()}`, generation: 1, status: "received" });
+    expect(last()).toMatchObject({ harness: `claude-code@${hostname()}`, generation: 1, status: "written" });
   });
 
   it("changes nothing without a policy", async () => {
@@ -246,30 +247,47 @@ describe("plimsoll bridge", () => {
   it("writes each new policy, also one that goes back to an older content", async () => {
     server.save(ceiling(120_000));
     follow(CLAUDE);
-    await until(() => statuses().includes("1 received"));
+    await until(() => statuses().includes("1 written"));
     server.save(ceiling(100_000));
-    await until(() => statuses().includes("2 received"));
+    await until(() => statuses().includes("2 written"));
     expect(await read()).toEqual({ autoCompactWindow: 133_000 });
     server.save(ceiling(120_000));
-    await until(() => statuses().includes("3 received"));
+    await until(() => statuses().includes("3 written"));
     expect(await read()).toEqual({ autoCompactWindow: 153_000 });
     expect(new Set(server.acks.map(({ id }) => id)).size).toBe(3);
   });
 
-  it("acknowledges that the policy is applied when the hook says that a session began", async () => {
+  it("acknowledges that the policy is applied once a compaction near the line shows it", async () => {
     server.save(ceiling(120_000));
     follow(["claude-code", "--window", "200000", "--hook"]);
-    await until(() => statuses().includes("1 received"));
+    await until(() => statuses().includes("1 written"));
+    expect(last()).not.toHaveProperty("effective");
     const [folder] = await readdir(join(home, "plimsoll", "bridge"));
     await noteHook(join(home, "plimsoll", "bridge", folder!), '{"source":"startup"}', Date.now() + 60_000);
+    // A session that began says what it should run with, and proves nothing.
+    await until(() => last()?.effective !== undefined);
+    expect(last()).toMatchObject({
+      status: "written",
+      effective: { thresholds: { ceiling: 120_000 } },
+    });
+    await mkdir(join(home, ".claude/projects/p"), { recursive: true });
+    await writeFile(
+      join(home, ".claude/projects/p/s.jsonl"),
+      compactedTranscript(119_000, Date.now() + 5_000),
+    );
     await until(() => statuses().includes("1 applied"));
     expect(last()).not.toHaveProperty("effective");
+    // What was shown stays shown.
+    await rm(join(home, ".claude/projects"), { recursive: true });
+    server.save(ceiling(120_000, { bridge: { drift: "put_back" } }));
+    await until(() => statuses().includes("2 applied"));
+    expect(statuses()).toEqual(["1 written", "1 written", "1 applied", "2 applied"]);
   });
 
   it("says that a clamped line is overridden, with both numbers, when a session began", async () => {
     server.save(ceiling("20%"));
     follow(["claude-code", "--window", "200000", "--hook"]);
-    await until(() => statuses().includes("1 received"));
+    await until(() => statuses().includes("1 written"));
     const [folder] = await readdir(join(home, "plimsoll", "bridge"));
     await noteHook(join(home, "plimsoll", "bridge", folder!), "{}", Date.now() + 60_000);
     await until(() => statuses().includes("1 overridden"));
@@ -283,11 +301,11 @@ describe("plimsoll bridge", () => {
   it("reports an edit of its key and leaves it alone", async () => {
     server.save(ceiling(120_000));
     follow(CLAUDE);
-    await until(() => statuses().includes("1 received"));
+    await until(() => statuses().includes("1 written"));
     await writeFile(settings(), '{"autoCompactWindow": 190000}');
     await until(() => last()?.code === "drifted");
     // One edit is one acknowledgement, although the file is empty for a moment.
-    expect(statuses()).toEqual(["1 received", "1 overridden"]);
+    expect(statuses()).toEqual(["1 written", "1 overridden"]);
     expect(last()).toMatchObject({
       status: "overridden",
       effective: { thresholds: { ceiling: 157_000 } },
@@ -302,7 +320,7 @@ describe("plimsoll bridge", () => {
   it("puts its key back when the policy says so", async () => {
     server.save(ceiling(120_000, { bridge: { drift: "put_back" } }));
     follow(CLAUDE);
-    await until(() => statuses().includes("1 received"));
+    await until(() => statuses().includes("1 written"));
     await writeFile(settings(), '{"autoCompactWindow": 190000, "theme": "dark"}');
     await until(async () => (await readFile(settings(), "utf8")).includes("153000"));
     expect(await read()).toEqual({ autoCompactWindow: 153_000, theme: "dark" });
@@ -314,24 +332,24 @@ describe("plimsoll bridge", () => {
     const { err } = follow(CLAUDE);
     await until(() => err.text.includes("HTTP 503. Not now."));
     server.fault = undefined;
-    await until(() => statuses().includes("1 received"));
+    await until(() => statuses().includes("1 written"));
   });
 
   it("keeps settings that become broken, and continues when they are mended", async () => {
     server.save(ceiling(120_000));
     follow(CLAUDE);
-    await until(() => statuses().includes("1 received"));
+    await until(() => statuses().includes("1 written"));
     await writeFile(settings(), '{"autoCompactWindow": ');
     await until(() => last()?.status === "rejected");
     expect(await readFile(settings(), "utf8")).toBe('{"autoCompactWindow": ');
     await writeFile(settings(), '{"autoCompactWindow": 153000}');
-    await until(() => last()?.status === "received");
+    await until(() => last()?.status === "written");
   });
 
   it("is alone with its settings file, also through a link", async () => {
     server.save(ceiling(120_000));
     follow(CLAUDE);
-    await until(() => statuses().includes("1 received"));
+    await until(() => statuses().includes("1 written"));
     await symlink(settings(), join(home, "link.json"));
     for (const args of [
       CLAUDE,
@@ -357,7 +375,7 @@ describe("plimsoll bridge", () => {
       env,
       cwd: root,
     });
-    await until(() => statuses().includes("1 received"));
+    await until(() => statuses().includes("1 written"));
     child.kill("SIGKILL");
     await once(child, "exit");
     expect(await run(["claude-code", "--undo"])).toContain("Removed autoCompactWindow.");

@@ -13,13 +13,15 @@ import type {
 import { type HarnessLine, lineValue, policyLine } from "@plimsoll/harnesses/bridge";
 import { pathText } from "@plimsoll/harnesses/fields";
 import type { PolicyAnswer } from "@plimsoll/protocol/api";
+import type { PolicyAckEvent } from "@plimsoll/protocol/events";
 import { parseSettings, UnreadableSettings } from "./edit/edit.ts";
 import { hasHook, lastNote } from "./hook.ts";
-import { newestSession } from "./newest-session.ts";
+import { sessionFiles } from "./newest-session.ts";
 import { planFor } from "./plan.ts";
 import { processesOf, type RunningProcess } from "./processes.ts";
 import { readSettingsFile, SettingsFileError } from "./settings-file.ts";
 import { editFor, readSettings, type SettingsReading, writeEdit } from "./settings-session.ts";
+import { hasShownLine } from "./shown-line.ts";
 
 /** One settings file of one harness. */
 export interface BridgeTarget {
@@ -36,7 +38,7 @@ export interface BridgeTarget {
 
 /** What to acknowledge of a policy. */
 export interface BridgeReport {
-  status: "received" | "applied" | "overridden" | "rejected";
+  status: Exclude<PolicyAckEvent["status"], "received">;
   code?: Difference["code"];
   message?: string;
   effective?: PolicyAnswer["settings"];
@@ -105,13 +107,17 @@ async function applyOnce(
   const written = edit.edits.map(pathText);
   if (!putBack && reading.drifted.length > 0) return { ...drift(target, policy, reading, known), written };
   const since = written.length > 0 ? now() : reading.journal?.at;
-  const seen = since === undefined || (await hasSeen(target, reading, since, processes));
-  return { ...reportOf(plan, seen), written };
+  const progress = await progressOf(target, reading, policy, { since, processes, line: plan.line });
+  return { ...reportOf(plan, progress, policy), written };
 }
+
+/** How far a harness is with its settings: no session has read them, one has, or a compaction showed the line. */
+type Progress = "unread" | "read" | "shown";
 
 function reportOf(
   { differences, effective, line }: BridgePlan,
-  seen: boolean,
+  progress: Progress,
+  { settings }: PolicyAnswer,
 ): Omit<BridgeReport, "written"> {
   const facts = {
     line,
@@ -121,8 +127,15 @@ function reportOf(
   const override = differences.find(({ code }) => code === "local_override");
   // What wins over the file is in force, whether the harness has read the file or not.
   if (override !== undefined) return { status: "overridden", code: override.code, ...facts };
-  if (!seen) return { status: "received", line, ...(differences.length > 0 && { differences }) };
-  if (differences.length === 0) return { status: "applied", ...facts };
+  if (progress === "unread")
+    return { status: "written", line, ...(differences.length > 0 && { differences }) };
+  if (differences.length === 0 && progress === "shown") return { status: "applied", ...facts };
+  if (differences.length === 0)
+    return {
+      status: "written",
+      ...facts,
+      effective: effective ?? { thresholds: { ...settings.thresholds } },
+    };
   return { status: "overridden", code: differences[0]!.code, ...facts };
 }
 
@@ -203,6 +216,26 @@ async function readLayers({ adapter, places, path }: BridgeTarget): Promise<Sett
   return layers;
 }
 
+async function progressOf(
+  target: BridgeTarget,
+  reading: SettingsReading,
+  policy: PolicyAnswer,
+  {
+    since,
+    processes,
+    line,
+  }: { since: number | undefined; processes: readonly RunningProcess[]; line: HarnessLine },
+): Promise<Progress> {
+  const asks = policyLine(policy.settings, undefined).kind === "line" || since !== undefined;
+  if (!asks) return "shown";
+  if (since !== undefined && !(await hasSeen(target, reading, since, processes))) return "unread";
+  const { adapter, places } = target;
+  if (line.kind !== "tokens" || adapter.sessions === undefined) return "read";
+  const { latest } = await sessionFiles(adapter.sessions(places));
+  const proof = { line: line.tokens, since: since ?? 0, folder: reading.folder };
+  return (await hasShownLine(adapter.family, latest, proof)) ? "shown" : "read";
+}
+
 /**
  * Whether the harness has read its settings since a time: its hook said so, or it was started later. Sessions of a process that is
  * older than the change keep their line, so a new session proves nothing while one runs.
@@ -218,7 +251,7 @@ async function hasSeen(
   // Start times are exact to a second.
   if (processes.some(({ startedAt }) => startedAt > since + 1_000)) return true;
   if (processes.length > 0 || adapter.sessions === undefined) return false;
-  return ((await newestSession(adapter.sessions(places))) ?? 0) > since;
+  return ((await sessionFiles(adapter.sessions(places))).createdAt ?? 0) > since;
 }
 
 /** Whether a harness is on this machine: one of its folders, or its settings file. */

@@ -1,13 +1,14 @@
 import "../../../guard/src/testing/clean-environment.ts";
 
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import { canonicalJson, type PolicySettings } from "@plimsoll/protocol/policy";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ModelRequest, startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
+import { endLeftovers } from "../testing/harness-trials.ts";
 import { geminiEnv, harnessProgram, piModels, runHarness, shellCall } from "../testing/real-harness.ts";
 import { applyPolicy, type BridgeTarget } from "./harness-bridge.ts";
 
@@ -187,19 +188,11 @@ async function clineSummarizes(settings: PolicySettings): Promise<boolean> {
   const target: BridgeTarget = { adapter, places, path, home: join(home, "plimsoll"), putBack: false };
   await applyPolicy(target, { generation: 1, hash, settings }, Date.now);
   await run("Begin with this task");
-  await endLeftovers();
+  await endLeftovers(home);
   await model.close();
   expect(model.requests.length).toBeGreaterThan(40);
   const sizes = model.requests.map(({ messages }) => JSON.stringify(messages).length);
   return sizes.some((size, index) => size < (sizes[index - 1] ?? 0) / 2);
-}
-
-/** Cline leaves processes behind that serve later commands. */
-async function endLeftovers(): Promise<void> {
-  for (const name of await readdir("/proc").catch(() => [])) {
-    const environment = await readFile(`/proc/${name}/environ`, "utf8").catch(() => "");
-    if (environment.split("\0").includes(`HOME=${home}`)) process.kill(Number(name));
-  }
 }
 
 describe("cline, if it is in a folder of VITEST_PLIMSOLL_HARNESSES,", () => {

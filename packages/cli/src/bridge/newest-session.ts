@@ -4,10 +4,20 @@ import { join } from "node:path";
 const DEEPEST = 6;
 /** Most entries that are read; a folder with more holds recordings of years. */
 const MOST = 50_000;
+/** Recordings that are told by name. */
+const MOST_LATEST = 4;
 
-/** When the newest recording of a session was created, in epoch ms. Undefined if there is none. */
-export async function newestSession(folder: string): Promise<number | undefined> {
-  let newest: number | undefined;
+/** The recordings in a folder. */
+export interface SessionFiles {
+  /** When the newest one was created, in epoch ms. Undefined if there is none. */
+  createdAt: number | undefined;
+  /** Paths of those that were written last, newest first. */
+  latest: readonly string[];
+}
+
+export async function sessionFiles(folder: string): Promise<SessionFiles> {
+  let createdAt: number | undefined;
+  let latest: { path: string; at: number }[] = [];
   let seen = 0;
   const visit = async (at: string, depth: number): Promise<void> => {
     const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
@@ -17,13 +27,12 @@ export async function newestSession(folder: string): Promise<number | undefined>
       const path = join(at, entry.name);
       if (entry.isDirectory() && depth < DEEPEST) await visit(path, depth + 1);
       if (!entry.isFile() || !/\.jsonl?$/.test(entry.name)) continue;
-      const born = await stat(path).then(
-        ({ birthtimeMs }) => birthtimeMs,
-        () => 0,
-      );
-      newest = Math.max(newest ?? 0, born);
+      const file = await stat(path).catch(() => undefined);
+      createdAt = Math.max(createdAt ?? 0, file?.birthtimeMs ?? 0);
+      if (file === undefined) continue;
+      latest = [...latest, { path, at: file.mtimeMs }].sort((a, b) => b.at - a.at).slice(0, MOST_LATEST);
     }
   };
   await visit(folder, 1);
-  return newest;
+  return { createdAt, latest: latest.map(({ path }) => path) };
 }

@@ -1,3 +1,4 @@
+import { usageShapes } from "@plimsoll/fold";
 import { fitName } from "@plimsoll/harnesses/recordings";
 import type { UnmappedTelemetry } from "@plimsoll/protocol/api";
 import { compileMapping, mappedTurn, type RecordMapping, readMapping } from "@plimsoll/protocol/mapping";
@@ -99,6 +100,30 @@ describe("a proposal for a source", () => {
     [["cache.input_tokens_limit"]],
   ])("of %j is none", (attributes) => {
     expect(proposeForSource(source({ attributes }), "house")).toBeUndefined();
+  });
+
+  it.each(
+    usageShapes()
+      .map(([name, shape]) => {
+        const { input, cacheRead, cacheWrite, output } = shape;
+        return {
+          name,
+          cache: shape.cache,
+          names: { input, cache_read: cacheRead, cache_write: cacheWrite, output },
+        };
+      })
+      // Without values, a short name stands for other things, and a total may be one of several calls.
+      .filter(({ names }) =>
+        Object.values(names).every((all) => all === undefined || /^(?!.*total).*token/i.test(all[0]!)),
+      ),
+  )("finds the counts of $name and whether its prompt includes the cache", ({ cache, names }) => {
+    const first = Object.entries(names).flatMap(([part, all]) =>
+      all === undefined ? [] : [[part, `my.${all[0]}`] as const],
+    );
+    const mapping = proposeForSource(source({ attributes: first.map(([, name]) => name) }), "house")!;
+    expect(mapping.usage).toEqual(Object.fromEntries(first.map(([part, name]) => [part, at(name)])));
+    const wrong = { inside: "exclusive", outside: "inclusive", disputed: "none" }[cache];
+    expect(mapping.basis).not.toBe(wrong);
   });
 
   it("matches by the service without a scope, and by the name of a log event", () => {

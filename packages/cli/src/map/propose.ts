@@ -1,3 +1,4 @@
+import { type UsageShape, usageShapes } from "@plimsoll/fold";
 import { instantMs } from "@plimsoll/protocol/events";
 import { pathText, type RecordMapping, TIME_UNITS, type TimeUnit } from "@plimsoll/protocol/mapping";
 
@@ -74,8 +75,35 @@ const plainName = (name: string) =>
     .replace(/[^A-Za-z0-9]+/g, "_")
     .toLowerCase();
 
+/** A short name such as `input` or `cached` also stands for other things. */
+const TELLING = /token/i;
+
+const SHAPES: readonly UsageShape[] = usageShapes().map(([, shape]) => shape);
+
+/** The names of counts in the table of usage, most telling first. */
+const COUNT_NAMES: Readonly<Partial<Record<Part, ReadonlySet<string>>>> = {
+  input: namesOf("input"),
+  cacheRead: namesOf("cacheRead"),
+  cacheWrite: namesOf("cacheWrite"),
+  output: namesOf("output"),
+};
+
+function namesOf(part: "input" | "cacheRead" | "cacheWrite" | "output"): ReadonlySet<string> {
+  const names = SHAPES.flatMap((shape) => shape[part] ?? []);
+  return new Set(names.filter((name) => TELLING.test(name)));
+}
+
 /** The field that most likely holds a part; undefined if none is named so. */
 function guess(part: Part, candidates: readonly FieldCandidate[]): FieldCandidate | undefined {
+  const known = COUNT_NAMES[part];
+  const found = candidates.find(
+    ({ name, sample }) =>
+      known !== undefined &&
+      !NO_COUNT.test(plainName(name)) &&
+      mayCount(plainName(name), sample) &&
+      endsOf(name).some((end) => known.has(end)),
+  );
+  if (found !== undefined) return found;
   for (const pattern of NAMES[part]) {
     for (const candidate of candidates) {
       const name = plainName(candidate.name);
@@ -87,6 +115,10 @@ function guess(part: Part, candidates: readonly FieldCandidate[]): FieldCandidat
   }
   return undefined;
 }
+
+/** A name and what follows each of its dots. */
+const endsOf = (name: string) =>
+  [name, ...[...name.matchAll(/\./g)].map(({ index }) => name.slice(index + 1))].slice(0, DEEPEST + 4);
 
 /** Without its value, a name such as `llm.prompt` can stand for a text. */
 const mayCount = (name: string, sample: unknown) =>
@@ -152,16 +184,26 @@ export function proposeMapping({
   };
 }
 
-/** Anthropic excludes cached tokens from its input and says `cache_read_input_tokens`; OpenAI's prompt tokens include them. */
-function basisOf({
-  input,
-  cacheRead,
-  cacheWrite,
-}: Partial<Record<Part, FieldCandidate>>): RecordMapping["basis"] {
-  const names = [cacheRead, cacheWrite].map((one) => plainName(one?.name ?? ""));
-  if (names.some((name) => /cache_(read|creation)_input_tokens$/.test(name))) return "exclusive";
-  if (cacheRead !== undefined && /prompt/.test(plainName(input?.name ?? ""))) return "inclusive";
-  return undefined;
+/** What the table of usage says of the names of the cache: the shape that has the most of them in common. */
+function basisOf(fields: Partial<Record<Part, FieldCandidate>>): RecordMapping["basis"] {
+  const { input, cacheRead, cacheWrite } = fields;
+  if (cacheRead === undefined && cacheWrite === undefined) return undefined;
+  const scores = SHAPES.map((shape) => {
+    const { input: inputs, cacheRead: reads = [], cacheWrite: writes = [] } = shape;
+    const cache = placeOf(cacheRead, reads) + placeOf(cacheWrite, writes);
+    return { cache: shape.cache, score: cache === 0 ? 0 : cache + 4 * placeOf(input, inputs) };
+  });
+  const best = Math.max(...scores.map(({ score }) => score));
+  const places = new Set(scores.filter(({ score }) => best > 0 && score === best).map(({ cache }) => cache));
+  if (places.size !== 1 || places.has("disputed")) return undefined;
+  return places.has("inside") ? "inclusive" : "exclusive";
+}
+
+/** 2 if a field has the first of these names, 1 if it has another one. The field may be in a group. */
+function placeOf(field: FieldCandidate | undefined, names: readonly string[]): number {
+  if (!TELLING.test(field?.name ?? "")) return 0;
+  const at = names.findIndex((name) => field?.name === name || field?.name.endsWith(`.${name}`) === true);
+  return at === -1 ? 0 : at === 0 ? 2 : 1;
 }
 
 /** Levels of objects in a record that are read. */

@@ -82,6 +82,17 @@ describe.skipIf(!hasServer)("plimsoll policy with a real server", () => {
     expect(JSON.parse(await plimsoll("get", "--json"))).toMatchObject({ generation: 1 });
   });
 
+  it.each(["", "  ", "--expect"])("says that the reason is missing in -m %j", async (reason) => {
+    for (const args of [
+      ["set", file],
+      ["rollback", "1"],
+    ])
+      expect(await failure(...args, "-m", reason)).toMatchObject({
+        message: "The reason is missing.",
+        hint: 'Say why, such as -m "earlier masking for Opus".',
+      });
+  });
+
   it("names every mistake with its field and the fix", async () => {
     const wrong = join(folder, "wrong.yaml");
     await writeFile(wrong, "settings:\n  thresholds: { warning: 80%, ceiling: 50%, soft: 0 }\n");

@@ -12,6 +12,7 @@ import { createTwoFilesPatch } from "diff";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, wholeNumber, withConnection } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
+import { CliError } from "../errors.ts";
 import { ago } from "../number-format.ts";
 import { tableLines, writeTable } from "../table.ts";
 import { printable, printableJson, type Terminal } from "../terminal.ts";
@@ -93,7 +94,7 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
   addRolloutOptions(withConnection(policy.command("set")))
     .description("Save a file as a new version of the policy")
     .argument("<file>", "YAML or JSON file, or - for standard input")
-    .requiredOption("-m, --reason <text>", "why; shown in the history")
+    .requiredOption("-m, --reason <text>", "why; shown in the history", reasonOf)
     .option("--expect <generation>", "refuse if this is not the newest version", Number)
     .addOption(
       new Option("--from <start>", "history also judges what is recorded")
@@ -134,7 +135,7 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
   withConnection(policy.command("rollback"))
     .description("Save an earlier version again, as a new one")
     .argument("<generation>", "the version to return to", wholeNumber)
-    .requiredOption("-m, --reason <text>", "why; shown in the history")
+    .requiredOption("-m, --reason <text>", "why; shown in the history", reasonOf)
     .action(async (generation: number, flags: Flags & { reason: string }) => {
       const client = await open(flags);
       const { generation: expected } = await read(client);
@@ -179,6 +180,13 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
 async function read(client: Client, generation?: number): Promise<WholePolicy> {
   if (generation === undefined) return client.query("policies.get", undefined, WholePolicy);
   return client.query("policies.version", { generation }, PolicyVersionDetail);
+}
+
+/** Without a text of its own, the option takes what follows. */
+function reasonOf(text: string): string {
+  if (text.trim() === "" || text.startsWith("-"))
+    throw new CliError("The reason is missing.", { hint: 'Say why, such as -m "earlier masking for Opus".' });
+  return text;
 }
 
 function writeSettings(settings: PolicySettings, json: boolean, out: Terminal): void {

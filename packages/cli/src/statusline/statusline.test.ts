@@ -45,7 +45,13 @@ describe("the status of a harness", () => {
       session: "s-1",
       tokens: 103_000,
       windowTokens: 200_000,
-      usage: { input: 3, cacheRead: 100_000, cacheWrite: 2_997, output: 10 },
+      usage: {
+        input_tokens: 3,
+        cache_read_tokens: 100_000,
+        cache_write_tokens: 2_997,
+        output_tokens: 10,
+        basis: "exclusive",
+      },
     });
   });
 
@@ -73,7 +79,7 @@ describe("the status of a harness", () => {
       claude(0, { context_window: { context_window_size: 1_000_000, current_usage: NONE } }),
     ],
     ["with no window", { session_id: "s" }],
-    ["with odd types", { session_id: "s", context_window: { current_usage: { input_tokens: "9" } } }],
+    ["with odd types", { session_id: "s", context_window: { current_usage: { input_tokens: "many" } } }],
   ])("has no level %s", (_, status) => {
     expect(readStatus(status)?.tokens).toBeUndefined();
   });

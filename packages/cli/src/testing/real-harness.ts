@@ -51,7 +51,7 @@ export async function runHarness(
   return output;
 }
 
-const SHELL = /^(?:shell|bash|exec_command|shell_command|run_shell_command|local_shell)$/i;
+const SHELL = /^(?:run_commands|shell|bash|exec_command|shell_command|run_shell_command|local_shell)$/i;
 
 /** Names of the tools that a request offers, in whichever format, and of the groups that they are in. */
 const toolNames = ({ body }: ModelRequest): string[] =>
@@ -61,6 +61,7 @@ const toolNames = ({ body }: ModelRequest): string[] =>
 export function shellCall(request: ModelRequest, command = "true"): ScriptedCall | undefined {
   const name = toolNames(request).find((one) => SHELL.test(one));
   if (name === undefined) return undefined;
+  if (name === "run_commands") return { name, arguments: { commands: [command] } };
   const key = name === "exec_command" ? "cmd" : "command";
   return { name, arguments: { [key]: command, description: "nothing", is_background: false } };
 }

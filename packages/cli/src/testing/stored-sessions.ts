@@ -1,18 +1,26 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { SessionPage, SessionSummary, TurnPage } from "@plimsoll/protocol/api";
+import type { SessionDetail, SessionPage, SessionSummary, TurnPage } from "@plimsoll/protocol/api";
 
 /** A session with its turns, newest first. */
-export interface SessionWithTurns extends Pick<SessionSummary, "session" | "harness" | "status"> {
+export interface SessionWithTurns
+  extends Pick<
+    SessionSummary,
+    "session" | "harness" | "status" | "peak_tokens" | "compacted" | "unexplained"
+  > {
+  agents: SessionDetail["agents"];
   turns: TurnPage["items"];
 }
 
 /** Sessions of the last day on a real server, once everything acknowledged is projected. */
-export async function storedSessions(server: { url: string; home: string }): Promise<SessionWithTurns[]> {
+export async function storedSessions(
+  server: { url: string; home: string },
+  project = "default",
+): Promise<SessionWithTurns[]> {
   const token = (await readFile(join(server.home, "local-token"), "utf8")).trim();
   const get = async <T>(path: string): Promise<T> => {
     const response = await fetch(`${server.url}/api/v1/${path}`, {
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${token}`, "plimsoll-project": project },
     });
     if (!response.ok)
       throw new Error(`/api/v1/${path} answered ${response.status}: ${await response.text()}`);
@@ -25,9 +33,10 @@ export async function storedSessions(server: { url: string; home: string }): Pro
   });
   const { items } = await get<SessionPage>(`sessions?${range}`);
   return Promise.all(
-    items.map(async ({ id, session, harness, status }) => {
+    items.map(async ({ id, ...summary }) => {
       const { items: turns } = await get<TurnPage>(`sessions/${id}/turns`);
-      return { session, harness, status, turns };
+      const { agents } = await get<SessionDetail>(`sessions/${id}`);
+      return { ...summary, agents, turns };
     }),
   );
 }

@@ -76,6 +76,10 @@ const BELOW = 0.9;
 /** A level just above the line includes the turn that crossed it. */
 const ABOVE = 1.05;
 
+/** Whether a compaction from a level is one at a line. Tokens. */
+export const isAtLine = (level: number, line: number): boolean =>
+  level >= line * BELOW && level <= line * ABOVE;
+
 /** @param line tokens, `off`, or undefined if unknown */
 export function judgeLine(
   { falls, of, lowest, highest }: Pick<ObservedLine, "falls" | "of" | "lowest" | "highest">,

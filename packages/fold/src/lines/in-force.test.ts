@@ -83,6 +83,21 @@ describe("the thresholds in force", () => {
     expect(ceilings(timelineOf("mine@1", versions, acks), 250, 260)).toEqual(["40%", 1_000]);
   });
 
+  it("are those that sessions began with after the policy was written, and stay until one begins", () => {
+    const effective = { thresholds: { ceiling: "50%" } } as const;
+    const written = timelineOf("mine@1", versions, [ack(150, 1), ack(250, 2, "written")]);
+    expect(ceilings(written, 150, 260)).toEqual(
+      ceilings(timelineOf("mine@1", versions, [ack(150, 1)]), 150, 260),
+    );
+    const begun = [ack(150, 1), ack(250, 2, "written"), ack(270, 2, "written", effective)];
+    const timeline = timelineOf("mine@1", versions, begun);
+    expect(ceilings(timeline, 270)).toEqual(["50%"]);
+    expect(timeline.at(270, "m")).toMatchObject({ generation: 2, sources: { ceiling: "acknowledged" } });
+    // The proof changes nothing but the settings that it names.
+    const shown = timelineOf("mine@1", versions, [...begun, ack(280, 2)]);
+    expect(shown.at(290, "m").generation).toBe(2);
+  });
+
   it("differ by the model of a turn where a layer names models", () => {
     const layers = [{ scope: { model: "claude-*" }, settings: { thresholds: { ceiling: 50_000 } } }];
     const timeline = timelineOf("mine@1", [version(1, 0, { ceiling: "30%" }, { layers })], []);

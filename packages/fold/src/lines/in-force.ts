@@ -1,3 +1,4 @@
+import type { PolicyAckEvent } from "@plimsoll/protocol/events";
 import {
   type PolicySettings,
   type PolicyVersion,
@@ -15,8 +16,8 @@ export interface Acknowledgement {
   id: string;
   at: number;
   generation: number;
-  status: "received" | "applied" | "overridden" | "rejected";
-  /** Settings in force that differ from the policy. */
+  status: PolicyAckEvent["status"];
+  /** Settings in force that differ from the policy. Of `written`, those of the sessions that began since. */
   effective?: PolicySettings | undefined;
 }
 
@@ -126,7 +127,8 @@ function afterAck(
   { status, generation, effective }: Acknowledgement,
   versions: readonly PolicyVersion[],
 ): readonly Accepted[] {
-  if (status === "received") return accepted;
+  // Sessions that run keep the line that they began with.
+  if (status === "received" || (status === "written" && effective === undefined)) return accepted;
   const others = accepted.filter((one) => one.generation !== generation);
   if (status === "rejected") return others.length === accepted.length ? accepted : others;
   const version = versions.find((one) => one.generation === generation);

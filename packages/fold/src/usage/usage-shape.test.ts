@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { contextTokens } from "../history/usage.ts";
+import { usageShapes } from "./all-shapes.ts";
 import * as answerShapes from "./answer-shapes.ts";
 import * as recordShapes from "./record-shapes.ts";
 import { countOf, pathsIn, readCounts, type UsageShape } from "./usage-shape.ts";
 
-const ROWS: [string, unknown][] = [...Object.entries(answerShapes), ...Object.entries(recordShapes)];
-const SHAPES = ROWS.filter((row): row is [string, UsageShape] => typeof row[1] === "object");
+const SHAPES = usageShapes();
 
 /** A call as it was: the parts of its prompt and of its answer. Tokens. */
 interface Call {

@@ -135,6 +135,25 @@ describe("the openai package, chat completions", () => {
     expect(guard.conversation().state).toMatchObject({ allTurns: 3 });
   });
 
+  it("reports the window that a server names when it refuses a prompt", async () => {
+    const events: PlimsollEventInput[] = [];
+    const message =
+      "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.";
+    const server = await startScriptedModel(() => ({ refuse: { status: 400, message } }));
+    const onEvent = (event: PlimsollEventInput) => void events.push(event);
+    const guard = createGuard({ identity: { harness: "h" }, shape: chatShape, window: 200_000, onEvent });
+    const guarded = guardChat(new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "x" }), guard);
+    const call = guarded.chat.completions.create({
+      model: "gpt-large",
+      messages: [{ role: "user", content: "hello" }],
+    });
+    await expect(call).rejects.toThrow("maximum context length");
+    await server.close();
+    expect(events).toMatchObject([
+      { type: "prompt_refused", model: "gpt-large", context_window: 128_000, prompt_tokens: 130_001 },
+    ]);
+  });
+
   it("keeps the client's promise helpers and measures a call once with any of them", async () => {
     const guard = new Conversation<ChatMessage>({
       identity: { harness: "h", session: "s" },

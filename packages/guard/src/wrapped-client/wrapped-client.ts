@@ -1,3 +1,4 @@
+import type { PromptRefusal } from "@plimsoll/fold";
 import { Conversation } from "../conversation/conversation.ts";
 import { currentConversation } from "../conversation/current-conversation.ts";
 import type { ObserveFacts, Prepared } from "../conversation/types.ts";
@@ -8,7 +9,7 @@ import { checkFitOptions } from "../policy/check-options.ts";
 import type { TextModel, TextRequest } from "../summary/summarizer.ts";
 import { plainShape } from "../view/shape.ts";
 import { modelNames } from "./model-names.ts";
-import { type Overflow, overflowOf } from "./overflow.ts";
+import { overflowOf } from "./overflow.ts";
 
 /** Options of an adapter. */
 export interface AdapterOptions<M> extends FitOptions<M> {
@@ -204,13 +205,21 @@ function measured<M>(
   };
 }
 
-/** Takes the window and the count of the prompt that a server named when it refused the prompt. */
-function learn<M>(conversation: Conversation<M>, overflow: Overflow, sent: number | undefined): void {
-  const { promptTokens, excessTokens } = overflow;
+/** Takes and reports the window and the count of the prompt that a server named when it refused the prompt. */
+function learn<M>(conversation: Conversation<M>, overflow: PromptRefusal, sent: number | undefined): void {
+  const { windowTokens, promptTokens, excessTokens } = overflow;
   const level = conversation.read().level?.tokens;
-  const window =
-    excessTokens === undefined ? overflow.windowTokens : level !== undefined && level - excessTokens;
+  const window = excessTokens === undefined ? windowTokens : level !== undefined && level - excessTokens;
   if (typeof window === "number") conversation.reportWindow(window);
+  const { asked, model } = conversation.state;
+  const name = asked[0] ?? model;
+  if (windowTokens !== undefined && name !== undefined)
+    conversation.note({
+      type: "prompt_refused",
+      model: name,
+      context_window: windowTokens,
+      ...(promptTokens !== undefined && { prompt_tokens: promptTokens }),
+    });
   if (promptTokens !== undefined && conversation.state.sent === sent) conversation.counted(promptTokens);
 }
 

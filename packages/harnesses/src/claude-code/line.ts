@@ -30,6 +30,10 @@ export const claudeCodeLine = {
       fits: ({ verdict, observed }) => verdict === "earlier" && observed.lowest >= IDLE_FROM,
       text: "Claude Code also compacts sessions above 200,000 tokens that were idle for about an hour.",
     },
+    tool_loop: {
+      fits: ({ verdict }) => verdict === "later",
+      text: "With -p, Claude Code does not compact between two calls of tools: a long run ends above the line, and the next prompt compacts.",
+    },
     experiment: EXPERIMENT,
   },
   falls: [

@@ -13,6 +13,7 @@ import {
 import type { SkipReason } from "../recordings/reader.ts";
 import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
+import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 
 export interface ClaudeTurn {
   /** Equal for all lines of one message. */
@@ -68,6 +69,8 @@ export interface ClaudeLine {
   child: string | undefined;
   turn?: ClaudeTurn;
   mark?: ClaudeMark;
+  /** A prompt of the agent was refused as too long. */
+  refusal?: SizedRefusal;
   /** What the line adds to the context, unless it adds nothing. */
   parts?: LineParts;
   /** The text of a prompt written by a person. */
@@ -154,7 +157,10 @@ function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
     if (call !== undefined) line.calls.push(call);
   }
   const model = asText(message?.model);
-  if (model === "<synthetic>") return { ...line, skip: "synthetic" };
+  if (model === "<synthetic>") {
+    const refusal = refusalIn(asText(json.errorDetails)) ?? refusalIn(messageText(message?.content));
+    return refusal === undefined ? { ...line, skip: "synthetic" } : { ...line, refusal };
+  }
   const counts = asObject(message?.usage);
   if (counts === undefined || model === undefined || line.at === undefined)
     return { ...line, skip: "no_usage" };

@@ -399,6 +399,44 @@ describe("Claude Code transcripts", () => {
     });
   });
 
+  it("reports the window that an error names, for the model and the agent of the calls around it", () => {
+    const refused = (second: number, more: object, text = "Prompt is too long") => ({
+      ...said(second, `e${second}`, usage(0), { isApiErrorMessage: true, ...more }),
+      message: { id: `e${second}`, model: "<synthetic>", content: [{ type: "text", text }] },
+    });
+    const errorDetails = "prompt is too long: 205,000 tokens > 200,000 maximum";
+    const api = `API Error: 400 {"error":{"message":"${errorDetails}"}}`;
+    const side = { isSidechain: true, agentId: "a1" };
+    const { events, skipped } = readAll(claudeCodeRecordings.reader(options), [
+      {
+        path: `${project}/${S}.jsonl`,
+        lines: json(
+          said(1, "m1", usage(100)),
+          refused(2, { errorDetails }),
+          refused(3, {}, api),
+          refused(4, {}),
+          said(5, "s1", usage(50), side),
+          refused(6, { errorDetails, ...side }),
+        ),
+      },
+    ]);
+    const of = (agent: string | undefined, second: number) => ({
+      type: "prompt_refused",
+      at: Date.parse(at(second)),
+      model: "claude-opus-5",
+      context_window: 200_000,
+      prompt_tokens: 205_000,
+      witness: "transcript",
+      ...(agent !== undefined && { agent, parent_agent: "main" }),
+    });
+    expect(events.filter(({ type }) => type === "prompt_refused")).toMatchObject([
+      of(undefined, 2),
+      of(undefined, 3),
+      of("agent-a1", 6),
+    ]);
+    expect(skipped).toMatchObject({ synthetic: 1 });
+  });
+
   it("skips synthetic messages and all-zero usage", () => {
     const synthetic = said(2, "m2", usage(0));
     synthetic.message.model = "<synthetic>";

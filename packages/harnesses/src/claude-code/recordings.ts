@@ -15,6 +15,7 @@ import {
 } from "../recordings/reader.ts";
 import { fitName } from "../recordings/text.ts";
 import { type LineParts, type PartsReset, partsAtTurns } from "../recordings/transcript-parts.ts";
+import { refusedPrompt, type SizedRefusal } from "../telemetry/refusal.ts";
 import {
   type ClaudeLine,
   type ClaudeMark,
@@ -56,6 +57,8 @@ interface Session {
   /** Where results of sub-agents were written, by sub-agent. */
   results: Map<string, CallPlace[]>;
   marks: Map<string, ClaudeMark>;
+  /** Prompts that the provider refused as too long, by the uuid of the line. */
+  refusals: Map<string, { at: number; isSide: boolean; refusal: SizedRefusal }>;
   /** By the uuid of the line. */
   parts: Map<string, LineParts & { isSide: boolean }>;
   prompt: { at: number; text: string } | undefined;
@@ -161,6 +164,8 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       session.parts.set(line.uuid, { ...line.parts, isSide: side });
     if (line.mark !== undefined) {
       session.marks.set(line.mark.id, side ? { ...line.mark, uuid: line.uuid } : line.mark);
+    } else if (line.refusal !== undefined && line.uuid !== undefined) {
+      session.refusals.set(line.uuid, { at: line.at, isSide: side, refusal: line.refusal });
     } else if (line.turn !== undefined) {
       addTurn(session, line, line.turn, side);
     } else {
@@ -204,6 +209,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       starts: new Map(),
       results: new Map(),
       marks: new Map(),
+      refusals: new Map(),
       parts: new Map(),
       prompt: undefined,
       named: undefined,
@@ -283,6 +289,24 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         firstTurnAt.set(agentId, Math.min(turn.at, firstTurnAt.get(agentId) ?? turn.at));
       }
       for (const mark of providerMarks([...turns.values()])) events.push({ ...own, ...mark });
+    }
+    for (const [uuid, { at, isSide, refusal }] of session.refusals) {
+      const agentId = isSide ? agentAt(uuid) : undefined;
+      // The line names no model, so it is that of the calls around.
+      const turns = [...((agentId === undefined ? main : agents.get(agentId))?.values() ?? [])];
+      const near = turns.findLast((turn) => turn.at <= at) ?? turns[0];
+      if (near === undefined) {
+        skips.add("before_first_turn");
+        continue;
+      }
+      const isSummary = agentId?.startsWith("acompact") === true;
+      const own = {
+        ...fields,
+        ...(!isSummary && agentFields(agentId)),
+        id: fitName(`refused/${uuid}`, 128),
+        at,
+      };
+      events.push({ ...own, witness: "transcript", ...refusedPrompt(near.model, refusal) });
     }
     for (const { event, uuid, summaryOf } of marks) {
       const agentId = agentAt(uuid);

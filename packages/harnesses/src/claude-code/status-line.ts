@@ -1,11 +1,13 @@
-import { countAt, numberAt, textAt } from "../fields.ts";
-import type { CallUsage, StatusLine } from "../status-line.ts";
+import { ANTHROPIC, contextTokens, pathsIn, readCounts } from "@plimsoll/fold";
+import type { Usage } from "@plimsoll/protocol/pure";
+import { at, countAt, textAt } from "../fields.ts";
+import type { StatusLine } from "../status-line.ts";
 
 export const claudeCodeStatusLine: StatusLine = {
   level(value) {
-    const usage = usageOf(value);
+    const usage = callUsage(at(value, ["context_window", "current_usage"]));
     return {
-      tokens: (usage && usage.input + usage.cacheRead + usage.cacheWrite) || undefined,
+      tokens: usage && contextTokens(usage),
       windowTokens: windowOf(
         textAt(value, ["model", "id"]),
         countAt(value, ["context_window", "context_window_size"]),
@@ -15,16 +17,10 @@ export const claudeCodeStatusLine: StatusLine = {
   },
 };
 
-function usageOf(value: unknown): CallUsage | undefined {
-  const count = (name: string) => numberAt(value, ["context_window", "current_usage", name]);
-  const input = count("input_tokens");
-  if (input === undefined) return undefined;
-  return {
-    input,
-    cacheRead: count("cache_read_input_tokens") ?? 0,
-    cacheWrite: count("cache_creation_input_tokens") ?? 0,
-    output: count("output_tokens") ?? 0,
-  };
+/** The counts of a call as the API gives them; undefined without a prompt. */
+export function callUsage(counts: unknown): Usage | undefined {
+  const { usage } = readCounts(ANTHROPIC, pathsIn(counts));
+  return usage.input_tokens === undefined ? undefined : usage;
 }
 
 const ONE_MILLION = 1_000_000;

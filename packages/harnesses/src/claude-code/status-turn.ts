@@ -1,6 +1,8 @@
-import { at, numberAt, textAt } from "../fields.ts";
+import type { Usage } from "@plimsoll/protocol/pure";
+import { at, textAt } from "../fields.ts";
 import { parseJson } from "../recordings/json.ts";
-import type { CallUsage, StatusSample } from "../status-line.ts";
+import type { StatusSample } from "../status-line.ts";
+import { callUsage } from "./status-line.ts";
 import type { SubagentSample } from "./subagent-status.ts";
 
 /**
@@ -21,7 +23,7 @@ export function turnOf(sample: StatusSample, recording: string, host: string): {
     session,
     model: call.model ?? model,
     context_window: windowTokens,
-    usage: usageOf(usage),
+    usage,
   };
   return turn;
 }
@@ -48,24 +50,16 @@ export function subagentTurn(
     parent_agent: parent === undefined ? "main" : `agent-${parent}`,
     model: call.model,
     context_window: windowTokens,
-    usage: usageOf(call.usage),
+    usage: call.usage,
   };
   return turn;
 }
-
-const usageOf = ({ input, cacheRead, cacheWrite, output }: CallUsage) => ({
-  input_tokens: input,
-  cache_read_tokens: cacheRead,
-  cache_write_tokens: cacheWrite,
-  output_tokens: output,
-  basis: "exclusive",
-});
 
 interface RecordedCall {
   id: string;
   at: number;
   model: string | undefined;
-  usage: CallUsage;
+  usage: Usage;
 }
 
 function lastCall(recording: string, isSubagent: boolean): RecordedCall | undefined {
@@ -78,12 +72,8 @@ function lastCall(recording: string, isSubagent: boolean): RecordedCall | undefi
     const time = Date.parse(textAt(entry, ["timestamp"]) ?? "");
     if (id === undefined || Number.isNaN(time) || (at(entry, ["isSidechain"]) === true) !== isSubagent)
       continue;
-    return {
-      id,
-      at: time,
-      model: textAt(entry, ["message", "model"]),
-      usage: usageIn(entry),
-    };
+    const usage = usageIn(entry);
+    return usage && { id, at: time, model: textAt(entry, ["message", "model"]), usage };
   }
   return undefined;
 }
@@ -104,24 +94,17 @@ export function isCompactedSince({ usage }: Pick<StatusSample, "usage">, recordi
     const entry = parseJson(line);
     if (at(entry, ["isSidechain"]) === true) continue;
     if (textAt(entry, ["subtype"]) === "compact_boundary") isCompacted = true;
-    const call = usageIn(entry);
     // A notice of the harness has counts of zero.
-    if (call.input + call.cacheRead + call.cacheWrite > 0) return isCompacted && isSame(call, usage);
+    const call = usageIn(entry);
+    if (call !== undefined) return isCompacted && isSame(call, usage);
   }
   return false;
 }
 
-/** The counts of a line; zeros if it has none. */
-function usageIn(entry: unknown): CallUsage {
-  const count = (name: string) => numberAt(entry, ["message", "usage", name]) ?? 0;
-  return {
-    input: count("input_tokens"),
-    cacheRead: count("cache_read_input_tokens"),
-    cacheWrite: count("cache_creation_input_tokens"),
-    output: count("output_tokens"),
-  };
-}
+const usageIn = (entry: unknown) => callUsage(at(entry, ["message", "usage"]));
 
 /** A stream may not have counted its whole answer yet, so the output says nothing. */
-const isSame = (one: CallUsage, other: CallUsage) =>
-  one.input === other.input && one.cacheRead === other.cacheRead && one.cacheWrite === other.cacheWrite;
+const isSame = (one: Usage, other: Usage) =>
+  one.input_tokens === other.input_tokens &&
+  (one.cache_read_tokens ?? 0) === (other.cache_read_tokens ?? 0) &&
+  (one.cache_write_tokens ?? 0) === (other.cache_write_tokens ?? 0);

@@ -10,7 +10,7 @@ import {
   type RecordReading,
   type TelemetryDialect,
 } from "../telemetry/reading.ts";
-import { readRefusal, refusedPrompt } from "../telemetry/refusal.ts";
+import { refusalIn, reportedRefusal } from "../telemetry/refusal.ts";
 import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../telemetry/telemetry-record.ts";
 
 const FAMILY = "claude-code";
@@ -51,7 +51,7 @@ function kindOf(record: LogRecord | SpanRecord): "call" | "compaction" | "error"
     case "compaction":
       return record.signal === "logs" ? "compaction" : "other";
     case "api_error":
-      return readRefusal(textOf(record.attributes, ["error"]) ?? "") === undefined ? "other" : "error";
+      return refusalIn(textOf(record.attributes, ["error"])) === undefined ? "other" : "error";
     default:
       return "other";
   }
@@ -103,11 +103,11 @@ function measuredId(attributes: Attributes): string | undefined {
 /** A refused prompt names the size of the window. */
 function readError(record: LogRecord | SpanRecord, owner: EventOwner): RecordReading {
   const { attributes } = record;
-  const refusal = readRefusal(textOf(attributes, ["error"]) ?? "");
+  const refusal = refusalIn(textOf(attributes, ["error"]));
   const model = textOf(attributes, CALL.model);
   if (refusal === undefined || model === undefined) return noEvent("not_needed");
   const at = record.signal === "traces" ? record.endAt : record.at;
-  return { events: [refusedPrompt(owner, `refused/${positionOf(record)}`, at, model, refusal)] };
+  return { events: [reportedRefusal(owner, `refused/${positionOf(record)}`, at, model, refusal)] };
 }
 
 /**

@@ -1,5 +1,4 @@
-import { CODEX, pathsIn, readCounts } from "@plimsoll/fold";
-import type { Usage } from "@plimsoll/protocol/events";
+import { CODEX } from "@plimsoll/fold";
 import {
   asArray,
   asCount,
@@ -11,13 +10,14 @@ import {
   parseObject,
 } from "../recordings/json.ts";
 import type { SkipReason } from "../recordings/reader.ts";
+import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
 import { digest } from "../recordings/text.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
+import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 
-export interface CodexCount {
+export interface CodexCount extends RecordedUsage {
   id: string;
   at: number;
-  usage: Usage;
   window: number | undefined;
   thread?: string | undefined;
   session?: string | undefined;
@@ -57,6 +57,8 @@ export interface CodexRollout {
   /** Summaries of compactions without the id of their response. */
   summaries: { at: number; text: string }[];
   tasks: Map<string, CodexTask>;
+  /** Prompts that the provider refused as too long, by the time of the line. */
+  refusals: Map<number, SizedRefusal>;
   /** Prompts that a person took back, with the answers to them. */
   rollbacks: Map<string, { at: number; turns: number }>;
   /** What the items of the conversation add to the context. The model wrote some of them. */
@@ -187,6 +189,12 @@ function readMessage(rollout: CodexRollout, payload: JsonObject, at: number): Sk
       if (window !== undefined) rollout.windows.push({ at, value: window });
       return window === undefined ? "not_needed" : undefined;
     }
+    case "error":
+    case "stream_error": {
+      const refusal = refusalIn(asText(payload.message)) ?? refusalIn(asText(payload.additional_details));
+      if (refusal !== undefined) rollout.refusals.set(at, refusal);
+      return refusal === undefined ? "not_needed" : undefined;
+    }
     case "thread_rolled_back": {
       const turns = asCount(payload.num_turns) ?? 1;
       rollout.rollbacks.set(`rolled_back/${at}`, { at, turns });
@@ -215,26 +223,26 @@ function readCount(rollout: CodexRollout, payload: JsonObject, at: number): Skip
   if (info === undefined || last === undefined) return "no_usage";
   const window = asTokens(info.model_context_window);
   if (window !== undefined) rollout.windows.push({ at, value: window });
-  const usage = usageOf(last);
+  const counted = usageOf(last);
   // After a compaction, Codex writes an estimate with a total and no input. It is not an inference.
-  if (usage === undefined) return "zero_usage";
+  if (counted === undefined) return "zero_usage";
   // Codex repeats a count when rate limits change, so unchanged totals mean the same inference.
   const total = asObject(info.total_token_usage);
   const id =
     total === undefined
       ? `count/${at}`
       : `total/${[total.total_tokens, total.input_tokens, total.output_tokens].map((n) => asCount(n) ?? "-").join("/")}`;
-  return put(rollout.counts, { id, at, usage, window });
+  return put(rollout.counts, { id, at, ...counted, window });
 }
 
 function readRecord(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
   const last = asObject(payload.usage);
-  const usage = last === undefined ? undefined : usageOf(last);
-  if (usage === undefined) return last === undefined ? "no_usage" : "zero_usage";
+  const counted = last === undefined ? undefined : usageOf(last);
+  if (counted === undefined) return last === undefined ? "no_usage" : "zero_usage";
   return put(rollout.records, {
     id: asText(payload.response_id) ?? `record/${at}`,
     at,
-    usage,
+    ...counted,
     window: undefined,
     thread: asText(payload.thread_id),
     session: asText(payload.session_id),
@@ -247,7 +255,8 @@ function put(into: Map<string, CodexCount>, count: CodexCount): SkipReason | und
   return seen === undefined ? undefined : "repeated";
 }
 
-function usageOf(last: JsonObject): Usage | undefined {
-  const { usage } = readCounts(CODEX, pathsIn(last));
-  return usage.input_tokens === undefined ? undefined : usage;
+/** Codex counts zeros for what was no call. */
+function usageOf(last: JsonObject): RecordedUsage | undefined {
+  const counted = recordedUsage(CODEX, last);
+  return typeof counted === "string" ? undefined : counted;
 }

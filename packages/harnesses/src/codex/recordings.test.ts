@@ -54,6 +54,39 @@ describe("Codex rollouts", () => {
     expect(fold.state).toMatchObject({ windowTokens: 258_400, windowSource: "reported", model: "gpt-6" });
   });
 
+  it("reports the window that an error names", () => {
+    const message =
+      "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.";
+    const error = (ms: number, more: object) => line(ms, "event_msg", { type: "error", ...more });
+    const { events } = read([
+      file(A),
+      [
+        meta(0, A),
+        model(1, "gpt-6"),
+        count(5_000, tokens(900, 900)),
+        error(6_000, { message }),
+        error(7_000, { message: "Your input exceeds the context window of this model." }),
+        line(8_000, "event_msg", { type: "stream_error", message: "retry", additional_details: message }),
+      ],
+    ]);
+    const refused = { model: "gpt-6", context_window: 128_000, prompt_tokens: 130_001 };
+    expect(events.filter(({ type }) => type === "prompt_refused")).toMatchObject([
+      { ...refused, at: Date.parse(at(6_000)) },
+      { ...refused, at: Date.parse(at(8_000)) },
+    ]);
+  });
+
+  it("marks counts that contradict each other", () => {
+    const counts = { input_tokens: 9_000, cached_input_tokens: 52_000, output_tokens: 5 };
+    const info = { last_token_usage: counts, model_context_window: 258_400 };
+    const { events } = read([file(A), [meta(0, A), count(5_000, info)]]);
+    expect(events.filter(({ type }) => type === "turn")).toMatchObject([{ estimated: true }]);
+    const recorded = record(5_000, A, "r1", 0, { usage: counts });
+    expect(
+      read([file(B), [meta(0, A), recorded]]).events.filter(({ type }) => type === "turn"),
+    ).toMatchObject([{ estimated: true }]);
+  });
+
   it("skips counts without usage and the estimate after a compaction", () => {
     const { events, skipped } = read([
       file(A),

@@ -16,6 +16,7 @@ import {
 } from "../recordings/reader.ts";
 import { fitName } from "../recordings/text.ts";
 import { type LineParts, partsAtTurns } from "../recordings/transcript-parts.ts";
+import { refusedPrompt } from "../telemetry/refusal.ts";
 import { type CopiedTest, copiedTest } from "./copied-history.ts";
 import { type CodexCount, type CodexRollout, fileThread, readCodexLine } from "./recording-line.ts";
 
@@ -110,6 +111,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
         // Logs from early September 2025 contain no model.
         model: fitName(modelAt(count.at), 200),
         usage: count.usage,
+        ...(count.estimated && { estimated: true }),
         // Codex reports the effective window, 95 % of the model's window, and stops there.
         ...(limit !== undefined && limit > 0 && { context_window: limit }),
         ...(summaries.has(count.id)
@@ -120,6 +122,11 @@ function codexReader(options: ReaderOptions): HarnessReader {
     for (const [id, at] of rollout.compactions) {
       if (isCopied({ id, at })) skips.add("replayed");
       else events.push({ ...fields, id: fitName(id, 128), type: "compacted", at, trigger: "auto" });
+    }
+    for (const [at, refusal] of rollout.refusals) {
+      const id = `refused/${at}`;
+      if (isCopied({ id, at })) skips.add("replayed");
+      else events.push({ ...fields, id, at, witness: "transcript", ...refusedPrompt(modelAt(at), refusal) });
     }
     for (const [id, { at, turns }] of rollout.rollbacks) {
       if (isCopied({ id, at })) skips.add("replayed");
@@ -178,6 +185,7 @@ function emptyRollout(path: string, isContext: boolean): CodexRollout {
     answers: new Map(),
     summaries: [],
     tasks: new Map(),
+    refusals: new Map(),
     rollbacks: new Map(),
     parts: [],
     prompt: undefined,

@@ -20,6 +20,29 @@ const log = (attributes: SampleAttributes) => ({
 });
 
 describe("Codex", () => {
+  it.each(["codex.api_request", "codex.sse_event", "codex.websocket_event"])(
+    "reports the window that an error in %s names",
+    (name) => {
+      const error = "This model's maximum context length is 128000 tokens. However, you requested more.";
+      const { "event.timestamp": at, "conversation.id": session, model } = completed;
+      const failed = {
+        "event.name": name,
+        "event.timestamp": at,
+        "conversation.id": session,
+        model,
+        "error.message": error,
+      } as SampleAttributes;
+      const event = {
+        type: "prompt_refused",
+        session: "thread-1",
+        model: "gpt-5-codex",
+        context_window: 128_000,
+      };
+      expectEvents("codex", log(failed), [event]);
+      expectNone("codex", log({ ...failed, "error.message": "overloaded" }), "not_needed");
+    },
+  );
+
   it("reports a completed response, at the time in its attributes", () => {
     expectEvents("codex", log(completed), [
       {

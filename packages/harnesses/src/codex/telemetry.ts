@@ -5,6 +5,7 @@ import { eventEnvelope, harnessName, subAgentOf } from "../telemetry/event-envel
 import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
 import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
+import { refusalIn, reportedRefusal, type SizedRefusal } from "../telemetry/refusal.ts";
 import type { Attributes, LogRecord, TelemetryRecord } from "../telemetry/telemetry-record.ts";
 
 const FAMILY = "codex";
@@ -29,6 +30,8 @@ export const codexTelemetry: TelemetryDialect = {
     const name = nameOf(record);
     const started = startedThread(name, attributes);
     if (started !== undefined) return readStart(record, started);
+    const refusal = refusalIn(textOf(attributes, ["error.message"]));
+    if (refusal !== undefined) return readRefused(record, refusal);
     if (name !== "codex.sse_event" || attributes.get("event.kind") !== "response.completed")
       return noEvent("not_needed");
     const session = textOf(attributes, ["conversation.id"]);
@@ -49,6 +52,16 @@ export const codexTelemetry: TelemetryDialect = {
     return noEvent(isOther ? "not_needed" : "no_usage");
   },
 };
+
+/** A call that failed, in `codex.api_request`, `codex.sse_event` or `codex.websocket_event`. */
+function readRefused({ attributes, resource, at }: LogRecord, refusal: SizedRefusal): RecordReading {
+  const session = textOf(attributes, ["conversation.id"]);
+  const model = textOf(attributes, CALL.model);
+  if (session === undefined || model === undefined) return noEvent("not_needed");
+  const owner = { harness: harnessName(resource, FAMILY), session };
+  const time = timeOf(at, textOf(attributes, ["event.timestamp"]));
+  return { events: [reportedRefusal(owner, `refused/${time}`, time, model, refusal)] };
+}
 
 /** A thread that another one started as its sub-agent. */
 interface StartedThread {

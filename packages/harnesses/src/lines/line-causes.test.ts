@@ -32,7 +32,7 @@ describe("the causes", () => {
     [
       "of Claude Code after an acknowledged line",
       facts({ verdict: "later", line: { tokens: 67_000, basis: "acknowledged" } }),
-      ["environment", "other_settings", "old_session"],
+      ["environment", "other_settings", "tool_loop", "old_session"],
     ],
     [
       "of idle Claude Code sessions",

@@ -4,7 +4,7 @@ import type { JsonObject } from "./json.ts";
 import type { SkipReason } from "./reader.ts";
 
 /** What a recording counts of one call. */
-interface RecordedUsage {
+export interface RecordedUsage {
   usage: Usage;
   /** True if the counts contradict each other, so that they are no measurement. */
   estimated: boolean;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { readRefusal } from "./refusal.ts";
+import { refusalIn } from "./refusal.ts";
 
-it.each<[message: string, contextWindow: number, promptTokens?: number]>([
+it.each<[message: string, windowTokens: number, promptTokens?: number]>([
   ["prompt is too long: 205,000 tokens > 200,000 maximum", 200_000, 205_000],
   [
     '400 {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 1000312 tokens > 1000000 maximum"}}',
@@ -17,24 +17,25 @@ it.each<[message: string, contextWindow: number, promptTokens?: number]>([
   [
     "This model's maximum context length is 128000 tokens. However, your messages resulted in 130042 tokens.",
     128_000,
+    130_042,
   ],
   [
     "This endpoint's maximum context length is 262144 tokens. However, you requested about 300001 tokens",
     262_144,
   ],
-  ["This model's maximum prompt length is 131072 but the request contains 200000 tokens.", 131_072],
-  ["Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768],
+  ["This model's maximum prompt length is 131072 but the request contains 200000 tokens.", 131_072, 200_000],
+  ["Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768, 40_000],
   [
     "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
     1_048_576,
     1_200_000,
   ],
-  ["Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)", 262_144],
+  ["Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)", 262_144, 300_000],
   ["prompt token count of 70000 exceeds the limit of 64000", 64_000, 70_000],
-  ["request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it", 8_192],
-])("%s", (message, contextWindow, promptTokens) => {
-  expect(readRefusal(message)).toEqual({
-    contextWindow,
+  ["request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it", 8_192, 9_000],
+])("%s", (message, windowTokens, promptTokens) => {
+  expect(refusalIn(message)).toEqual({
+    windowTokens,
     ...(promptTokens !== undefined && { promptTokens }),
   });
 });
@@ -47,7 +48,7 @@ it.each([
   "max_tokens: 300000 > 128000, which is the maximum allowed number of output tokens",
   `prompt is too long: 205,000 tokens > 200,000 maximum ${"x".repeat(5_000)}`,
 ])("no size from: %s", (message) => {
-  expect(readRefusal(message)).toBeUndefined();
+  expect(refusalIn(message)).toBeUndefined();
 });
 
 it("reads every size that it is given, and no text makes it throw", () => {
@@ -59,8 +60,8 @@ it("reads every size that it is given, and no text makes it throw", () => {
       (size, commas, text) => {
         const write = (n: number) => (commas ? n.toLocaleString("en-US") : String(n));
         const message = `${text.slice(0, 100)} prompt is too long: ${write(size + 5)} tokens > ${write(size)} maximum`;
-        expect(readRefusal(message)).toEqual({ contextWindow: size, promptTokens: size + 5 });
-        readRefusal(text);
+        expect(refusalIn(message)).toEqual({ windowTokens: size, promptTokens: size + 5 });
+        refusalIn(text);
       },
     ),
   );

@@ -115,6 +115,7 @@ export const CONVERGENCE_STATES = [
   "unmanaged",
   "waiting",
   "received",
+  "written",
   "applied",
   "overridden",
   "drifted",

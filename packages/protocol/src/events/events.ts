@@ -282,7 +282,7 @@ export const SessionEvent = z.object({
 });
 
 /** What became of a policy at a harness. */
-export const POLICY_ACK_STATUSES = ["received", "applied", "overridden", "rejected"] as const;
+export const POLICY_ACK_STATUSES = ["received", "written", "applied", "overridden", "rejected"] as const;
 /** Why a harness rejected a policy, or runs with other values than it asks for. */
 export const POLICY_ACK_CODES = [
   "wrong_hash",
@@ -309,7 +309,8 @@ const settingValue = z.union([
 
 /**
  * A harness says what became of a policy. `applied` runs it as it is, `overridden` runs it with the differences it names, and
- * `rejected` keeps the policy of before. From the event's time on, its agents are judged by what is in force.
+ * `rejected` keeps the policy of before. `written` has it in its settings and has not shown that it uses them: with `effective`, a
+ * session began since. From the event's time on, its agents are judged by what is in force.
  */
 export const PolicyAckEvent = z.object({
   ...envelope,
@@ -320,7 +321,7 @@ export const PolicyAckEvent = z.object({
   status: z.enum(POLICY_ACK_STATUSES),
   code: z.enum(POLICY_ACK_CODES).optional(),
   message: prose(500).optional(),
-  /** The settings in force, if they are not those of the policy. */
+  /** The settings in force, if they are not those of the policy, and of `written` those that sessions should run with. */
   effective: PolicySettings.refine(
     (settings) => JSON.stringify(settings).length <= EFFECTIVE_CHARACTERS,
     `must have at most ${EFFECTIVE_CHARACTERS} characters`,

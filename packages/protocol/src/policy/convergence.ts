@@ -15,11 +15,18 @@ export function latestSaid<Said extends SaidOfPolicy>(said: readonly Said[]): Sa
   );
 }
 
-/** At the same millisecond, `received` comes first. */
+/** At the same millisecond, what is less done comes first. */
 function isLater(one: SaidOfPolicy, other: SaidOfPolicy): boolean {
   if (one.at !== other.at) return one.at > other.at;
-  if (one.status !== other.status) return other.status === "received";
+  if (rankOf(one) !== rankOf(other)) return rankOf(one) > rankOf(other);
   return one.id > other.id;
+}
+
+const UNDER_WAY: readonly PolicyAckEvent["status"][] = ["received", "written"];
+
+function rankOf({ status }: SaidOfPolicy): number {
+  const place = UNDER_WAY.indexOf(status);
+  return place === -1 ? UNDER_WAY.length : place;
 }
 
 export interface AskedHarness {
@@ -42,7 +49,7 @@ export function convergenceOf(
   if (latest === undefined) return capabilities.includes(POLICY_CAPABILITY) ? "waiting" : "unmanaged";
   // A new generation with the same settings needs no acknowledgement.
   if (latest.generation !== desired.generation && latest.hash !== desired.hash) return "waiting";
-  const claims = latest.status === "applied" || latest.status === "overridden";
+  const claims = latest.status !== "received" && latest.status !== "rejected";
   if (claims && !isKnown(latest.generation, latest.hash)) return "mismatched";
   return latest.status === "overridden" && latest.code === "drifted" ? "drifted" : latest.status;
 }

@@ -5,7 +5,7 @@ import { textOf } from "../attributes.ts";
 import { type EventOwner, harnessName, serviceFamily } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
-import { readRefusal, refusedPrompt } from "../refusal.ts";
+import { refusalIn, reportedRefusal } from "../refusal.ts";
 import type { Attributes, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
 
 /** The GenAI semantic conventions of OpenTelemetry, and what libraries that follow them add in their own words. */
@@ -125,9 +125,9 @@ function refusalOf(
   const model = textOf(span.attributes, ["gen_ai.request.model", ...names.model]);
   if (model === undefined) return undefined;
   for (const { attributes } of span.events) {
-    const refusal = readRefusal(textOf(attributes, ["exception.message"]) ?? "");
+    const refusal = refusalIn(textOf(attributes, ["exception.message"]));
     if (refusal !== undefined)
-      return refusedPrompt(owner, `refused/${span.spanId}`, span.endAt, model, refusal);
+      return reportedRefusal(owner, `refused/${span.spanId}`, span.endAt, model, refusal);
   }
   return undefined;
 }
