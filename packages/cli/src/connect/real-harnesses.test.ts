@@ -3,84 +3,12 @@ import { hostname } from "node:os";
 import { describe, expect, it } from "vitest";
 import { startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
 import { connectStage } from "../testing/connect-run.ts";
-import {
-  claudeEnv,
-  codexModel,
-  copilotEnv,
-  GEMINI_SETTINGS,
-  geminiEnv,
-  harnessProgram,
-  opencodeModel,
-  qwenEnv,
-  runHarness,
-  shellCall,
-} from "../testing/real-harness.ts";
+import { HARNESS_TRIALS, harnessProgram, runHarness, shellCall } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { storedSessions } from "../testing/stored-sessions.ts";
 import { isInstanceOf } from "./first-event.ts";
 
 const PATIENCE = 240_000;
-
-interface Trial {
-  family: string;
-  /** Its program, and the command that runs one prompt in a shell. */
-  program: string;
-  command: string;
-  /** Its settings besides those of the connection, by path in the home. */
-  files?(url: string): Record<string, string>;
-  env?(url: string): Record<string, string>;
-  /** Its recordings, by path in the home. */
-  recordings: string;
-  /** It ends without waiting for its last export, which a busy machine then loses. */
-  mayLoseLast?: true;
-}
-
-const TRIALS: readonly Trial[] = [
-  {
-    family: "claude-code",
-    program: "claude",
-    command: "claude -p --dangerously-skip-permissions Hi",
-    recordings: ".claude/projects",
-    env: claudeEnv,
-  },
-  {
-    family: "codex",
-    program: "codex",
-    recordings: ".codex/sessions",
-    command: "codex exec --skip-git-repo-check Hi",
-    files: (url) => codexModel(url),
-  },
-  {
-    family: "gemini-cli",
-    program: "gemini",
-    command: "gemini --yolo --model gemini-2.5-pro --prompt Hi",
-    recordings: ".gemini/tmp",
-    files: () => GEMINI_SETTINGS,
-    env: geminiEnv,
-  },
-  {
-    family: "qwen-code",
-    program: "qwen",
-    command: "qwen --auth-type openai --yolo --model gpt-4o Hi",
-    recordings: ".qwen",
-    env: qwenEnv,
-  },
-  {
-    family: "opencode",
-    program: "opencode",
-    command: "opencode run Hi",
-    recordings: ".local/share/opencode",
-    mayLoseLast: true,
-    files: (url) => opencodeModel(url),
-  },
-  {
-    family: "copilot",
-    program: "copilot",
-    command: "copilot -p Hi --allow-all-tools",
-    recordings: ".copilot",
-    env: copilotEnv,
-  },
-];
 
 const FIRST = 12_345;
 const SECOND = 14_000;
@@ -90,7 +18,7 @@ const LONG_TOOL = "sleep 11";
 describe.runIf(hasServer)("a connected harness", () => {
   const stage = connectStage();
 
-  for (const { family, program, command, recordings, files, env, mayLoseLast = false } of TRIALS) {
+  for (const { family, program, command, recordings, files, env, mayLoseLast = false } of HARNESS_TRIALS) {
     it.skipIf(harnessProgram(program) === undefined)(
       `${family} reports each call once, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
       { timeout: PATIENCE, retry: mayLoseLast ? 3 : 0 },
