@@ -12,13 +12,13 @@ import { type CommandContext, withServer } from "../command-context.ts";
 import { type ConnectionFlags, connect, homeFolder } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { printable } from "../terminal.ts";
-import { type ConnectOutcome, connectHarness, printedSettings } from "./connect-harness.ts";
+import { assertAccepted, type ConnectOutcome, connectHarness, printedSettings } from "./connect-harness.ts";
 import { healthOf, writeHealth } from "./connections.ts";
 import { disconnectHarness, nameOf } from "./disconnect-harness.ts";
 import { firstEvent, lastEvents } from "./first-event.ts";
 import { adapterOf } from "./harness-paths.ts";
 import { installation } from "./installed.ts";
-import { isKeyAccepted, makeKey } from "./key.ts";
+import { makeKey } from "./key.ts";
 import { type PlanQuery, planConnection } from "./plan.ts";
 import { allRecords, type ConnectionRecord, projectFolder } from "./record.ts";
 
@@ -190,8 +190,7 @@ async function print(
   const [harness, ...more] = harnesses;
   if (harness === undefined || more.length > 0) throw new CliError("Name one harness to print its settings.");
   assertScope(harness, query.scope);
-  if (ingestKey !== undefined && !(await isKeyAccepted(query.url, ingestKey)))
-    throw new CliError(`${query.url} rejects this ingest key.`);
+  if (ingestKey !== undefined) await assertAccepted(query.url, ingestKey);
   const key = ingestKey ?? (await makeKey(client, `${harness.family}@${query.host}`)).secret;
   out.write(printedSettings(await planConnection({ ...query, harness, key })));
 }

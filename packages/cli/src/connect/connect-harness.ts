@@ -19,7 +19,7 @@ import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";
 import { printable, printableLines } from "../terminal.ts";
 import type { SettingsConflict } from "./conflicts.ts";
-import { clientOf, dropKey, isKeyAccepted, makeKey } from "./key.ts";
+import { clientOf, dropKey, keyRefusal, makeKey } from "./key.ts";
 import { maskedText } from "./masked-text.ts";
 import { type ConnectionPlan, type FileChange, NEW_KEY, type PlanQuery, planConnection } from "./plan.ts";
 import { writeRecord } from "./record.ts";
@@ -58,12 +58,13 @@ export async function connectHarness(
     query = { ...query, statusLine: true };
     plan = await plannedWith(query, options.ingestKey);
   }
-  if (options.ingestKey !== undefined && !(await isKeyAccepted(query.url, options.ingestKey)))
-    throw refusedKey(query.url);
+  if (options.ingestKey !== undefined) await assertAccepted(query.url, options.ingestKey);
   const isMoved =
     options.project !== undefined && plan.record !== undefined && plan.record.project !== options.project;
   const isDead =
-    options.ingestKey === undefined && plan.key !== undefined && !(await isKeyAccepted(query.url, plan.key));
+    options.ingestKey === undefined &&
+    plan.key !== undefined &&
+    (await keyRefusal(query.url, plan.key)) !== undefined;
   if (isDead || (isMoved && options.ingestKey === undefined)) plan = await plannedWith(query, NEW_KEY);
   if (isDead) out.write("The server rejects the key in the settings, so a new one is needed.\n");
   for (const line of previewLines(plan)) out.write(`${line}\n`);
@@ -114,10 +115,14 @@ const plannedWith = async (
 const isComplete = (plan: ConnectionPlan, url: string) =>
   plan.files.every(({ edit }) => edit.edits.length === 0) && plan.record?.url === url;
 
-const refusedKey = (url: string) =>
-  new CliError(`${url} rejects this ingest key.`, {
+/** @throws CliError if the server takes no telemetry with this key */
+export async function assertAccepted(url: string, key: string): Promise<void> {
+  const said = await keyRefusal(url, key);
+  if (said === undefined) return;
+  throw new CliError(`${url} rejects this ingest key: ${said}`, {
     hint: "Create one with: npx plimsoll key create --scope ingest",
   });
+}
 
 async function agrees(question: string, { ask }: CommandContext): Promise<boolean> {
   if (ask === undefined)
@@ -187,6 +192,7 @@ async function write(
       key: made ?? (options.ingestKey === undefined ? (plan.record?.key ?? null) : null),
       host: query.host,
       ...(plan.forwardPort !== undefined && { forwardPort: plan.forwardPort }),
+      program: [...plan.program],
       files: plan.files.map(({ file, reading }) => ({ id: file.id, path: reading.file.realPath })),
       at: now(),
     });

@@ -1,5 +1,7 @@
 import { execFile } from "node:child_process";
 import { chmod, mkdir, realpath, rm, stat, unlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { at } from "@plimsoll/harnesses/fields";
@@ -113,6 +115,38 @@ describe.runIf(hasServer)("plimsoll connect, with each harness and a real server
     expect(await stage.keyIn()).toBe(key);
     await stage.person.run(["disconnect", "claude-code"]);
     expect(await stage.accepts(key)).toBe(true);
+  });
+
+  it("says what the server says against a key or an address", async () => {
+    const read = (await stage.person.run(["key", "create", "--scope", "read", "--quiet"])).trim();
+    await expect(stage.connect("--ingest-key", read)).rejects.toThrow(/ingest key: .*lacks the scope ingest/);
+    const elsewhere = `http://0.0.0.0:${new URL(stage.server.url).port}`;
+    const env = { PLIMSOLL_URL: elsewhere, PLIMSOLL_KEY: read };
+    const connect = ["connect", "claude-code", "--yes", "--no-wait"];
+    const unknown = /answered: This server is not known as 0\.0\.0\.0/;
+    await expect(stage.person.run(connect, { env })).rejects.toThrow(unknown);
+    await expect(stage.person.run([...connect, "--ingest-key", read], { env })).rejects.toThrow(unknown);
+  });
+
+  it.each([
+    [404, "{}", "older than this command"],
+    [404, "<h1>Not found</h1>", "older than this command"],
+    [500, "[]", "same version"],
+  ])("says that a server which answers %i with %s is none that fits", async (status, body, hint) => {
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(status, { "Content-Type": "application/json" }).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const connected = stage.person.run(["connect", "codex", "--yes", "--ingest-key", "plim_x"], {
+      env: { PLIMSOLL_URL: url },
+    });
+    await expect(connected).rejects.toMatchObject({
+      message: `${url}/otlp/v1/logs answered HTTP ${status}.`,
+      hint: expect.stringContaining(hint),
+    });
+    server.close();
   });
 
   it("puts back the first file if the second cannot be written", async () => {

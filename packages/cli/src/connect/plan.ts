@@ -14,7 +14,7 @@ import {
 import { forwarderUrl, freePort } from "../forward/port.ts";
 import { changesOf, ownFunctions, type SettingsConflict } from "./conflicts.ts";
 import { adapterOf, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
-import { hookSettings } from "./hook-settings.ts";
+import { hookSettings, passingProgram } from "./hook-settings.ts";
 import { type ConnectionRecord, readRecord } from "./record.ts";
 import { hasStatusLine, statusLineSetting } from "./status-line-setting.ts";
 
@@ -42,6 +42,8 @@ export interface ConnectionPlan {
   key: string | undefined;
   /** Port of the forwarder, if the harness reports through one. */
   forwardPort: number | undefined;
+  /** Files that its hooks and its status line start. */
+  program: readonly string[];
   conflicts: readonly (SettingsConflict & { file: string })[];
   /** What may keep the harness from using the settings, in sentences. */
   warnings: readonly string[];
@@ -125,6 +127,7 @@ export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> 
     hasStatusLine: hasStatusLine(first.journal, first.settings),
     key: query.key === NEW_KEY ? undefined : (query.key ?? kept),
     forwardPort,
+    program: startsProgram(files) ? PROGRAM : [],
     conflicts: files.flatMap(({ path, conflicts }) =>
       conflicts.map((conflict) => ({ ...conflict, file: path })),
     ),
@@ -148,6 +151,12 @@ export async function readNamed(
 
 const mentions = (value: unknown, ...parts: string[]) =>
   parts.some((part) => JSON.stringify(value).includes(part));
+
+/** Whether a hook or a status line starts this program. */
+const startsProgram = (files: readonly FileChange[]) =>
+  files.some(({ edit }) =>
+    edit.entries.some(({ after }) => mentions(after, " --connection ", " statusline")),
+  );
 
 /** The key that the settings hold for this server. */
 function keyIn(
@@ -189,6 +198,8 @@ async function warningsFor(
         `${path} will hold the key, so only its owner can read it from then on. npx plimsoll disconnect restores its permissions.`,
       );
   }
+  const passing = startsProgram(files) ? passingProgram(PROGRAM) : undefined;
+  if (passing !== undefined) warnings.push(passing);
   const { hooksSwitch } = harness;
   if (hooksSwitch !== undefined && files.some(({ reading }) => at(reading.settings, hooksSwitch) === true))
     warnings.push(

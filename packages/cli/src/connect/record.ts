@@ -17,6 +17,8 @@ const ConnectionRecord = z.object({
   host: z.string(),
   /** Port of the forwarder on loopback, if the harness reports through one. */
   forwardPort: z.number().int().optional(),
+  /** Files that its hooks and its status line start, if it has any. */
+  program: z.array(z.string()).optional(),
   files: z.array(z.object({ id: z.enum(["settings", "env", "variables", "profile"]), path: z.string() })),
   /** Epoch ms of the last change. */
   at: z.number(),

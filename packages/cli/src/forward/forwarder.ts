@@ -11,7 +11,7 @@ export interface ForwarderOptions {
   spool: Spool;
   /** Ends the forwarder. */
   signal: AbortSignal;
-  /** The forwarder ends when no request came for so long, in ms. */
+  /** The forwarder ends when no request came for so long, in ms; without a target, after a minute. */
   idleMs: number;
 }
 
@@ -23,6 +23,8 @@ export type ForwarderEnd = (typeof FORWARDER_ENDS)[number];
 const MOST_HELD_BYTES = 64 * 1024 * 1024;
 const MOST_BODY_BYTES = 8 * 1024 * 1024;
 const ANSWER_MS = 30_000;
+/** A harness that was disconnected while it runs still exports every 10 s. */
+const DISCONNECTED_MS = 60_000;
 const BACKOFF = { firstMs: 1_000, mostMs: 60_000 };
 
 /** A request as a line of the spool. */
@@ -46,7 +48,7 @@ export async function runForwarder(
   const stopping = AbortSignal.any([signal, ended.signal]);
   let held = 0;
   let isSending = false;
-  let wake = () => {};
+  let lastAt = performance.now();
 
   async function sendAll(): Promise<void> {
     if (isSending) return;
@@ -65,7 +67,7 @@ export async function runForwarder(
   const send = () => void sendAll().catch(() => (isSending = false));
 
   const server = createServer((request, response) => {
-    wake();
+    lastAt = performance.now();
     const chunks: Buffer[] = [];
     let size = 0;
     request.on("data", (chunk: Buffer) => {
@@ -90,12 +92,16 @@ export async function runForwarder(
   onReady(typeof address === "object" && address !== null ? address.port : port);
   send();
   const end = await new Promise<ForwarderEnd>((resolve) => {
-    const idle = setTimeout(() => resolve("idle"), idleMs);
-    wake = () => void idle.refresh();
-    const stop = () => {
-      clearTimeout(idle);
-      resolve("stopped");
+    const check = async () => {
+      const idle = performance.now() - lastAt;
+      if (idle >= idleMs || (idle >= DISCONNECTED_MS && (await target()) === undefined)) finish("idle");
     };
+    const timer = setInterval(() => void check().catch(() => {}), Math.min(idleMs, DISCONNECTED_MS));
+    const finish = (reason: ForwarderEnd) => {
+      clearInterval(timer);
+      resolve(reason);
+    };
+    const stop = () => finish("stopped");
     if (signal.aborted) stop();
     else signal.addEventListener("abort", stop, { once: true });
   });
