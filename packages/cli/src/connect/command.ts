@@ -14,7 +14,7 @@ import { CliError } from "../errors.ts";
 import { printable } from "../terminal.ts";
 import { assertAccepted, type ConnectOutcome, connectHarness, printedSettings } from "./connect-harness.ts";
 import { healthOf, writeHealth } from "./connections.ts";
-import { disconnectHarness, nameOf } from "./disconnect-harness.ts";
+import { disconnectHarness, disconnectUnrecorded, nameOf } from "./disconnect-harness.ts";
 import { firstEvent, lastEvents } from "./first-event.ts";
 import { adapterOf } from "./harness-paths.ts";
 import { installation } from "./installed.ts";
@@ -285,9 +285,19 @@ async function disconnectAll(
       (scope === undefined || record.scope === scope) &&
       (flags.all || (families.includes(record.family) && isHere(record))),
   );
-  if (found.length === 0)
+  for (const connection of found) await disconnectHarness(connection, home, flags.keepKey === true, context);
+  let unrecorded = 0;
+  const places = placesOf(context);
+  for (const harness of CONNECTABLE_HARNESSES) {
+    if (!flags.all && !families.includes(harness.family)) continue;
+    for (const one of ["user", "project"] as const) {
+      if ((scope !== undefined && scope !== one) || !takesScope(harness, one)) continue;
+      const query = { harness, scope: one, places, home };
+      if (await disconnectUnrecorded(query, context, flags.keepKey === true)) unrecorded += 1;
+    }
+  }
+  if (found.length + unrecorded === 0)
     throw new CliError("There is no such connection on this machine, of yours or of this folder.", {
       hint: "List them with: npx plimsoll connections. --all disconnects those of every folder.",
     });
-  for (const connection of found) await disconnectHarness(connection, home, flags.keepKey === true, context);
 }

@@ -27,7 +27,7 @@ export function hookSettings(
   });
 }
 
-const commandsOf = (group: unknown): string[] => {
+export const commandsOf = (group: unknown): string[] => {
   const hooks = at(group, ["hooks"]);
   return Array.isArray(hooks)
     ? hooks.flatMap((hook) => (isFields(hook) && typeof hook.command === "string" ? [hook.command] : []))

@@ -178,8 +178,8 @@ export interface HarnessTrial {
   env?(url: string): Record<string, string>;
   /** Its recordings, by path in the home. */
   recordings: string;
-  /** What it writes to standard error with any telemetry, wherever that goes. */
-  ownLine?: string;
+  /** What it writes to standard error with any telemetry, wherever that goes, or only on a busy machine. */
+  ownLines?: RegExp;
   /** It ends without waiting for its last export, which a busy machine then loses. */
   mayLoseLast?: true;
 }
@@ -204,7 +204,7 @@ export const HARNESS_TRIALS: readonly HarnessTrial[] = [
     program: "gemini",
     command: "gemini --yolo --model gemini-2.5-pro --prompt Hi",
     recordings: ".gemini/tmp",
-    ownLine: "The 'metricReader' option is deprecated. Please use 'metricReaders' instead.\n",
+    ownLines: /^(?:The 'metricReader' option is deprecated|\[STARTUP\] ).*\n/gm,
     files: () => GEMINI_SETTINGS,
     env: geminiEnv,
   },
