@@ -110,8 +110,6 @@ async function takeTelemetry(
 interface TakenRecords {
   /** Records that could not be read, and those with an event that was rejected. */
   rejected: number;
-  /** Data points of metrics. */
-  points: number;
   /** Why the first record could not be read. */
   unreadable: string | undefined;
 }
@@ -129,7 +127,7 @@ function* takeRecords(
   checked: EventCheck,
   sources: UnmappedSources,
 ): Generator<undefined, TakenRecords> {
-  const taken: TakenRecords = { rejected: 0, points: 0, unreadable: undefined };
+  const taken: TakenRecords = { rejected: 0, unreadable: undefined };
   let records = 0;
   for (const record of (encoding === "json" ? decodeJson : decodeProtobuf)(bytes, signal, budget)) {
     if (record === undefined) {
@@ -144,7 +142,6 @@ function* takeRecords(
       continue;
     }
     const { dialect, reading } = readRecord(record, mappings);
-    if (record.signal === "metrics") taken.points += record.points;
     if (reading.events === undefined) sources.add(record, dialect, reading.reason);
     else {
       const before = checked.rejected.length;
@@ -157,16 +154,14 @@ function* takeRecords(
   return taken;
 }
 
-const NO_LEVELS =
-  "Plimsoll stores no metrics: their points are totals over calls, not the level of an agent. Send traces and logs, and switch the export of metrics off.";
 const RECORDS = { traces: "spans", logs: "log records", metrics: "data points" } as const;
 
+/** Data that Plimsoll does not need is taken silently: exporters print what is refused on the terminal of their harness. */
 function partialSuccess(
   signal: TelemetrySignal,
-  { rejected, points, unreadable }: TakenRecords,
+  { rejected, unreadable }: TakenRecords,
   checked: EventCheck,
 ): PartialSuccess | undefined {
-  if (signal === "metrics" && points > 0) return { rejected: points, message: NO_LEVELS };
   if (rejected === 0) return undefined;
   const [first] = checked.rejected;
   const cause = unreadable ?? (first === undefined ? "" : `${first.path} ${first.message}`);

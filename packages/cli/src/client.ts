@@ -1,3 +1,4 @@
+import { ErrorBody } from "@plimsoll/protocol/api";
 import { createTRPCUntypedClient, httpBatchLink, TRPCClientError } from "@trpc/client";
 import { z } from "zod";
 import { accessHint, type Connection } from "./connection.ts";
@@ -99,6 +100,9 @@ function explain(error: unknown, connection: Connection, path: string): CliError
   }
   if (Number.isNaN(status)) return unreachable(connection, error);
   if (data === undefined) {
+    // Answered before tRPC saw the request, for example because of its Host.
+    const said = ErrorBody.safeParse(error.meta?.responseJSON).data?.error.message;
+    if (said !== undefined) return new CliError(`${connection.url} answered: ${said}`, { cause: error });
     return new CliError(`${connection.url} answered HTTP ${status} to ${path}.`, {
       hint: "Check that this is a Plimsoll server of the same version.",
       cause: error,

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { startReport } from "./background-report.ts";
 import { hookArguments } from "./hook/hook-arguments.ts";
-import { type HookEvent, hookEvents } from "./hook/hook-events.ts";
+import { type HookEvent, hookEvents, startsSession } from "./hook/hook-events.ts";
 import { readInput } from "./read-input.ts";
 
 // A program of its own, which loads fast: the harness waits for it. It prints nothing and never fails.
@@ -13,6 +13,10 @@ async function main(): Promise<void> {
     const { reportHook } = await import("./hook/report-hook.ts");
     await reportHook(input as HookEvent[], asked, process.env);
   } else {
+    const { connection } = asked;
+    // One that runs already keeps its port, and the new one ends.
+    if (connection !== undefined && startsSession(input))
+      startReport(["forward", "--connection", connection], "");
     const events = hookEvents(asked.family, input, Date.now(), existsSync);
     if (events.length > 0) startReport([...words, "--report"], JSON.stringify(events));
   }

@@ -14,6 +14,7 @@ import { type ConnectionFlags, connect } from "./connection.ts";
 import { addDeleteCommand } from "./delete.ts";
 import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { CliError } from "./errors.ts";
+import { addForwardCommand } from "./forward/command.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } from "./keys.ts";
 import { addMapCommands } from "./map/command.ts";
@@ -133,6 +134,7 @@ State   "window suspect" means that context tokens exceed the window size, which
       throw new CliError(RUN_AS_PROGRAM);
     });
 
+  addForwardCommand(program, context);
   addAcpCommand(program, context);
 
   withServer(program.command("login"))

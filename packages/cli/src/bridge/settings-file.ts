@@ -128,9 +128,7 @@ export async function replaceSettingsFile(
   try {
     const access = await check();
     if (text === undefined) return await rm(realPath, { force: true });
-    // A read-only file says that its owner wants no changes, although the folder would allow a rename.
-    if (access !== undefined && (access.mode & 0o222) === 0)
-      throw new SettingsFileError("not_writable", `${realPath} is read-only.`);
+    assertWritable({ realPath, access });
     await mkdir(folder, { recursive: true });
     const isOwn =
       access === undefined || (access.uid === process.getuid?.() && access.gid === process.getgid?.());
@@ -143,6 +141,15 @@ export async function replaceSettingsFile(
     if (error instanceof SettingsFileError) throw error;
     throw new SettingsFileError("not_writable", `${realPath} cannot be written (${codeOf(error)}).`, error);
   }
+}
+
+/**
+ * A read-only file says that its owner wants no changes, although the folder would allow a rename.
+ * @throws {SettingsFileError} `not_writable`
+ */
+export function assertWritable({ realPath, access }: Pick<SettingsText, "realPath" | "access">): void {
+  if (access !== undefined && (access.mode & 0o222) === 0)
+    throw new SettingsFileError("not_writable", `${realPath} is read-only.`);
 }
 
 /**

@@ -175,16 +175,16 @@ export async function writeEdit(
     pending: edits.length > 0,
     at: edits.length > 0 ? now : (journal?.at ?? now),
   };
-  await writeJournal(folder, record);
-  if (edits.length === 0) return;
   try {
+    await writeJournal(folder, record);
+    if (edits.length === 0) return;
     await replaceSettingsFile(file, text);
   } catch (error) {
     // The settings are as they were, so the record must be too.
     if (journal === undefined) {
-      await removeJournal(folder);
+      await removeJournal(folder).catch(() => {});
       if (record.backup !== null) await rm(resolve(folder, record.backup), { force: true });
-    } else await writeJournal(folder, journal);
+    } else await writeJournal(folder, journal).catch(() => {});
     throw error;
   }
   await writeJournal(folder, { ...record, pending: false });

@@ -12,13 +12,13 @@ import { type CommandContext, withServer } from "../command-context.ts";
 import { type ConnectionFlags, connect, homeFolder } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { printable } from "../terminal.ts";
-import { type ConnectOutcome, connectHarness, printedSettings } from "./connect-harness.ts";
+import { assertAccepted, type ConnectOutcome, connectHarness, printedSettings } from "./connect-harness.ts";
 import { healthOf, writeHealth } from "./connections.ts";
-import { disconnectHarness, nameOf } from "./disconnect-harness.ts";
+import { disconnectHarness, disconnectUnrecorded, nameOf } from "./disconnect-harness.ts";
 import { firstEvent, lastEvents } from "./first-event.ts";
 import { adapterOf } from "./harness-paths.ts";
 import { installation } from "./installed.ts";
-import { isKeyAccepted, makeKey } from "./key.ts";
+import { makeKey } from "./key.ts";
 import { type PlanQuery, planConnection } from "./plan.ts";
 import { allRecords, type ConnectionRecord, projectFolder } from "./record.ts";
 
@@ -190,8 +190,7 @@ async function print(
   const [harness, ...more] = harnesses;
   if (harness === undefined || more.length > 0) throw new CliError("Name one harness to print its settings.");
   assertScope(harness, query.scope);
-  if (ingestKey !== undefined && !(await isKeyAccepted(query.url, ingestKey)))
-    throw new CliError(`${query.url} rejects this ingest key.`);
+  if (ingestKey !== undefined) await assertAccepted(query.url, ingestKey);
   const key = ingestKey ?? (await makeKey(client, `${harness.family}@${query.host}`)).secret;
   out.write(printedSettings(await planConnection({ ...query, harness, key })));
 }
@@ -286,9 +285,19 @@ async function disconnectAll(
       (scope === undefined || record.scope === scope) &&
       (flags.all || (families.includes(record.family) && isHere(record))),
   );
-  if (found.length === 0)
+  for (const connection of found) await disconnectHarness(connection, home, flags.keepKey === true, context);
+  let unrecorded = 0;
+  const places = placesOf(context);
+  for (const harness of CONNECTABLE_HARNESSES) {
+    if (!flags.all && !families.includes(harness.family)) continue;
+    for (const one of ["user", "project"] as const) {
+      if ((scope !== undefined && scope !== one) || !takesScope(harness, one)) continue;
+      const query = { harness, scope: one, places, home };
+      if (await disconnectUnrecorded(query, context, flags.keepKey === true)) unrecorded += 1;
+    }
+  }
+  if (found.length + unrecorded === 0)
     throw new CliError("There is no such connection on this machine, of yours or of this folder.", {
       hint: "List them with: npx plimsoll connections. --all disconnects those of every folder.",
     });
-  for (const connection of found) await disconnectHarness(connection, home, flags.keepKey === true, context);
 }

@@ -1,4 +1,5 @@
-import { dirname } from "node:path";
+import { rm } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { GuardError } from "@plimsoll/guard";
 import { type Lock, lockFile } from "@plimsoll/guard/node";
 import { settingsText } from "@plimsoll/harnesses/connect";
@@ -6,14 +7,19 @@ import { pathText } from "@plimsoll/harnesses/fields";
 import { UnreadableSettings } from "../bridge/edit/edit.ts";
 import { readJournal } from "../bridge/journal.ts";
 import { diffLines } from "../bridge/overview.ts";
-import { requireSafeFolder, SettingsFileError } from "../bridge/settings-file.ts";
+import {
+  assertWritable,
+  requireSafeFolder,
+  SettingsFileError,
+  type SettingsText,
+} from "../bridge/settings-file.ts";
 import { readSettings, undo, writeEdit } from "../bridge/settings-session.ts";
 import type { Client } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";
 import { printable, printableLines } from "../terminal.ts";
 import type { SettingsConflict } from "./conflicts.ts";
-import { clientOf, dropKey, isKeyAccepted, makeKey } from "./key.ts";
+import { clientOf, dropKey, keyRefusal, makeKey } from "./key.ts";
 import { maskedText } from "./masked-text.ts";
 import { type ConnectionPlan, type FileChange, NEW_KEY, type PlanQuery, planConnection } from "./plan.ts";
 import { writeRecord } from "./record.ts";
@@ -52,12 +58,13 @@ export async function connectHarness(
     query = { ...query, statusLine: true };
     plan = await plannedWith(query, options.ingestKey);
   }
-  if (options.ingestKey !== undefined && !(await isKeyAccepted(query.url, options.ingestKey)))
-    throw refusedKey(query.url);
+  if (options.ingestKey !== undefined) await assertAccepted(query.url, options.ingestKey);
   const isMoved =
     options.project !== undefined && plan.record !== undefined && plan.record.project !== options.project;
   const isDead =
-    options.ingestKey === undefined && plan.key !== undefined && !(await isKeyAccepted(query.url, plan.key));
+    options.ingestKey === undefined &&
+    plan.key !== undefined &&
+    (await keyRefusal(query.url, plan.key)) !== undefined;
   if (isDead || (isMoved && options.ingestKey === undefined)) plan = await plannedWith(query, NEW_KEY);
   if (isDead) out.write("The server rejects the key in the settings, so a new one is needed.\n");
   for (const line of previewLines(plan)) out.write(`${line}\n`);
@@ -68,7 +75,7 @@ export async function connectHarness(
     for (const line of conflictLines(plan)) out.write(`${printable(line)}\n`);
     return "conflict";
   }
-  if (isComplete(plan)) {
+  if (isComplete(plan, query.url)) {
     out.write(`${harness.name} is connected to ${printable(query.url)}. Nothing to change.\n`);
     return "unchanged";
   }
@@ -79,12 +86,12 @@ export async function connectHarness(
 
 /** Nobody is asked who connects with a flag, or who has it. */
 async function wantsStatusLine(
-  { harness, statusLine }: Omit<PlanQuery, "key">,
+  { harness, statusLine, url }: Omit<PlanQuery, "key">,
   plan: ConnectionPlan,
   { ask }: CommandContext,
 ): Promise<boolean> {
   if (!harness.statusLine || statusLine || plan.hasStatusLine || ask === undefined) return false;
-  if (isComplete(plan)) return false;
+  if (isComplete(plan, url)) return false;
   const answer = await ask(
     `Show the level in ${harness.name}'s status line too? What is there stays. [y/N] `,
   );
@@ -104,13 +111,18 @@ const plannedWith = async (
   }
 };
 
-const isComplete = (plan: ConnectionPlan) =>
-  plan.files.every(({ edit }) => edit.edits.length === 0) && plan.record !== undefined;
+/** The settings of a harness with a forwarder do not name the server. */
+const isComplete = (plan: ConnectionPlan, url: string) =>
+  plan.files.every(({ edit }) => edit.edits.length === 0) && plan.record?.url === url;
 
-const refusedKey = (url: string) =>
-  new CliError(`${url} rejects this ingest key.`, {
+/** @throws CliError if the server takes no telemetry with this key */
+export async function assertAccepted(url: string, key: string): Promise<void> {
+  const said = await keyRefusal(url, key);
+  if (said === undefined) return;
+  throw new CliError(`${url} rejects this ingest key: ${said}`, {
     hint: "Create one with: npx plimsoll key create --scope ingest",
   });
+}
 
 async function agrees(question: string, { ask }: CommandContext): Promise<boolean> {
   if (ask === undefined)
@@ -161,7 +173,10 @@ async function write(
   const { out, now } = context;
   // Before a key is made, so that a refusal leaves none behind.
   assertSame(previewed, await plannedWith(query, previewed.key ?? NEW_KEY));
-  for (const { reading } of previewed.files) await requireSafe(dirname(reading.file.realPath));
+  for (const { reading, edit } of previewed.files) {
+    await requireSafe(dirname(reading.file.realPath));
+    if (edit.edits.length > 0) requireWritable(reading.file);
+  }
   const name = `${query.harness.family}@${query.host}`;
   const made = previewed.key === undefined ? await makeKey(options.client, name) : undefined;
   try {
@@ -176,6 +191,8 @@ async function write(
       project: options.project ?? (made === undefined ? (plan.record?.project ?? null) : null),
       key: made ?? (options.ingestKey === undefined ? (plan.record?.key ?? null) : null),
       host: query.host,
+      ...(plan.forwardPort !== undefined && { forwardPort: plan.forwardPort }),
+      program: [...plan.program],
       files: plan.files.map(({ file, reading }) => ({ id: file.id, path: reading.file.realPath })),
       at: now(),
     });
@@ -217,13 +234,23 @@ async function writeAll(
     for (const { file, path, reading } of written.reverse()) {
       // What was connected before goes on as it was.
       if (reading.journal !== undefined) continue;
-      await undo(
-        file,
-        await readSettings({ family: harness.family, format: file.format }, path, home, "connect"),
-      ).catch(() => {});
+      await takeBack(harness.family, file, path, home).catch(() => {});
     }
     throw error;
   }
+}
+
+/** The copy of the file goes too: each try would leave one. */
+async function takeBack(
+  family: string,
+  { format }: FileChange["file"],
+  path: string,
+  home: string,
+): Promise<void> {
+  const written = await readSettings({ family, format }, path, home, "connect");
+  await undo({ format }, written);
+  const backup = written.journal?.backup;
+  if (backup != null) await rm(resolve(written.folder, backup), { force: true });
 }
 
 async function sayWritten(
@@ -255,6 +282,14 @@ async function dropOldKey(
 async function requireSafe(folder: string): Promise<void> {
   try {
     await requireSafeFolder(folder);
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
+function requireWritable(file: SettingsText): void {
+  try {
+    assertWritable(file);
   } catch (error) {
     throw explained(error);
   }

@@ -1,12 +1,16 @@
 import { execFile } from "node:child_process";
-import { chmod, stat, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir, realpath, rm, stat, unlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { at } from "@plimsoll/harnesses/fields";
 import { describe, expect, it } from "vitest";
 import { parseSettings } from "../bridge/edit/edit.ts";
+import { stateFolder } from "../bridge/journal.ts";
 import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
 import { hasServer } from "../testing/real-server.ts";
+import { allRecords } from "./record.ts";
 
 const run = promisify(execFile);
 const _ENDPOINT = ["env", "OTEL_EXPORTER_OTLP_ENDPOINT"];
@@ -65,7 +69,7 @@ describe.runIf(hasServer)("plimsoll connect, with each harness and a real server
     const text = await stage.person.run(["connect", "gemini-cli", "--yes", "--no-wait"]);
     expect(text).not.toContain("abc");
     expect(await stage.person.read(".env")).toMatch(
-      /^# mine\nGEMINI_API_KEY=abc # key\nOTEL_EXPORTER_OTLP_HEADERS=x-api-key=plim_\w+\n$/,
+      /^# mine\nGEMINI_API_KEY=abc # key\nOTEL_EXPORTER_OTLP_HEADERS=x-api-key=plim_\w+\nOTEL_EXPORTER_OTLP_TIMEOUT=250\n$/,
     );
     await expect(stat(stage.person.path(".gemini/.env"))).rejects.toThrow("ENOENT");
     await stage.person.run(["disconnect", "gemini-cli"]);
@@ -113,6 +117,38 @@ describe.runIf(hasServer)("plimsoll connect, with each harness and a real server
     expect(await stage.accepts(key)).toBe(true);
   });
 
+  it("says what the server says against a key or an address", async () => {
+    const read = (await stage.person.run(["key", "create", "--scope", "read", "--quiet"])).trim();
+    await expect(stage.connect("--ingest-key", read)).rejects.toThrow(/ingest key: .*lacks the scope ingest/);
+    const elsewhere = `http://0.0.0.0:${new URL(stage.server.url).port}`;
+    const env = { PLIMSOLL_URL: elsewhere, PLIMSOLL_KEY: read };
+    const connect = ["connect", "claude-code", "--yes", "--no-wait"];
+    const unknown = /answered: This server is not known as 0\.0\.0\.0/;
+    await expect(stage.person.run(connect, { env })).rejects.toThrow(unknown);
+    await expect(stage.person.run([...connect, "--ingest-key", read], { env })).rejects.toThrow(unknown);
+  });
+
+  it.each([
+    [404, "{}", "older than this command"],
+    [404, "<h1>Not found</h1>", "older than this command"],
+    [500, "[]", "same version"],
+  ])("says that a server which answers %i with %s is none that fits", async (status, body, hint) => {
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(status, { "Content-Type": "application/json" }).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const connected = stage.person.run(["connect", "codex", "--yes", "--ingest-key", "plim_x"], {
+      env: { PLIMSOLL_URL: url },
+    });
+    await expect(connected).rejects.toMatchObject({
+      message: `${url}/otlp/v1/logs answered HTTP ${status}.`,
+      hint: expect.stringContaining(hint),
+    });
+    server.close();
+  });
+
   it("puts back the first file if the second cannot be written", async () => {
     await stage.person.write(".gemini/settings.json", "{}\n");
     await chmod(await stage.person.write(".env", "A=1\n"), 0o444);
@@ -121,6 +157,70 @@ describe.runIf(hasServer)("plimsoll connect, with each harness and a real server
     );
     expect(await stage.person.read(".gemini/settings.json")).toBe("{}\n");
     expect(await stage.person.run(["connections"])).toContain("No harness is connected");
+    expect(await stage.backups(".gemini")).toEqual([]);
+    expect(await stage.backups(".")).toEqual([]);
+  });
+
+  it("leaves no copies if what it did to the second file cannot be recorded", async () => {
+    await stage.person.write(".gemini/settings.json", "{}\n");
+    const env = await stage.person.write(".env", "A=1\n");
+    const folder = stateFolder(stage.server.home, "gemini-cli", await realpath(env), "connect");
+    await mkdir(dirname(folder), { recursive: true });
+    await writeFile(folder, "");
+    await expect(stage.person.run(["connect", "gemini-cli", "--yes", "--no-wait"])).rejects.toThrow();
+    await rm(folder);
+    expect(await stage.person.read(".gemini/settings.json")).toBe("{}\n");
+    expect(await stage.person.read(".env")).toBe("A=1\n");
+    expect([...(await stage.backups(".gemini")), ...(await stage.backups("."))]).toEqual([]);
+  });
+
+  describe("through a forwarder", () => {
+    const GEMINI = ".gemini/settings.json";
+    const connect = (...args: string[]) =>
+      stage.person.run(["connect", "gemini-cli", "--yes", "--no-wait", ...args]);
+    const endpoint = async () =>
+      String(at(await stage.settings(GEMINI), ["telemetry", "otlpEndpoint"])).replace(/\/otlp$/, "");
+    const record = async () => (await allRecords(stage.server.home))[0]!.record;
+
+    it("sends what Gemini CLI reports, on a port that stays", async () => {
+      await connect();
+      const { forwardPort, url } = await record();
+      expect([await endpoint(), url]).toEqual([`http://127.0.0.1:${forwardPort}`, stage.server.url]);
+      expect(await connect()).toContain("Nothing to change.");
+      expect(await stage.person.run(["connections"])).not.toContain("was changed");
+    });
+
+    it("sends nothing without its hook, and keeps the key in both directions", async () => {
+      await connect("--no-hooks");
+      const key = await stage.keyIn(".gemini/.env");
+      expect([await endpoint(), (await record()).forwardPort]).toEqual([stage.server.url, undefined]);
+      await connect();
+      expect(await endpoint()).not.toBe(stage.server.url);
+      expect(await stage.keyIn(".gemini/.env")).toBe(key);
+      await connect("--no-hooks");
+      expect(await endpoint()).toBe(stage.server.url);
+      expect(await stage.keyIn(".gemini/.env")).toBe(key);
+    });
+
+    it("takes settings over that a person wrote for this server, and puts them back", async () => {
+      const telemetry = { enabled: true, otlpEndpoint: `${stage.server.url}/otlp` };
+      const before = JSON.stringify({ telemetry });
+      await stage.person.write(GEMINI, before);
+      expect(await connect()).not.toContain("Conflict");
+      expect(await endpoint()).not.toBe(stage.server.url);
+      await stage.person.run(["disconnect", "gemini-cli"]);
+      expect(await stage.person.read(GEMINI)).toBe(before);
+    });
+
+    it("follows the connection to another server", async () => {
+      await connect();
+      const before = await endpoint();
+      const other = `http://localhost:${new URL(stage.server.url).port}`;
+      await stage.person.run(["connect", "gemini-cli", "--yes", "--no-wait"], {
+        env: { PLIMSOLL_URL: other },
+      });
+      expect([await endpoint(), (await record()).url]).toEqual([before, other]);
+    });
   });
 
   it("lists a connection whose file is gone", async () => {

@@ -79,11 +79,11 @@ describe.runIf(hasServer)("plimsoll connect claude-code, against a real server",
   it("leaves a read-only file alone, and no key behind", async () => {
     const path = await stage.person.write(CLAUDE_SETTINGS, "{}\n");
     await chmod(path, 0o444);
+    const keys = await stage.person.run(["key", "list"]);
     await expect(stage.connect()).rejects.toThrow("is read-only");
     expect(await stage.person.read(CLAUDE_SETTINGS)).toBe("{}\n");
     expect(await stage.backups()).toEqual([]);
-    const { stdout } = { stdout: await stage.person.run(["key", "list"]) };
-    expect(stdout).toMatch(new RegExp(`claude-code@${hostname()} +ingest +revoked`));
+    expect(await stage.person.run(["key", "list"])).toBe(keys);
   });
 
   it("says that hooks are switched off", async () => {

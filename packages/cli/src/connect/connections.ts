@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Places } from "@plimsoll/harnesses/bridge";
 import { CONNECTABLE_HARNESSES } from "@plimsoll/harnesses/connect";
 import { pathText } from "@plimsoll/harnesses/fields";
@@ -107,6 +108,9 @@ async function health(
   const missing = [
     ...(installed === undefined ? [`${harness.name} is not installed`] : []),
     ...(await missingSettings(record, home)),
+    ...(record.program ?? [])
+      .filter((path) => !existsSync(path))
+      .map((path) => `its hooks start ${path}, which is gone; run connect again`),
     ...keyTrouble(record, facts, now),
     ...(facts.trouble === undefined ? [] : [facts.trouble]),
     ...(facts.trouble === undefined && reporting === undefined

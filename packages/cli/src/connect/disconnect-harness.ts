@@ -1,12 +1,20 @@
 import { readFile, rm } from "node:fs/promises";
+import { hostname } from "node:os";
 import { CONNECTABLE_HARNESSES } from "@plimsoll/harnesses/connect";
 import { pathText } from "@plimsoll/harnesses/fields";
+import { KeyView } from "@plimsoll/protocol/api";
+import { z } from "zod";
+import { editSettings } from "../bridge/edit/edit.ts";
+import { replaceSettingsFile } from "../bridge/settings-file.ts";
 import { undo } from "../bridge/settings-session.ts";
 import type { CommandContext } from "../command-context.ts";
+import { serverUrl } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { printable } from "../terminal.ts";
 import { explained } from "./connect-harness.ts";
+import { type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
 import { clientOf, dropKey } from "./key.ts";
+import { type ConnectionTraces, leftoverEdits, tracesIn } from "./leftovers.ts";
 import { readNamed } from "./plan.ts";
 import { type ConnectionRecord, removeRecord } from "./record.ts";
 
@@ -47,6 +55,78 @@ export async function disconnectHarness(
   await removeRecord(folder);
   out.write(`Disconnected ${nameOf(record)}.\n`);
 }
+
+/**
+ * Takes a connection out of the settings of a harness that no record here knows: the record was deleted, or another PLIMSOLL_HOME
+ * wrote it.
+ * @returns whether there was one
+ * @throws CliError if a file cannot be read or written
+ */
+export async function disconnectUnrecorded(
+  query: PathQuery,
+  context: CommandContext,
+  keepKey: boolean,
+): Promise<boolean> {
+  const { harness, home } = query;
+  const { out } = context;
+  const folder = variablesFolder(home);
+  try {
+    const readings = [];
+    for (const { id, format } of harness.files({ url: "", key: "", host: "", folder })) {
+      const path = pathOf(id, query);
+      readings.push({
+        id,
+        format,
+        path,
+        reading: await readNamed({ family: harness.family, format }, path, home),
+      });
+    }
+    const traces = tracesIn(
+      readings.map(({ reading }) => reading.settings),
+      hostname(),
+    );
+    let isFound = false;
+    for (const { id, format, path, reading } of readings.reverse()) {
+      if (reading.journal !== undefined) {
+        isFound = true;
+        await restore(reading, format, path, context);
+        continue;
+      }
+      const edits = leftoverEdits(harness, id, reading.settings, traces, folder);
+      if (edits.length === 0) continue;
+      isFound = true;
+      const text = editSettings(format, reading.file.text ?? "", edits);
+      await replaceSettingsFile(reading.file, text.trim() === "" || text.trim() === "{}" ? undefined : text);
+      out.write(
+        `Took what connect writes out of ${printable(path)}, by its values: no record of it is left.\n`,
+      );
+    }
+    if (isFound && !keepKey) await revokeSeen(traces, context);
+    return isFound;
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
+/** Of a key without a record only its text is known. */
+async function revokeSeen({ keys }: ConnectionTraces, context: CommandContext): Promise<void> {
+  for (const key of keys) {
+    const client = await clientOf({ url: serverUrl({}, context.env), project: null }, context);
+    const known = await client.query("keys.list", undefined, KeyList).catch(() => ({ keys: [] }));
+    const found = known.keys.find(({ prefix, revoked_at }) => revoked_at === null && key.startsWith(prefix));
+    const shown = printable(found?.prefix ?? key.slice(0, SHOWN_OF_A_KEY));
+    if (found !== undefined && (await dropKey(client, found.id)))
+      context.out.write(`Revoked the key ${shown}.\n`);
+    else
+      context.out.write(
+        `The key ${shown} may still work. Revoke it with: npx plimsoll key revoke ${shown}\n`,
+      );
+  }
+}
+
+const KeyList = z.object({ keys: z.array(KeyView) });
+/** As long as a prefix in the list of keys. */
+const SHOWN_OF_A_KEY = 12;
 
 export const nameOf = ({ family }: Pick<ConnectionRecord, "family">) =>
   CONNECTABLE_HARNESSES.find((harness) => harness.family === family)?.name ?? printable(family);

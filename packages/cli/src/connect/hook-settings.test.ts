@@ -1,10 +1,15 @@
 import { spawnSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { at } from "@plimsoll/harnesses/fields";
 import { describe, expect, it } from "vitest";
 import { editSettings, parseSettings } from "../bridge/edit/edit.ts";
 import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
 import { hasServer } from "../testing/real-server.ts";
-import { hookSettings } from "./hook-settings.ts";
+import type { KnownConnection } from "./disconnect-harness.ts";
+import { hookSettings, passingProgram } from "./hook-settings.ts";
+import { allRecords, writeRecord } from "./record.ts";
 
 const CODEX = { family: "codex", hooks: ["PostCompact"] };
 const program = ["node", "/bin/plimsoll.js"];
@@ -26,6 +31,34 @@ describe("the hooks of a connection", () => {
     ],
   ])("are added to %s", (_, hooks, value) => {
     expect(settingsFor({ hooks })).toEqual([{ path: ["hooks", "PostCompact"], value, mode: "wrap" }]);
+  });
+
+  it("are known again whatever the folders are called", () => {
+    const folder = "/home/ann's pc/$p/connect/codex-1";
+    const odd = ['/opt/my "node"/node', "/a b/it's/plimsoll.js"];
+    const first = hookSettings(CODEX, odd, folder, {});
+    const settings = { hooks: { PostCompact: first[0]!.value } };
+    expect(hookSettings(CODEX, odd, folder, settings)).toEqual(first);
+    const replaced = hookSettings(CODEX, program, folder, settings)[0]!.value as [typeof ours];
+    expect(replaced).toHaveLength(1);
+    expect(replaced[0].hooks[0]!.command).toContain("/bin/plimsoll.js");
+  });
+
+  it("start a program in any folder, and get their arguments", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "a 'quoted' \"folder\" $HOME "));
+    const script = join(folder, "plim soll.js");
+    await writeFile(script, "process.stdout.write(JSON.stringify(process.argv.slice(2)))");
+    const value = hookSettings(CODEX, [process.execPath, script], folder, {})[0]!.value as [typeof ours];
+    const { stdout } = spawnSync("sh", ["-c", value[0].hooks[0]!.command]);
+    expect(JSON.parse(String(stdout))).toEqual(["hook", "codex", "--connection", folder]);
+    await rm(folder, { recursive: true });
+  });
+
+  it("are told to pass away with the cache of npx", () => {
+    expect(passingProgram(["node", "/home/ann/.npm/_npx/1a2b/node_modules/p/bin/plimsoll.js"])).toContain(
+      "Install @plimsoll/cli for good",
+    );
+    expect(passingProgram(["node", "/usr/lib/node_modules/p/bin/plimsoll.js"])).toBeUndefined();
   });
 
   it("end silently when the program or its runtime is gone", () => {
@@ -71,6 +104,14 @@ describe.runIf(hasServer)("plimsoll connect, with hooks", () => {
     expect(await stage.connect()).toContain("Nothing to change.");
     await stage.person.run(["disconnect", "claude-code"]);
     expect(await stage.person.read(CLAUDE_SETTINGS)).toBe(before);
+  });
+
+  it("says when the program that they start is gone", async () => {
+    await stage.connect();
+    const [{ folder, record }] = (await allRecords(stage.server.home)) as [KnownConnection];
+    expect(await stage.person.run(["connections"])).not.toContain("which is gone");
+    await writeRecord(folder, { ...record, program: ["/gone/plimsoll.js"] });
+    expect(await stage.person.run(["connections"])).toContain("start /gone/plimsoll.js, which is gone");
   });
 
   it("leaves them out if asked to, also later", async () => {

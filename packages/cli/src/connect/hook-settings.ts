@@ -1,7 +1,7 @@
 import type { Fields } from "@plimsoll/harnesses/bridge";
 import type { ConnectableHarness, HarnessSetting } from "@plimsoll/harnesses/connect";
 import { at, isFields } from "@plimsoll/harnesses/fields";
-import { shellCommand } from "./status-line-setting.ts";
+import { quoted, shellCommand } from "./status-line-setting.ts";
 
 /**
  * The settings of a harness's hooks with those of Plimsoll added. What is there stays.
@@ -27,7 +27,7 @@ export function hookSettings(
   });
 }
 
-const commandsOf = (group: unknown): string[] => {
+export const commandsOf = (group: unknown): string[] => {
   const hooks = at(group, ["hooks"]);
   return Array.isArray(hooks)
     ? hooks.flatMap((hook) => (isFields(hook) && typeof hook.command === "string" ? [hook.command] : []))
@@ -38,4 +38,10 @@ const runs = (group: unknown, command: string) => commandsOf(group).includes(com
 
 /** Also a hook of another version of the program, which is replaced. */
 const isOurs = (group: unknown, folder: string) =>
-  commandsOf(group).some((command) => command.includes(" --connection ") && command.includes(folder));
+  commandsOf(group).some((command) => command.includes(` --connection ${quoted(folder)}`));
+
+/** @returns a sentence if what the settings start is in a folder that npm deletes without asking */
+export const passingProgram = (program: readonly string[]): string | undefined =>
+  program.some((word) => /[\\/]_npx[\\/]/.test(word))
+    ? `The hooks run ${program.at(-1)}, which npx deletes at times; they then report nothing. Install @plimsoll/cli for good, and run connect again.`
+    : undefined;

@@ -1,4 +1,5 @@
-import { CreatedKey, KeyView } from "@plimsoll/protocol/api";
+import { CreatedKey, ErrorBody, KeyView } from "@plimsoll/protocol/api";
+import { z } from "zod";
 import { type Client, createClient, unreachable } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { connect } from "../connection.ts";
@@ -8,12 +9,20 @@ import type { ConnectionRecord } from "./record.ts";
 /** Longest wait for the answer to an empty request, ms. */
 const PROBE_MS = 10_000;
 
+/** Errors of OTLP and of the API hold a message for a person. */
+const Said = z.union([
+  z.object({ message: z.string() }),
+  ErrorBody.transform(({ error }) => ({ message: error.message })),
+]);
+
 /**
  * Whether a server takes telemetry with a key. Sends an empty request, which stores nothing.
- * @throws CliError if the server cannot be reached or does not take OTLP
+ * @returns what the server says against the key; undefined if it takes it
+ * @throws CliError with the server's own message if it does not take OTLP, or cannot be reached
  */
-export async function isKeyAccepted(url: string, key: string): Promise<boolean> {
+export async function keyRefusal(url: string, key: string): Promise<string | undefined> {
   let status: number;
+  let said: string | undefined;
   try {
     const response = await fetch(`${url}/otlp/v1/logs`, {
       method: "POST",
@@ -23,16 +32,30 @@ export async function isKeyAccepted(url: string, key: string): Promise<boolean> 
       redirect: "manual",
     });
     status = response.status;
-    await response.body?.cancel();
+    said = Said.safeParse(parsed(await response.text())).data?.message;
   } catch (error) {
     throw unreachable({ url }, error);
   }
-  if (status === 401 || status === 403) return false;
   // A server that is busy has accepted the key.
-  if (status === 200 || status === 429 || status === 503) return true;
-  throw new CliError(`${url}/otlp/v1/logs answered HTTP ${status}.`, {
-    hint: "Check that this is a Plimsoll server of the same version.",
-  });
+  if ((status === 200 && said === undefined) || status === 429 || status === 503) return undefined;
+  if (status === 401 || status === 403) return said ?? `HTTP ${status}.`;
+  throw new CliError(
+    said === undefined ? `${url}/otlp/v1/logs answered HTTP ${status}.` : `${url} answered: ${said}`,
+    {
+      hint:
+        status === 404
+          ? "This server does not take OpenTelemetry data. It is older than this command, or no Plimsoll server."
+          : "Check that this is a Plimsoll server of the same version.",
+    },
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The server and the project of a connection. */

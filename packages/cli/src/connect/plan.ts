@@ -11,9 +11,10 @@ import {
   type SettingsEdit,
   type SettingsReading,
 } from "../bridge/settings-session.ts";
+import { forwarderUrl, freePort } from "../forward/port.ts";
 import { changesOf, ownFunctions, type SettingsConflict } from "./conflicts.ts";
 import { adapterOf, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
-import { hookSettings } from "./hook-settings.ts";
+import { hookSettings, passingProgram } from "./hook-settings.ts";
 import { type ConnectionRecord, readRecord } from "./record.ts";
 import { hasStatusLine, statusLineSetting } from "./status-line-setting.ts";
 
@@ -39,6 +40,10 @@ export interface ConnectionPlan {
   hasStatusLine: boolean;
   /** The ingest key that the files hold for this server. */
   key: string | undefined;
+  /** Port of the forwarder, if the harness reports through one. */
+  forwardPort: number | undefined;
+  /** Files that its hooks and its status line start. */
+  program: readonly string[];
   conflicts: readonly (SettingsConflict & { file: string })[];
   /** What may keep the harness from using the settings, in sentences. */
   warnings: readonly string[];
@@ -61,25 +66,36 @@ export interface PlanQuery extends PathQuery {
  */
 export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> {
   const { harness, places, home } = query;
-  const folderOfVariables = variablesFolder(home);
-  const filesWith = (key: string) =>
-    harness.files({ url: query.url, host: query.host, key, folder: folderOfVariables });
+  const folder = variablesFolder(home);
+  const filesFor = (url: string) => (key: string) => harness.files({ url, host: query.host, key, folder });
+  const toServer = filesFor(query.url);
   const readings = new Map<string, { path: string; reading: SettingsReading }>();
-  for (const { id, format } of filesWith(NEW_KEY)) {
+  for (const { id, format } of toServer(NEW_KEY)) {
     const path = pathOf(id, query);
     const owner = { family: harness.family, format };
     readings.set(id, { path, reading: await readNamed(owner, path, home) });
   }
   const first = [...readings.values()][0]!.reading;
   const record = await readRecord(first.folder);
-  const kept = keyIn(query.url, filesWith, readings);
-  const files = filesWith(query.key ?? kept ?? NEW_KEY).map((file): FileChange => {
+  const forwardPort =
+    harness.forwards && query.hooks ? (record?.forwardPort ?? (await freePort(first.folder))) : undefined;
+  const endpoint = forwardPort === undefined ? query.url : forwarderUrl(forwardPort);
+  const known = [endpoint, query.url, ...(record?.forwardPort ? [forwarderUrl(record.forwardPort)] : [])];
+  const kept = known.map((url) => keyIn(url, filesFor(url), readings)).find((found) => found !== undefined);
+  const key = query.key ?? kept ?? NEW_KEY;
+  const direct = toServer(key);
+  const files = filesFor(endpoint)(key).map((file): FileChange => {
     const { path, reading } = readings.get(file.id)!;
     const entries = reading.journal?.entries ?? [];
-    const isOurs = (key: readonly string[]) =>
-      entries.some(
-        (entry) =>
-          isDeepStrictEqual(entry.path, key) && isDeepStrictEqual(entry.after, at(reading.settings, key)),
+    // Settings that a person wrote for this server may go through the forwarder too.
+    const own = [
+      ...entries.map(({ path: where, after }) => ({ path: where, value: after })),
+      ...(forwardPort === undefined ? [] : direct.find(({ id }) => id === file.id)!.settings),
+    ];
+    const isOurs = (where: readonly string[]) =>
+      own.some(
+        (one) =>
+          isDeepStrictEqual(one.path, where) && isDeepStrictEqual(one.value, at(reading.settings, where)),
       );
     const hasLine = hasStatusLine(reading.journal, reading.settings);
     const isLined = harness.statusLine === true && (query.statusLine || hasLine);
@@ -110,6 +126,8 @@ export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> 
     record,
     hasStatusLine: hasStatusLine(first.journal, first.settings),
     key: query.key === NEW_KEY ? undefined : (query.key ?? kept),
+    forwardPort,
+    program: startsProgram(files) ? PROGRAM : [],
     conflicts: files.flatMap(({ path, conflicts }) =>
       conflicts.map((conflict) => ({ ...conflict, file: path })),
     ),
@@ -133,6 +151,12 @@ export async function readNamed(
 
 const mentions = (value: unknown, ...parts: string[]) =>
   parts.some((part) => JSON.stringify(value).includes(part));
+
+/** Whether a hook or a status line starts this program. */
+const startsProgram = (files: readonly FileChange[]) =>
+  files.some(({ edit }) =>
+    edit.entries.some(({ after }) => mentions(after, " --connection ", " statusline")),
+  );
 
 /** The key that the settings hold for this server. */
 function keyIn(
@@ -174,6 +198,8 @@ async function warningsFor(
         `${path} will hold the key, so only its owner can read it from then on. npx plimsoll disconnect restores its permissions.`,
       );
   }
+  const passing = startsProgram(files) ? passingProgram(PROGRAM) : undefined;
+  if (passing !== undefined) warnings.push(passing);
   const { hooksSwitch } = harness;
   if (hooksSwitch !== undefined && files.some(({ reading }) => at(reading.settings, hooksSwitch) === true))
     warnings.push(

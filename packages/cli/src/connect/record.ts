@@ -15,6 +15,10 @@ const ConnectionRecord = z.object({
   key: z.object({ id: z.string(), prefix: z.string() }).nullable(),
   /** Name of this machine in the settings. */
   host: z.string(),
+  /** Port of the forwarder on loopback, if the harness reports through one. */
+  forwardPort: z.number().int().optional(),
+  /** Files that its hooks and its status line start, if it has any. */
+  program: z.array(z.string()).optional(),
   files: z.array(z.object({ id: z.enum(["settings", "env", "variables", "profile"]), path: z.string() })),
   /** Epoch ms of the last change. */
   at: z.number(),
@@ -41,7 +45,14 @@ export async function readRecord(folder: string): Promise<ConnectionRecord | und
 export const writeRecord = (folder: string, record: ConnectionRecord): Promise<void> =>
   writeRecordFile(folder, NAME, record);
 
-export const removeRecord = (folder: string) => rm(join(folder, NAME), { force: true });
+/** What a forwarder of the connection has not sent yet. It holds the key, as the settings do. */
+export const spoolFolder = (folder: string) => join(folder, "spool");
+
+/** Removes the record, and what a forwarder has not sent: the key that it would need is revoked. */
+export async function removeRecord(folder: string): Promise<void> {
+  await rm(join(folder, NAME), { force: true });
+  await rm(spoolFolder(folder), { recursive: true, force: true });
+}
 
 /** Every connection of this PLIMSOLL_HOME, with its folder. */
 export async function allRecords(home: string): Promise<{ folder: string; record: ConnectionRecord }[]> {

@@ -38,4 +38,5 @@ export function statusLineSetting(
  */
 export const shellCommand = (words: readonly string[]) => `${words.map(quoted).join(" ")} 2>/dev/null || :`;
 
-const quoted = (word: string) => (/^[\w./@:+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+export const quoted = (word: string) =>
+  /^[\w./@:+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -40,6 +40,10 @@ export function hookEvents(
   }
 }
 
+/** Whether a harness says that a session starts. */
+export const startsSession = (input: unknown): boolean =>
+  textAt(input, ["hook_event_name"]) === "SessionStart";
+
 /** A session that was opened and left has no transcript, and would be an empty row. */
 function hasTurns(input: unknown, exists: (path: string) => boolean): boolean {
   const transcript = textAt(input, ["transcript_path"]);

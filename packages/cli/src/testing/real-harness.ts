@@ -32,23 +32,40 @@ export const harnessEnv = ({ home, env }: HarnessRun): NodeJS.ProcessEnv => ({
   ...env,
 });
 
-/** Runs a command without settings of the developer, and returns what it printed. */
-export async function runHarness(
+/** What a person sees of a run. */
+export interface HarnessResult {
+  stdout: string;
+  stderr: string;
+  /** Null if a signal ended it. */
+  code: number | null;
+  /** Milliseconds until it ended. */
+  ms: number;
+}
+
+/** Runs a command without settings of the developer. */
+export async function runApart(
   [program, ...args]: readonly [string, ...string[]],
   run: HarnessRun,
-): Promise<string> {
+): Promise<HarnessResult> {
+  const start = performance.now();
   const child = spawn(program, args, {
     cwd: run.cwd,
     env: harnessEnv(run),
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let output = "";
-  child.stdout.on("data", (chunk) => (output += chunk));
-  child.stderr.on("data", (chunk) => (output += chunk));
+  const result: HarnessResult = { stdout: "", stderr: "", code: null, ms: 0 };
+  child.stdout.on("data", (chunk) => (result.stdout += chunk));
+  child.stderr.on("data", (chunk) => (result.stderr += chunk));
   const timer = setTimeout(() => child.kill("SIGKILL"), run.limit);
-  await once(child, "exit");
+  const [code] = (await once(child, "exit")) as [number | null];
   clearTimeout(timer);
-  return output;
+  return { ...result, code, ms: performance.now() - start };
+}
+
+/** The same, and returns what it printed. */
+export async function runHarness(command: readonly [string, ...string[]], run: HarnessRun): Promise<string> {
+  const { stdout, stderr } = await runApart(command, run);
+  return stdout + stderr;
 }
 
 const SHELL = /^(?:run_commands|shell|bash|exec_command|shell_command|run_shell_command|local_shell)$/i;
@@ -150,3 +167,68 @@ export const qwenEnv = (url: string): Record<string, string> => ({
   OPENAI_BASE_URL: `${url}/v1`,
   OPENAI_MODEL: "gpt-4o",
 });
+
+/** How a harness runs one prompt without a person. */
+export interface HarnessTrial {
+  family: string;
+  /** Its program, and the command that runs one prompt in a shell. */
+  program: string;
+  command: string;
+  /** Its settings besides those of the connection, by path in the home. */
+  files?(url: string): Record<string, string>;
+  env?(url: string): Record<string, string>;
+  /** Its recordings, by path in the home. */
+  recordings: string;
+  /** What it writes to standard error with any telemetry, wherever that goes, or only on a busy machine. */
+  ownLines?: RegExp;
+  /** It ends without waiting for its last export, which a busy machine then loses. */
+  mayLoseLast?: true;
+}
+
+export const HARNESS_TRIALS: readonly HarnessTrial[] = [
+  {
+    family: "claude-code",
+    program: "claude",
+    command: "claude -p --dangerously-skip-permissions Hi",
+    recordings: ".claude/projects",
+    env: claudeEnv,
+  },
+  {
+    family: "codex",
+    program: "codex",
+    recordings: ".codex/sessions",
+    command: "codex exec --skip-git-repo-check Hi",
+    files: (url) => codexModel(url),
+  },
+  {
+    family: "gemini-cli",
+    program: "gemini",
+    command: "gemini --yolo --model gemini-2.5-pro --prompt Hi",
+    recordings: ".gemini/tmp",
+    ownLines: /^(?:The 'metricReader' option is deprecated|\[STARTUP\] ).*\n/gm,
+    files: () => GEMINI_SETTINGS,
+    env: geminiEnv,
+  },
+  {
+    family: "qwen-code",
+    program: "qwen",
+    command: "qwen --auth-type openai --yolo --model gpt-4o Hi",
+    recordings: ".qwen",
+    env: qwenEnv,
+  },
+  {
+    family: "opencode",
+    program: "opencode",
+    command: "opencode run Hi",
+    recordings: ".local/share/opencode",
+    mayLoseLast: true,
+    files: (url) => opencodeModel(url),
+  },
+  {
+    family: "copilot",
+    program: "copilot",
+    command: "copilot -p Hi --allow-all-tools",
+    recordings: ".copilot",
+    env: copilotEnv,
+  },
+];

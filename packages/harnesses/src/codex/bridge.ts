@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { BridgePart, Fields, Known } from "../bridge/adapter.ts";
+import type { BridgePart, Fields, Known, Places } from "../bridge/adapter.ts";
 import { numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
 
 const KEY = "model_auto_compact_token_limit";
@@ -12,13 +12,14 @@ export const codexBridge: BridgePart = {
   control: "next_session",
   format: "toml",
   programs: ["codex"],
-  settingsFile: (places) => join(places.env.CODEX_HOME || join(places.home, ".codex"), "config.toml"),
-  folders: (places) => [places.env.CODEX_HOME || join(places.home, ".codex")],
+  settingsFile: (places) => join(folder(places), "config.toml"),
+  envFile: (places) => join(folder(places), ".env"),
+  folders: (places) => [folder(places)],
   layers: (places) => [
     ...(places.platform === "win32" ? [] : ["/etc/codex/managed_config.toml"]),
     join(places.project, ".codex", "config.toml"),
   ],
-  sessions: (places) => join(places.env.CODEX_HOME || join(places.home, ".codex"), "sessions"),
+  sessions: (places) => join(folder(places), "sessions"),
   model: (settings) => textAt(settings, ["model"]),
   window: (settings) => numberAt(settings, ["model_context_window"]),
   express(wanted, _settings, { windowTokens }) {
@@ -34,6 +35,8 @@ export const codexBridge: BridgePart = {
     return { line: { kind: "tokens", tokens }, ...(by !== undefined && { by }) };
   },
 };
+
+const folder = ({ env, home }: Places) => env.CODEX_HOME || join(home, ".codex");
 
 function decided(settings: Fields, { layers, commandLines }: Known): { value?: number; by?: string } {
   for (const line of commandLines) {

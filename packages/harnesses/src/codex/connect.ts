@@ -1,5 +1,5 @@
 import type { ConnectSettings } from "../connect/harness-settings.ts";
-import { endpointOf } from "../connect/variables.ts";
+import { EXPORT_MS, endpointOf, env } from "../connect/variables.ts";
 
 export const codexConnect: ConnectSettings = {
   name: "Codex CLI",
@@ -21,6 +21,13 @@ export const codexConnect: ConnectSettings = {
           unset: "none",
         },
       ],
+    },
+    {
+      id: "env",
+      format: "env",
+      usualPath: "~/.codex/.env",
+      // It exports once more before it ends, and waits 5 s for a server that does not answer.
+      settings: [env("OTEL_EXPORTER_OTLP_LOGS_TIMEOUT", EXPORT_MS, "keep")],
     },
   ],
   hooks: ["PostCompact"],

@@ -54,6 +54,11 @@ export interface ConnectSettings {
   files(values: ConnectionValues): readonly HarnessFile[];
   /** Events of its hooks that tell why a level fell, which are keys under `hooks` in its settings. */
   hooks?: readonly string[];
+  /**
+   * Its exporter makes it slow or talk while the server is away, and no setting prevents that. So it reports to a forwarder on
+   * loopback, which its hook `SessionStart` starts.
+   */
+  forwards?: true;
   /** A setting that switches hooks and the command of the status line off. */
   hooksSwitch?: readonly string[];
   /** Its sub-agents are sessions of their own, with the id that its hooks give them. */

@@ -1,5 +1,6 @@
 import type { ConnectSettings } from "../connect/harness-settings.ts";
 import {
+  EXPORT_MS,
   env,
   geminiTelemetry,
   headerOf,
@@ -20,7 +21,11 @@ export const qwenCodeConnect: ConnectSettings = {
       settings: [
         ...geminiTelemetry(values),
         { path: ["telemetry", "resourceAttributes", "host.name"], value: values.host, mode: "keep" },
-        ...inEnv([env("OTEL_EXPORTER_OTLP_HEADERS", headerOf(values))]),
+        ...inEnv([
+          env("OTEL_EXPORTER_OTLP_HEADERS", headerOf(values)),
+          // It exports once more before it ends, and would try for 10 s.
+          env("OTEL_EXPORTER_OTLP_TIMEOUT", EXPORT_MS, "keep"),
+        ]),
       ],
       rivals: [
         ...["outfile", "otlpTracesEndpoint", "otlpLogsEndpoint"].map((name) => ["telemetry", name]),
