@@ -2,6 +2,7 @@ import type {
   AuditPage,
   ErrorBody,
   PolicyAnswer,
+  PolicyHarnessList,
   RolloutAnswer,
   RolloutView,
   WholePolicy,
@@ -117,6 +118,22 @@ describe("a rollout", () => {
       waits_for: null,
       ended_at: expect.any(String),
     });
+  });
+
+  it("goes on once a session has begun with what was written, and not before", async () => {
+    const generation = await save(45_000, { strategy: "canary", share: 0.3, bake_s: 1 });
+    const [canary] = await offered(generation);
+    await acknowledge(canary!, { status: "written" });
+    await until(async () => (await rolloutOf()).waits_for === "application");
+    expect(await rolloutOf()).toMatchObject({ generation, state: "running", stage: 0, applied: 0 });
+    const states = await a.get<PolicyHarnessList>("/api/v1/policy/harnesses");
+    expect(states.body.harnesses.find(({ instance }) => instance === canary)).toMatchObject({
+      state: "written",
+      running: null,
+    });
+    await acknowledge(canary!, { status: "written", effective: { thresholds: { ceiling: 45_000 } } });
+    await reached("finished");
+    expect(await rolloutOf()).toMatchObject({ applied: 1 });
   });
 
   it("names its canaries, and finds one if the share reaches nobody", async () => {
