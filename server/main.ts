@@ -51,6 +51,7 @@ import { analyzeTables, restoreBackup } from "./upkeep/backup/restore.ts";
 import { writeBackup } from "./upkeep/backup/write-backup.ts";
 import { openIngest } from "./write/index.ts";
 import { readSetAside } from "./write/project/set-aside.ts";
+import { Receipts } from "./write/receive/receipts.ts";
 
 /** Where pages rendered in this process find the router and its context (see app/prefetch.ts). */
 const PAGE_API = Symbol.for("plimsoll.page-api");
@@ -197,7 +198,9 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const freshLoginUrl = (ended?: () => void) => loginUrl(publicUrl(), browsers.createLoginToken(ended));
   const demo = createDemo({ program: join(root, "dist/demo/main.js"), publicUrl, keys, log, clock });
+  const receipts = new Receipts(clock);
   const services: Services = {
+    receipts,
     prisma,
     databaseUrl: url,
     databaseMode: database.mode,
@@ -271,6 +274,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     room,
     databaseFailure: watch.failure,
     keptDaysOf: (projectId: number) => projects.keptDays(projectId),
+    receipts,
   };
   const machine = createMachineApp({
     log,

@@ -1,5 +1,10 @@
 import { gzipSync } from "node:zlib";
-import type { IngestRefusals, ProjectView, UnmappedTelemetryList } from "@plimsoll/protocol/api";
+import type {
+  IngestReceipts,
+  IngestRefusals,
+  ProjectView,
+  UnmappedTelemetryList,
+} from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
@@ -83,6 +88,25 @@ describe("OTLP", () => {
     const protobuf = await post("logs", new Uint8Array(), { "content-type": "application/x-protobuf" });
     expect(protobuf).toMatchObject({ status: 200, text: "" });
     expect(protobuf.headers.get("content-type")).toBe("application/x-protobuf");
+  });
+
+  it("tells the owner of an ingest key what arrived with it, and nothing of other keys", async () => {
+    const { secret } = await makeKey(server, "ingest");
+    const headers = { authorization: `Bearer ${secret}` };
+    const received = async () =>
+      (await server.request<IngestReceipts>("/api/v1/ingest/received", { headers })).body;
+    expect(await received()).toMatchObject({ accepted: 0, rejected: 0, last_request_at: null });
+    const late = { ...modelCallSpan(unique("own"), 2), endTimeUnixNano: `${Date.now() + 3_600_000}000000` };
+    await post("traces", jsonBody("traces", [modelCallSpan(unique("own"), 1), late]), headers);
+    expect(await received()).toMatchObject({
+      accepted: 1,
+      rejected: 1,
+      last_event_at: expect.any(String),
+      last_rejections: [{ code: "in_the_future" }],
+    });
+    const { secret: reader } = await makeKey(server, "read");
+    const other = { authorization: `Bearer ${reader}` };
+    expect((await server.request("/api/v1/ingest/received", { headers: other })).status).toBe(403);
   });
 
   it("takes gzip, and keys in each of the ways that exporters can send them", async () => {

@@ -7,6 +7,7 @@ import type { Access } from "../tenants/access/principal.ts";
 import type { Quota } from "../tenants/access/quota.ts";
 import { decodeBody } from "../write/receive/decode.ts";
 import type { Ingest } from "../write/receive/ingest.ts";
+import type { Receipts } from "../write/receive/receipts.ts";
 import type { BodyRoom } from "./body-room.ts";
 import { readBody } from "./read-body.ts";
 import { foreseen } from "./respond.ts";
@@ -22,6 +23,7 @@ export interface EventsDeps {
   generationOf: (projectId: number) => number | undefined;
   /** Days for which the project keeps sessions; null for good. */
   keptDaysOf: (projectId: number) => number | null;
+  receipts: Pick<Receipts, "note">;
 }
 
 /** An answer to events, and its own headers. */
@@ -55,6 +57,7 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
         wait: prefersWait(incoming),
         gone: () => incoming.socket.destroyed,
       });
+      deps.receipts.note(keyId, checked);
       return { answer, headers: generationHeader(deps.generationOf(projectId)) };
     } catch (error) {
       const { refusal, outcome } = refusalOf(error, deps.databaseFailure());

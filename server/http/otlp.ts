@@ -29,7 +29,10 @@ import { errorHeaders, foreseen, logError, nextRequestId } from "./respond.ts";
 import { dropRestOfBody } from "./rest-of-body.ts";
 
 export interface OtlpDeps
-  extends Pick<EventsDeps, "access" | "ingest" | "quota" | "room" | "databaseFailure" | "keptDaysOf"> {
+  extends Pick<
+    EventsDeps,
+    "access" | "ingest" | "quota" | "room" | "databaseFailure" | "keptDaysOf" | "receipts"
+  > {
   unmapped: Pick<UnmappedBook, "note">;
   mappings: Pick<Mappings, "of">;
   log: Logger;
@@ -71,7 +74,7 @@ export function otlpRoutes(deps: OtlpDeps) {
 }
 
 async function takeTelemetry(
-  { access, ingest, quota, room, databaseFailure, keptDaysOf, unmapped, mappings }: OtlpDeps,
+  { access, ingest, quota, room, databaseFailure, keptDaysOf, receipts, unmapped, mappings }: OtlpDeps,
   signal: TelemetrySignal,
   encoding: OtlpEncoding | undefined,
   incoming: IncomingMessage,
@@ -96,6 +99,7 @@ async function takeTelemetry(
     });
     await ingest.accept(projectId, checked, { gone: () => incoming.socket.destroyed });
     unmapped.note(projectId, sources.all());
+    receipts.note(keyId, checked);
     return taken && partialSuccess(signal, taken, checked);
   } catch (error) {
     const { refusal, outcome } = refusalOf(error, databaseFailure());

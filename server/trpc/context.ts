@@ -20,6 +20,7 @@ import type { Deletions } from "../tenants/deletion/deletions.ts";
 import type { Retention } from "../tenants/deletion/retention.ts";
 import type { Projects } from "../tenants/projects/projects.ts";
 import type { Command } from "../write/journal/journal-entry.ts";
+import type { Receipts } from "../write/receive/receipts.ts";
 
 /** What procedures work with; made once by the composition root. */
 export interface Services {
@@ -29,6 +30,7 @@ export interface Services {
   version: string;
   /** Where this server is reached, such as http://127.0.0.1:4180. */
   publicUrl: () => string;
+  receipts: Pick<Receipts, "of">;
   keys: Pick<Keys, "create" | "rotate" | "list" | "revoke">;
   browsers: Pick<Browsers, "list" | "signOut" | "signOutOthers">;
   projects: Projects;

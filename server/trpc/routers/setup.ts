@@ -5,6 +5,7 @@ import {
   DoctorQuery,
   DoctorReport,
   IngestCounts,
+  IngestReceipts,
   IngestRefusals,
   KeyView,
   ModelWindowList,
@@ -130,6 +131,12 @@ export const ingest = router({
     .input(z.object({}).optional())
     .output(IngestRefusals)
     .query(({ ctx }) => readRefusals(ctx.reader)),
+
+  received: procedure("ingest")
+    .meta(rest("GET", "/ingest/received", "What arrived with this key since the server process started"))
+    .input(z.object({}).optional())
+    .output(IngestReceipts)
+    .query(({ ctx }) => ctx.services.receipts.of(ctx.principal.keyId)),
 
   unmapped: procedure("read")
     .meta(

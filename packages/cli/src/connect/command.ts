@@ -15,7 +15,7 @@ import { printable } from "../terminal.ts";
 import { assertAccepted, type ConnectOutcome, connectHarness, printedSettings } from "./connect-harness.ts";
 import { healthOf, writeHealth } from "./connections.ts";
 import { disconnectHarness, disconnectUnrecorded, nameOf } from "./disconnect-harness.ts";
-import { firstEvent, lastEvents } from "./first-event.ts";
+import { firstEvent, firstReceipt, lastEvents, receiptsOf } from "./first-event.ts";
 import { adapterOf } from "./harness-paths.ts";
 import { installation } from "./installed.ts";
 import { makeKey } from "./key.ts";
@@ -228,15 +228,14 @@ async function connectAll(
     if (outcome === "connected") connected.push(harness);
   }
   if (outcomes.has("conflict")) process.exitCode = 1;
-  const waits = flags.wait ?? context.ask !== undefined;
-  if (connected.length > 0) await waitForEach(connected, run, before, waits, context);
+  if (connected.length > 0) await waitForEach(connected, run, before, flags, context);
 }
 
 async function waitForEach(
   harnesses: readonly ConnectableHarness[],
   { client, query }: ConnectRun,
   before: Awaited<ReturnType<typeof lastEvents>>,
-  waits: boolean,
+  { wait, ingestKey }: ConnectFlags,
   context: CommandContext,
 ): Promise<void> {
   const { out } = context;
@@ -245,11 +244,8 @@ async function waitForEach(
     files({ url: "", key: "", host: "" }).some(({ id }) => id === "profile"),
   );
   out.write(`\nStart ${names} again${opens ? " in a new terminal" : ""} and send a prompt.\n`);
-  if (!waits) return;
-  if (before === undefined) {
-    out.write("This key may not read, so the command cannot tell when the first event arrives.\n");
-    return;
-  }
+  if (!(wait ?? context.ask !== undefined)) return;
+  if (before === undefined) return waitForKey(query.url, ingestKey, context);
   out.write("Waiting for the first event. Press Ctrl+C to stop waiting; the settings stay.\n");
   const signal = context.untilStopped();
   const families = new Set(harnesses.map(({ family }) => family));
@@ -263,6 +259,22 @@ async function waitForEach(
     out.write(
       `No event of ${nameOf({ family })} has arrived yet. Check later with: npx plimsoll connections\n`,
     );
+}
+
+/** A key that may only send sees what it sent itself. */
+async function waitForKey(url: string, key: string | undefined, context: CommandContext): Promise<void> {
+  const { out } = context;
+  const before = key === undefined ? undefined : await receiptsOf(url, key);
+  if (key === undefined || before === undefined) {
+    out.write("This key may not read, so the command cannot tell when the first event arrives.\n");
+    return;
+  }
+  out.write("Waiting for the first event of this key. Press Ctrl+C to stop waiting; the settings stay.\n");
+  const now = await firstReceipt(url, key, before, context.untilStopped());
+  const [rejection] = now?.last_rejections ?? [];
+  if (now === undefined) out.write("No event of this key has arrived yet.\n");
+  else if (now.accepted > before.accepted) out.write("Events of this key arrive.\n");
+  else out.write(`The server rejects the events of this key: ${printable(rejection?.message ?? "")}\n`);
 }
 
 /** Settings of a person are of every folder. */
@@ -286,6 +298,8 @@ async function disconnectAll(
       (flags.all || (families.includes(record.family) && isHere(record))),
   );
   for (const connection of found) await disconnectHarness(connection, home, flags.keepKey === true, context);
+  // Settings that a person wrote look like those of a connection, and were just put back.
+  const undone = new Set(found.flatMap(({ record }) => record.files.map(({ path }) => path)));
   let unrecorded = 0;
   const places = placesOf(context);
   for (const harness of CONNECTABLE_HARNESSES) {
@@ -293,7 +307,7 @@ async function disconnectAll(
     for (const one of ["user", "project"] as const) {
       if ((scope !== undefined && scope !== one) || !takesScope(harness, one)) continue;
       const query = { harness, scope: one, places, home };
-      if (await disconnectUnrecorded(query, context, flags.keepKey === true)) unrecorded += 1;
+      if (await disconnectUnrecorded(query, undone, context, flags.keepKey === true)) unrecorded += 1;
     }
   }
   if (found.length + unrecorded === 0)

@@ -110,8 +110,23 @@ describe.runIf(hasServer)("plimsoll connect, with each harness and a real server
     const key = (await stage.person.run(["key", "create", "--scope", "ingest", "--quiet"])).trim();
     await expect(stage.connect("--ingest-key", "plim_wrong")).rejects.toThrow("rejects this ingest key");
     const env = { PLIMSOLL_INGEST_KEY: key, PLIMSOLL_KEY: key };
-    const text = await stage.person.run(["connect", "claude-code", "--yes", "--wait"], { env });
-    expect(text).toContain("This key may not read");
+    const send = async () => {
+      const event = { type: "turn", id: "1", at: Date.now(), harness: "claude-code@box", session: "own-key" };
+      const events = [{ ...event, model: "m", usage: { input_tokens: 5, output_tokens: 1 } }];
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const sent = { method: "POST", headers, body: JSON.stringify({ events }) };
+      expect((await fetch(`${stage.server.url}/api/v1/events`, sent)).status).toBe(200);
+    };
+    let isSent = false;
+    const text = await stage.person.run(["connect", "claude-code", "--yes", "--wait"], {
+      env,
+      onText: (said) => {
+        if (isSent || !said.includes("Waiting for the first event of this key")) return;
+        isSent = true;
+        void send();
+      },
+    });
+    expect(text).toContain("Events of this key arrive.");
     expect(await stage.keyIn()).toBe(key);
     await stage.person.run(["disconnect", "claude-code"]);
     expect(await stage.accepts(key)).toBe(true);

@@ -59,11 +59,13 @@ export async function disconnectHarness(
 /**
  * Takes a connection out of the settings of a harness that no record here knows: the record was deleted, or another PLIMSOLL_HOME
  * wrote it.
+ * @param undone files whose connection was undone already
  * @returns whether there was one
  * @throws CliError if a file cannot be read or written
  */
 export async function disconnectUnrecorded(
   query: PathQuery,
+  undone: ReadonlySet<string>,
   context: CommandContext,
   keepKey: boolean,
 ): Promise<boolean> {
@@ -81,6 +83,7 @@ export async function disconnectUnrecorded(
         reading: await readNamed({ family: harness.family, format }, path, home),
       });
     }
+    if (readings.some(({ reading }) => undone.has(reading.file.realPath))) return false;
     const traces = tracesIn(
       readings.map(({ reading }) => reading.settings),
       hostname(),

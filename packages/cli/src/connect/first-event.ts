@@ -1,5 +1,5 @@
-import { HarnessList } from "@plimsoll/protocol/api";
-import type { Client } from "../client.ts";
+import { HarnessList, IngestReceipts } from "@plimsoll/protocol/api";
+import { type Client, createClient } from "../client.ts";
 import { CliError } from "../errors.ts";
 import { sleep } from "../sleep.ts";
 
@@ -14,6 +14,15 @@ export async function lastEvents(client: Client): Promise<HarnessList["harnesses
     if (error instanceof CliError && error.refusal !== undefined) return undefined;
     throw error;
   }
+}
+
+/** What arrived with an ingest key, which may read nothing else; undefined from a server that does not tell. */
+export async function receiptsOf(url: string, key: string): Promise<IngestReceipts | undefined> {
+  const client = createClient({ url, token: key, tokenSource: "--key" });
+  return client.query("ingest.received", {}, IngestReceipts).catch((error: unknown) => {
+    if (error instanceof CliError) return undefined;
+    throw error;
+  });
 }
 
 /** Whether an instance is of a family on this host, or names no host. */
@@ -44,6 +53,25 @@ export async function firstEvent(
       const family = families.find((one) => isInstanceOf(instance, one, host));
       if (family !== undefined && known.get(instance) !== last_at) return { family, instance };
     }
+    await sleep(POLL_MS, signal);
+  }
+  return undefined;
+}
+
+/**
+ * Waits for the first request with an ingest key since `before`.
+ * @returns undefined if the signal aborts first
+ */
+export async function firstReceipt(
+  url: string,
+  key: string,
+  before: IngestReceipts,
+  signal: AbortSignal,
+): Promise<IngestReceipts | undefined> {
+  while (!signal.aborted) {
+    const now = await receiptsOf(url, key);
+    if (now !== undefined && (now.accepted !== before.accepted || now.rejected !== before.rejected))
+      return now;
     await sleep(POLL_MS, signal);
   }
   return undefined;

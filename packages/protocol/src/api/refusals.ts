@@ -21,3 +21,19 @@ export type IngestRefusal = z.infer<typeof IngestRefusal>;
 /** The newest 50, most recent first. */
 export const IngestRefusals = z.object({ refusals: z.array(IngestRefusal) });
 export type IngestRefusals = z.infer<typeof IngestRefusals>;
+
+/** What arrived with the key of the request since this server process started. */
+export const IngestReceipts = z.object({
+  /** Start of the process. */
+  since: z.string(),
+  /** Events. OpenTelemetry data without a model call becomes none. */
+  accepted: z.number().int(),
+  rejected: z.number().int(),
+  /** Null if nothing arrived. */
+  last_request_at: z.string().nullable(),
+  /** Null if no event was accepted. */
+  last_event_at: z.string().nullable(),
+  /** The newest 5, most recent first. */
+  last_rejections: z.array(z.object({ code: z.string(), path: z.string(), message: z.string() })),
+});
+export type IngestReceipts = z.infer<typeof IngestReceipts>;
