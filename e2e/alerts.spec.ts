@@ -102,6 +102,33 @@ test("an alert fires, reaches a webhook, is silenced, ends and is sent again @ph
   await expect.poll(() => receiver.requests.length).toBe(before + 1);
 });
 
+test("every page tells that a receiver refuses every message @phone", async ({ page }) => {
+  await page.goto("/alerts");
+  await page.getByRole("button", { name: "Add endpoint" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("pager");
+  await dialog.getByLabel("Address").fill("https://10.1.2.3/hook");
+  await dialog.getByRole("button", { name: "Save endpoint" }).click();
+  await expect(dialog.getByRole("alert")).toContainText("PLIMSOLL_WEBHOOK_ALLOW");
+  await dialog.getByLabel("Address").fill(`${receiver.url}/hook`);
+  await dialog.getByRole("button", { name: "Save endpoint" }).click();
+  await page.getByRole("button", { name: "Done" }).click();
+
+  receiver.answer((_, response) => response.writeHead(400).end("no such key"));
+  await page.getByRole("button", { name: "Send a test to pager" }).click();
+  await expect(page.getByText("The receiver refused the message (400), and").first()).toBeVisible();
+  const link = page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: /^Alerts/ });
+  for (const path of ["/", "/sessions", "/alerts"]) {
+    await page.goto(path);
+    await expect(link).toContainText("Alerts do not reach 1 endpoint");
+  }
+  expect(await violations(page), "with a mark").toEqual([]);
+
+  receiver.answer((_, response) => response.end("ok"));
+  await page.getByRole("button", { name: "Send a test to pager" }).click();
+  await expect(link).not.toContainText("do not reach");
+});
+
 test("a rule is tried on recorded history before it is saved", async ({ page, send }) => {
   const agent = new EventBuilder({ harness: "coder@vm-1", session: "fills up", window: 200_000 });
   await send(agent.turns(20_000, 190_000, 195_000, 20_000).take());
