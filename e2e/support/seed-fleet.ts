@@ -36,7 +36,7 @@ const PHANTOM: AgentShape = {
   window: 1_000_000,
   reported: 1_000_000,
   start: 0.008,
-  high: 0.17,
+  high: 0.205,
   low: 0.085,
   falls: ["masked", "subtick", "unexplained", "compacted"],
   growth: 0.022,
@@ -47,6 +47,7 @@ const PHANTOM_HELPER: AgentShape = {
   window: 200_000,
   reported: 200_000,
   start: 0.02,
+  high: 0.3,
   falls: ["masked"],
 };
 const AUTOPILOT: AgentShape = {
@@ -66,13 +67,13 @@ const SEARCH_INDEX = { session: "phase-20", title: "migrate the search index" };
 
 /** Live agents: near the line, over it, far below it, and one with an unknown window size. */
 const RUNNING: readonly Work[] = [
-  { ...BILLING, shape: PHANTOM, turns: 88, ago: 18 * SECOND, pace: 55 * SECOND },
+  { ...BILLING, shape: PHANTOM, turns: 109, ago: 18 * SECOND, pace: 55 * SECOND },
   {
     ...BILLING,
     shape: PHANTOM_HELPER,
     agent: "researcher",
     parent: "main",
-    turns: 16,
+    turns: 29,
     ago: 140 * SECOND,
     pace: 24 * SECOND,
   },
