@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 
@@ -24,6 +25,20 @@ async function bundle(entry: string, platform: "browser" | "node") {
   return { imports, bytes: outputFiles[0]!.contents.length };
 }
 
+/** Bytes of a minified bundle after gzip, as a browser loads it. */
+async function gzipped(contents: string): Promise<number> {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: here("."), loader: "ts" },
+    tsconfig: here("../../../tsconfig.json"),
+    bundle: true,
+    write: false,
+    minify: true,
+    format: "esm",
+    platform: "browser",
+  });
+  return gzipSync(outputFiles[0]!.contents).length;
+}
+
 describe("bundles of the guard and the runtime", () => {
   it.each([
     "index",
@@ -46,6 +61,14 @@ describe("bundles of the guard and the runtime", () => {
     const { imports, bytes } = await bundle(`./${entry}.ts`, "browser");
     expect(imports).toEqual([]);
     expect(bytes).toBeLessThan(120_000);
+  });
+
+  it.each([
+    ["the root entry", 'export * from "./index.ts"', 34_000],
+    ["createGuard alone", 'export { createGuard } from "./index.ts"', 32_000],
+    ["a reporter alone", 'export { createReporter } from "./report/index.ts"', 6_000],
+  ])("%s does not grow: %s", async (_, contents, most) => {
+    expect(await gzipped(contents)).toBeLessThan(most);
   });
 
   it("node/index only needs Node's own modules", async () => {

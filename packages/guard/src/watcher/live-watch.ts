@@ -6,9 +6,8 @@ import { turnsSince } from "../respond/decision-facts.ts";
 import type { Responses } from "../respond/respond.ts";
 import { maskedNotice } from "../respond/texts.ts";
 import { modelSummarizer } from "../summary/summarizer.ts";
-import { shortenedInput } from "../view/placeholder.ts";
+import { clip, shortenedInput, summaryOf } from "../view/placeholder.ts";
 import { limitOf, lowWaterOf } from "./budget.ts";
-import { summariseWithoutModel } from "./built-in-summary.ts";
 import { FirstSent } from "./first-sent.ts";
 import { scaleOf, sectionsOf, shortTexts } from "./live-sections.ts";
 import type { OptimisticOptions } from "./optimistic.ts";
@@ -66,7 +65,7 @@ export class LiveWatch<M> implements Companion<M> {
       compact: (section, signal) => {
         const input = this.#inputs.get(section.id);
         if (input !== undefined) return shortenedInput(input, undefined);
-        return (options.compact ?? summariseWithoutModel)(section, signal);
+        return (options.compact ?? asPlaceholder)(section, signal);
       },
       ...(perRound !== undefined && { perRound }),
     });
@@ -253,6 +252,9 @@ export class LiveWatch<M> implements Companion<M> {
     }
   }
 }
+
+/** One line, as the guard's own masks are. A longer text would be shortened again soon, and each change costs the cache. */
+const asPlaceholder = ({ label, content }: Section) => `[${clip(label, 80)} -- ${summaryOf(content, label)}]`;
 
 /** True if the guard acted too few turns ago, and the prompt still fits. */
 function isPacing<M>(

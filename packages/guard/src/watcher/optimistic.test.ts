@@ -46,7 +46,9 @@ describe("optimistic compaction of a conversation", () => {
       await ahead.settled();
     }
     expect(of("masked").length).toBeGreaterThan(0);
-    expect(said(step(10).messages)).toContain("[file_read: src/a.ts -- first part of");
+    expect(said(step(10).messages)).toMatch(
+      /\[file_read: src\/a\.ts -- \d+ characters, TypeScript, starts with: word/,
+    );
   });
 
   it("has a summary ready when the line comes, so that nobody waits for one [W4]", async () => {

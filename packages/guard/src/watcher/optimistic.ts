@@ -15,7 +15,7 @@ export interface OptimisticOptions<M> {
    * is room for `pace.roomTurns` turns).
    */
   budget?: Partial<TokenBudget>;
-  /** Shortens one text that the policy lets the guard mask. Default: its first part, without a model. */
+  /** Shortens one text that the policy lets the guard mask. Default: one line about it, without a model. */
   compact?: Compact;
   /**
    * Summarises older turns. Called when shorter texts are not enough. Without this and `summaryModel`, no summary is
