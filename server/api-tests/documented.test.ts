@@ -31,7 +31,7 @@ let endpointId: string;
 let deliveryId: string;
 
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({ env: { PLIMSOLL_WEBHOOK_ALLOW: "loopback" } });
   document = (await server.request<Document>("/openapi.json", { headers: { authorization: "" } })).body;
   session = unique("session");
   await server.send([

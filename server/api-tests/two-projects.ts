@@ -48,7 +48,10 @@ export interface TwoProjects {
 
 export async function startTwoProjects(): Promise<TwoProjects> {
   const database = await migratedDatabase();
-  const server = await startTestServer({ databaseUrl: database.url });
+  const server = await startTestServer({
+    databaseUrl: database.url,
+    env: { PLIMSOLL_WEBHOOK_ALLOW: "loopback" },
+  });
   async function stop(): Promise<void> {
     await server.stop();
     await database.close();

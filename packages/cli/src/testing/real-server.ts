@@ -22,19 +22,19 @@ export interface Plimsoll {
 }
 
 /** Starts a real server without pages, in its own process and data directory. */
-export async function startPlimsoll(): Promise<Plimsoll> {
+export async function startPlimsoll(env: Record<string, string> = {}): Promise<Plimsoll> {
   const home = await mkdtemp(join(tmpdir(), "plimsoll-server-"));
   // As root, PostgreSQL runs as another user, which needs access to this folder.
   await chmod(home, 0o755);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  let running = await launch(home, url);
+  let running = await launch(home, url, env);
   return {
     url,
     home,
     async restart() {
       await running.end();
-      running = await launch(home, url);
+      running = await launch(home, url, env);
     },
     async stop() {
       await running.end();
@@ -55,7 +55,11 @@ function buildServer(): Promise<unknown> {
   return built;
 }
 
-async function launch(home: string, url: string): Promise<{ end(): Promise<void> }> {
+async function launch(
+  home: string,
+  url: string,
+  more: Record<string, string>,
+): Promise<{ end(): Promise<void> }> {
   await buildServer();
   const server = spawn(process.execPath, ["dist/server/main.js"], {
     cwd: root,
@@ -66,6 +70,7 @@ async function launch(home: string, url: string): Promise<{ end(): Promise<void>
       PLIMSOLL_PAGES: "off",
       PLIMSOLL_HOME: home,
       PORT: new URL(url).port,
+      ...more,
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
