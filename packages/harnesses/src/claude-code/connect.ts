@@ -1,14 +1,5 @@
 import type { ConnectSettings } from "../connect/harness-settings.ts";
-import {
-  EXPORT_MS,
-  endpointOf,
-  env,
-  headerOf,
-  hostOf,
-  inEnv,
-  pathsInEnv,
-  signalPaths,
-} from "../connect/variables.ts";
+import { endpointOf, env, headerOf, hostOf, inEnv, pathsInEnv, signalPaths } from "../connect/variables.ts";
 
 export const claudeCodeConnect: ConnectSettings = {
   name: "Claude Code",
@@ -27,8 +18,8 @@ export const claudeCodeConnect: ConnectSettings = {
         env("OTEL_EXPORTER_OTLP_ENDPOINT", endpointOf(values)),
         env("OTEL_EXPORTER_OTLP_HEADERS", headerOf(values)),
         env("OTEL_RESOURCE_ATTRIBUTES", hostOf(values), "add"),
-        // At its end it waits 2 s for a server that does not answer.
-        env("CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS", EXPORT_MS, "keep"),
+        // At its end it waits 2 s for a server that does not answer, and some 100 ms longer than is set.
+        env("CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS", "150", "keep"),
       ]),
       rivals: pathsInEnv(signalPaths("ENDPOINT", "HEADERS", "PROTOCOL")),
     },
