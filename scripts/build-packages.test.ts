@@ -136,6 +136,7 @@ describe("the packed guard", () => {
     for (const module of parts) expect(await namesIn(alone, module), module).not.toEqual([]);
     expect(await namesIn(alone, "@plimsoll/guard")).toEqual([
       "GuardError",
+      "ONE_AT_A_TIME",
       "createGuard",
       "fit",
       "recallTool",

@@ -264,7 +264,7 @@ test("compactions from before the harness acknowledged another line do not speak
       line: { tokens: 67_000, basis: "acknowledged" },
       observed: { falls: 3, of: 3, highest: 162_000 },
       verdict: "later",
-      causes: ["environment", "other_settings", "old_session"],
+      causes: ["environment", "other_settings", "tool_loop", "old_session"],
     },
   ]);
 });

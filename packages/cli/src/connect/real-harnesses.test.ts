@@ -14,7 +14,13 @@ import { runAcp } from "../acp/run-acp.ts";
 import { promptAgent } from "../testing/acp-client.ts";
 import { connectStage } from "../testing/connect-run.ts";
 import { startDataRecorder } from "../testing/data-recorder.ts";
-import { type Fact, type HarnessTrial, SOURCES, type Source, TRIALS } from "../testing/harness-trials.ts";
+import {
+  type HarnessTrial,
+  SOURCES,
+  type Source,
+  type SourceFact,
+  TRIALS,
+} from "../testing/harness-trials.ts";
 import { ASIDE, type LedgerEntry, startLedger } from "../testing/model-ledger.ts";
 import { harnessEnv, harnessProgram, runHarness } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
@@ -50,7 +56,7 @@ function expectedAccount(
   { lacks }: HarnessTrial,
   sources: readonly Source[],
 ): Omit<Account, "summaries"> {
-  const knows = (...facts: Fact[]) =>
+  const knows = (...facts: SourceFact[]) =>
     sources.some((source) => facts.every((fact) => lacks[source]?.[fact] === undefined));
   const turns = ledger.filter(({ agent, purpose }) => {
     if (purpose === "compaction") return knows("turns") && !knows("turns", "summary");
@@ -110,7 +116,7 @@ const SOURCE_NAMES: Readonly<Record<Source, string>> = {
   acp: "Agent Client Protocol",
   transcript: "recording",
 };
-const FACT_NAMES: Readonly<Record<Fact, string>> = {
+const FACT_NAMES: Readonly<Record<SourceFact, string>> = {
   turns: "calls",
   sub_agent: "sub-agents",
   sub_model: "models of sub-agents",
@@ -124,7 +130,7 @@ it.runIf(hasServer)("lists what each source tells in docs/connect.md", async () 
   const rows = TRIALS.flatMap(({ family, sources, lacks }) => {
     const all = SOURCES.filter((one) => [...sources("prompts"), ...sources("acp")].includes(one));
     return all.map((source) => {
-      const missing = Object.entries(lacks[source] ?? {}) as [Fact, string][];
+      const missing = Object.entries(lacks[source] ?? {}) as [SourceFact, string][];
       const facts = missing.map(([fact]) => FACT_NAMES[fact]).join(", ") || "nothing";
       const why = [...new Set(missing.map(([, reason]) => reason))].join(" ");
       return `| ${HARNESSES[family].name} | ${SOURCE_NAMES[source]} | ${facts} | ${why} |\n`.replaceAll(

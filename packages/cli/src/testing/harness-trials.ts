@@ -16,7 +16,7 @@ export const SOURCES = ["otlp", "hook", "acp", "transcript"] as const;
 export type Source = (typeof SOURCES)[number];
 
 /** What a source may not tell. */
-export type Fact = "turns" | "sub_agent" | "sub_model" | "compaction" | "summary";
+export type SourceFact = "turns" | "sub_agent" | "sub_model" | "compaction" | "summary";
 
 /** One prompt of a person. */
 export interface HarnessPrompt {
@@ -68,7 +68,7 @@ export interface HarnessTrial {
   /** The sources that it has. */
   sources(way: "prompts" | "acp"): readonly Source[];
   /** What a source of it does not tell, with the reason. */
-  lacks: Partial<Record<Source, Partial<Record<Fact, string>>>>;
+  lacks: Partial<Record<Source, Partial<Record<SourceFact, string>>>>;
   /** It ends without waiting for its last export, which a busy machine then loses. */
   mayLoseLast?: true;
 }
