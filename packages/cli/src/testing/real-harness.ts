@@ -169,7 +169,7 @@ export const qwenEnv = (url: string): Record<string, string> => ({
 });
 
 /** How a harness runs one prompt without a person. */
-export interface HarnessTrial {
+export interface WatchedTrial {
   family: string;
   /** Its program, and the command that runs one prompt in a shell. */
   program: string;
@@ -185,7 +185,7 @@ export interface HarnessTrial {
   mayLoseLast?: true;
 }
 
-export const HARNESS_TRIALS: readonly HarnessTrial[] = [
+export const HARNESS_TRIALS: readonly WatchedTrial[] = [
   {
     family: "claude-code",
     program: "claude",
