@@ -97,7 +97,7 @@ export function Nav() {
   );
 }
 
-/** On every page: whoever relies on an endpoint is told by nothing else that it is silent. */
+/** On every page: an endpoint that does not deliver cannot say so itself. */
 function FailingEndpoints({ count }: { count: number }) {
   const text = `Alerts do not reach ${plural(count, "endpoint")}`;
   return (

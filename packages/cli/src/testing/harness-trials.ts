@@ -96,8 +96,8 @@ const HOOK = {
 } as const;
 const ACP = {
   turns: "Levels come now and then, not with each call.",
-  sub_agent: "A client sees the main agent alone.",
-  compaction: "A client is told of none.",
+  sub_agent: "A client sees only the main agent.",
+  compaction: "Compactions are not reported to clients.",
 } as const;
 
 const codex = {
