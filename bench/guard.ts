@@ -77,7 +77,7 @@ function medianCpu(times: number, call: () => void): number {
   return taken.sort((a, b) => a - b)[taken.length >> 1]!;
 }
 
-/** One call of a server that loads the thread anew for each: routed, prepared and counted. */
+/** One call of a server that loads the whole thread for each request. */
 function copyCost(): number {
   const guard = createGuard<Message>({
     identity: { harness: "bench", session: "s" },

@@ -1,5 +1,4 @@
-import type { AlertFacts, AlertNotification } from "@plimsoll/protocol/alerts";
-import { isFiring } from "@plimsoll/protocol/alerts";
+import { type AlertFacts, type AlertNotification, isFiring } from "@plimsoll/protocol/alerts";
 import type { Writers } from "../../db/sql.ts";
 import { iso } from "../../times.ts";
 import { type AlertGroupRow, type OpenAlert, readOpenAlerts } from "../alert-rows.ts";

@@ -54,7 +54,7 @@ describe("the hooks of a connection", () => {
     await rm(folder, { recursive: true });
   });
 
-  it("are told to pass away with the cache of npx", () => {
+  it("warn that npm may delete the cache of npx", () => {
     expect(passingProgram(["node", "/home/ann/.npm/_npx/1a2b/node_modules/p/bin/plimsoll.js"])).toContain(
       "Install @plimsoll/cli for good",
     );

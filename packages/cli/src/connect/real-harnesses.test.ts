@@ -79,7 +79,7 @@ function expectedAccount(
   };
 }
 
-/** A client is told the prompt of a call, with its answer or without. Tokens. */
+/** Some agents report to a client the prompt of a call alone, others the prompt and the answer. Tokens. */
 const isShownLevel = (level: number, ledger: readonly LedgerEntry[]) =>
   ledger.some(({ tokens, agent }) => agent === "main" && level >= tokens && level <= tokens + LONGEST_ANSWER);
 const LONGEST_ANSWER = 60;

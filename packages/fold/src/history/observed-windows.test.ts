@@ -150,7 +150,7 @@ describe("what a project learned", () => {
     expect(observed.ask("one", "m-x1")).toBe(10);
     expect(observed.ask("two", "m-x1")).toBeUndefined();
   });
-  it("answers whoever reads the rows as it answered the turns", () => {
+  it("gives readers of the stored rows the size that the turns got", () => {
     const harness = fc.constantFrom("one@a", "One@b", "two", "three");
     const model = fc.constantFrom(
       "m-1",

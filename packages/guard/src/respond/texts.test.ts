@@ -17,7 +17,7 @@ afterEach(() => server?.close());
 /** How full a context is, in any wording: a share, or a number of tokens. */
 const COUNTS = /\d\s?%|\d[\d,]*\s*(?:tokens|left|turns?)|running low/;
 
-describe("the models that are told how full their context is", () => {
+describe("the models whose notices have counts", () => {
   it.each([
     ["claude-sonnet-4-6", true],
     ["claude-sonnet-4.6", true],
