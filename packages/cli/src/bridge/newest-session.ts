@@ -4,7 +4,7 @@ import { join } from "node:path";
 const DEEPEST = 6;
 /** Most entries that are read; a folder with more holds recordings of years. */
 const MOST = 50_000;
-/** Names of recordings. */
+/** How many of the newest recordings are named. */
 const MOST_LATEST = 4;
 
 /** The recordings in a folder. */
