@@ -186,12 +186,13 @@ export class Guard<M = Message> {
 }
 
 /** Passes each message on once, whichever conversation it comes from. */
-function once(pass: (message: string) => void): (message: string) => void {
+function once(pass: (message: string) => unknown): (message: string) => unknown {
   const passed = new Set<string>();
   return (message) => {
     if (passed.has(message)) return;
     passed.add(message);
-    pass(message);
+    // A promise that rejects is the caller's to handle.
+    return pass(message);
   };
 }
 

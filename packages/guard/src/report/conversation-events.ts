@@ -56,11 +56,13 @@ export class ConversationEvents {
 
   #send(identity: Identity, at: number, window: number | undefined, body: EventBody): void {
     this.#number += 1;
+    // The answer of the model matters more than its record.
+    const lost = (error: unknown) => this.#target.onWarning(eventLost(error));
     try {
-      this.#target.onEvent?.(eventOf(identity, at, window, this.#number, body));
+      const told: unknown = this.#target.onEvent?.(eventOf(identity, at, window, this.#number, body));
+      Promise.resolve(told).catch(lost);
     } catch (error) {
-      // The answer of the model matters more than its record.
-      this.#target.onWarning(eventLost(error));
+      lost(error);
     }
   }
 }

@@ -90,10 +90,7 @@ describe.each(Object.entries(CLIENTS))("a call of %s", (_, connect) => {
     ],
   ])("keeps its answer if `onWarning` %s", async (_how, onWarning) => {
     server = await startScriptedModel(() => ({ text: "ok" }));
-    const onEvent = () => {
-      throw new Error("also broken");
-    };
-    const { guard, call } = connect(server.url, { onWarning, onEvent, window: undefined });
+    const { guard, call } = connect(server.url, { onWarning, onEvent: onWarning, window: undefined });
     expect(JSON.stringify(await call("hello"))).toContain("ok");
     expect(guard.conversation().state.allTurns).toBe(1);
   });
