@@ -52,6 +52,39 @@ describe("late events and a new window size", () => {
     await server.close();
   });
 
+  it("remove a window and the ends of segments that are no longer there", async () => {
+    await emptyTables(prisma);
+    const server = await path.start({ segmentTurns: 4 });
+    const mark = (type: string, at: number) => ({
+      id: `${type}${at}`,
+      type,
+      harness: "h",
+      session: "s",
+      agent: "main",
+      at,
+    });
+    const windows = async () =>
+      (await prisma.window.findMany({ orderBy: { index: "asc" } })).map(({ index }) => index);
+    const ends = async () => (await prisma.segment.findMany()).map(({ endsAt }) => Number(endsAt));
+    await server.send(
+      ...range(0, 20).map((n) => turn(n)),
+      ...[3.8, 7.8].map((n) => mark("cleared", HOUR + n * 1_000)),
+    );
+    expect(await windows()).toEqual([0, 1]);
+    const cut = HOUR + 11_000;
+    expect(await ends()).toContain(cut);
+    await server.close();
+    // Windows are counted from the one that this turn states. A compaction is never cut from the turn after it.
+    const again = await path.start({ segmentTurns: 4 });
+    await again.send(
+      { ...turn(3), id: "late", at: HOUR + 3_900, window: 7 },
+      { ...mark("compacted", cut), trigger: "auto" },
+    );
+    expect(await windows()).toEqual([0, 7]);
+    expect(await ends()).not.toContain(cut);
+    await again.close();
+  });
+
   it("give the same database as the events in order with the last size", async () => {
     const event = fc.record({
       agent: fc.constantFrom("main", "explore"),
