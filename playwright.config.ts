@@ -17,8 +17,6 @@ export default defineConfig({
   workers: 2,
   fullyParallel: false,
   forbidOnly: inCi,
-  // Until a whole run has passed without it. The report lists retries.
-  retries: inCi ? 1 : 0,
   // Generous limits for busy machines. A test continues as soon as the page is ready.
   timeout: 240_000,
   expect: { timeout: 20_000 },
