@@ -9,6 +9,7 @@ import {
 import type { Outcome } from "../../db/tables/ingest-counts.ts";
 import type { TurnBlock } from "../../db/tables/turn-blocks.ts";
 import type { TurnRow } from "../../db/tables/turns.ts";
+import type { KnownAgent } from "./agent-changes.ts";
 import { type ArrivedAgent, type ArrivedMark, readsTheSame, sameTurn } from "./group-events.ts";
 
 /** A turn as it is stored, and how the fold read it. */
@@ -38,7 +39,8 @@ export interface AgentNews {
 }
 
 /** Compares what arrived with what is stored. Repeats that add nothing drop out here. */
-export function newsOf(arrived: ArrivedAgent, stored: StoredEvents): AgentNews {
+export function newsOf(arrived: ArrivedAgent, stored: StoredEvents, known?: KnownAgent): AgentNews {
+  const isWitnessed = (known?.stored?.state.traces.length ?? 0) > 0;
   const news: AgentNews = { newTurns: [], changedTurns: [], newMarks: [], replacedMarks: [], outcomes: [] };
   for (const turn of arrived.turns.values()) {
     const { facts, arrivals } = turn;
@@ -47,7 +49,7 @@ export function newsOf(arrived: ArrivedAgent, stored: StoredEvents): AgentNews {
     const changed = before === undefined || !sameTurn(before.reading.report, after);
     if (before === undefined) news.newTurns.push(turn);
     else if (changed) {
-      news.changedTurns.push({ before, after, moves: movesTurn(before.reading, after) });
+      news.changedTurns.push({ before, after, moves: movesTurn(before.reading, after, isWitnessed) });
     }
     for (const [index, arrival] of arrivals.entries()) {
       const adds = changed && arrival.changed;
@@ -71,12 +73,12 @@ export function newsOf(arrived: ArrivedAgent, stored: StoredEvents): AgentNews {
   return news;
 }
 
-/** Whether the fold may read the turn differently, or find other reports of its call. */
-function movesTurn({ report, turn, isRepeat }: TurnReading, after: TurnFacts): boolean {
+/** Whether the fold may read the turn differently, or find other reports of its call if there are other witnesses. */
+function movesTurn({ report, turn, isRepeat }: TurnReading, after: TurnFacts, isWitnessed: boolean): boolean {
   if (!readsTheSame(report, after) || isRepeat || turn !== report) return true;
   if (report.provenance !== after.provenance) return true;
   return (
-    after.provenance !== 0 &&
+    isWitnessed &&
     (report.usage.output_tokens !== after.usage.output_tokens ||
       report.usage.reasoning_tokens !== after.usage.reasoning_tokens)
   );

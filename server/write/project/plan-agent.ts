@@ -97,7 +97,8 @@ function foldLate(
 ): ContinuedTail | undefined {
   const end = latestEventAt(known.stored?.state ?? EMPTY_STATE);
   // A turn that may repeat a stored one is folded with that one, although it comes after it.
-  const isWitnessed = news.newTurns.some(({ facts }) => facts.provenance !== 0);
+  const isWitnessed =
+    (known.stored?.state.traces.length ?? 0) > 0 || news.newTurns.some(({ facts }) => facts.provenance !== 0);
   const { late, rest } = splitNews(news, isWitnessed ? end + SAME_CALL_MS : end);
   const folded = extendFromTail(agent, known, tail, late, rest.newTurns.length, options);
   const lateness = end - timesOf(late).first;

@@ -126,9 +126,9 @@ export async function planChunk(
   const unread: ArrivedAgent[] = [];
   for (const owner of owners) {
     const stored = recall(memory, owner);
+    const known = memory.agents.get(owner.id);
     const isPlanned =
-      stored !== undefined &&
-      (await planFromMemory(owner, memory.agents.get(owner.id), newsOf(owner, stored)));
+      stored !== undefined && (await planFromMemory(owner, known, newsOf(owner, stored, known)));
     if (!isPlanned) unread.push(owner);
   }
   const agents = await memory.loadAgents(
@@ -138,7 +138,7 @@ export async function planChunk(
   const stored = await lookUp(sql, memory, agents, unread);
   for (const owner of unread) {
     const known = agents.get(owner.id);
-    const news = newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED);
+    const news = newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED, known);
     if (await planFromMemory(owner, known, news)) continue;
     // Of an agent of a session that is known: the events of a new one come before nothing.
     const agent = atItsAddress(owner as AgentOfSession, known);

@@ -73,7 +73,7 @@ export interface AgentState {
   reportedLines: readonly ReportedLine[];
   /** Generation of the policy in force at the latest counted turn; 0 without a policy. */
   generation: number;
-  /** The latest turns that another witness may report too. */
+  /** The latest turns that another witness may report too; empty while the harness alone reported turns. */
   traces: readonly ReportTrace[];
 }
 

@@ -1,6 +1,7 @@
 import type { FallHint, ThresholdName } from "@plimsoll/protocol/pure";
 import type { ThresholdTimeline } from "../lines/in-force.ts";
 import {
+  isWitnessed,
   type MatchedReports,
   matchReports,
   mayRepeat,
@@ -140,7 +141,7 @@ function keepsSequence(state: AgentState, { items }: Timeline): boolean {
 function isAfter(state: AgentState, turns: readonly TurnFacts[], marks: readonly MarkFacts[]): boolean {
   const { lastMark, lastTurnAt } = state;
   const { anchor, countedAt } = state.numbering;
-  if (state.traces.length > 0 && turns.some((turn) => mayRepeat(state.traces, turn))) return false;
+  if (turns.some((turn) => mayRepeat(state.traces, lastTurnAt, turn))) return false;
   for (const turn of turns) {
     if (lastMark !== undefined && turn.at <= lastMark.at) return false;
     const counted = turn.sentWindow === undefined;
@@ -171,13 +172,14 @@ function* run(from: AgentState, { items, numbering }: Timeline, options: FoldOpt
     withdrawn: new Map(),
     windows: new Map(),
     size: undefined,
+    isWitnessed: from.traces.length > 0 || items.some(({ turn }) => turn !== undefined && isWitnessed(turn)),
   };
   const matched = matchReports(items);
   for (let from = 0; from < items.length; from += STEP_EVENTS) {
     if (from > 0) yield;
     readItems(result, items, from, matched, options);
   }
-  const { windows, size: _, ...rest } = result;
+  const { windows, size: _, isWitnessed: __, ...rest } = result;
   return { ...rest, summary: { ...rest.summary, windows: [...windows.values()] } };
 }
 
@@ -212,6 +214,8 @@ interface FoldRun extends FoldResult {
   windows: Map<number, WindowSummary>;
   /** The window size of the last turn, and what it was resolved from: most turns have the same. */
   size: { model: string; reported: number | undefined; resolved: ResolvedWindow } | undefined;
+  /** Whether anyone but the harness counted a turn up to the end of the run. */
+  isWitnessed: boolean;
   state: AgentState & { recent: number[]; levels: KnownLevel[] };
 }
 
@@ -329,7 +333,7 @@ function readTurn(
 
   const previousModel = state.model;
   state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
-  if (report.provenance !== 0) state.traces = withTrace(state.traces, report);
+  if (result.isWitnessed) state.traces = withTrace(state.traces, report);
   summary.turns += 1;
   if (turn.compaction) {
     // The model that compacts need not be the one that works: its window is not the agent's.

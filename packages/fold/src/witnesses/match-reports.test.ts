@@ -165,7 +165,7 @@ describe("reports of one agent with different ids", () => {
         ["harness", 0, 500],
         ["otlp", 0, 500],
       ],
-      ["harness", "otlp"],
+      ["harness+otlp", "*"],
     ],
     [
       "a call that another source knows to compact",
@@ -378,7 +378,8 @@ describe("the traces of an agent", () => {
     fc.assert(
       fc.property(fc.array(anyTurn, { maxLength: 60 }), anyTurn, (before, next) => {
         const turns = [...before].sort((a, b) => a.at - b.at).map(factsOf);
-        const traces = turns.reduce<readonly ReportTrace[]>(withTrace, []);
+        const keyed = turns.map((one, index) => ({ ...one, key: String(index) }));
+        const { traces, lastTurnAt } = foldAgent(keyed, [], OPTIONS).state;
         expect(traces.length).toBeLessThanOrEqual(16);
         const facts = factsOf(next);
         const repeats = turns.some(
@@ -392,7 +393,7 @@ describe("the traces of an agent", () => {
               OPTIONS,
             ).summary.turns === 1,
         );
-        if (repeats) expect(mayRepeat(traces, facts)).toBe(true);
+        if (repeats) expect(mayRepeat(traces, lastTurnAt, facts)).toBe(true);
       }),
       { numRuns: 500 },
     );
@@ -401,9 +402,18 @@ describe("the traces of an agent", () => {
   test("of one witness hold back none of its own turns", () => {
     const turns = Array.from({ length: 50 }, (_, index) => reportOf(["otlp", index * 10, 500], index));
     const traces = turns.reduce<readonly ReportTrace[]>(withTrace, []);
-    expect(mayRepeat(traces, reportOf(["otlp", 600, 500]))).toBe(false);
-    expect(mayRepeat(traces, reportOf(["transcript", 600, 123]))).toBe(true);
-    expect(mayRepeat(traces, reportOf(["harness", 600, 500]))).toBe(false);
+    expect(mayRepeat(traces, 490, reportOf(["otlp", 600, 500]))).toBe(false);
+    expect(mayRepeat(traces, 490, reportOf(["transcript", 600, 123]))).toBe(true);
+  });
+
+  test("are none while the harness alone reports, and then any other turn may repeat one", () => {
+    const { state } = foldAgent([reportOf(["harness", 0, 500])], [], OPTIONS);
+    expect(state.traces).toEqual([]);
+    const mayRepeatIt = (witness: Witness, at: number) =>
+      mayRepeat([], state.lastTurnAt, reportOf([witness, at, 123]));
+    expect(mayRepeatIt("harness", SAME_CALL_MS)).toBe(false);
+    expect(mayRepeatIt("otlp", SAME_CALL_MS)).toBe(true);
+    expect(mayRepeatIt("otlp", SAME_CALL_MS + 1)).toBe(false);
   });
 
   function factsOf({ at, tokens, witness }: { at: number; tokens: number; witness: Witness }): TurnFacts {

@@ -66,9 +66,8 @@ const LEVEL_REPORTS = -1;
 
 function witnessedByLevel(events: readonly PlacedEvent[]): Map<number, WitnessedReport[]> | undefined {
   let common = -1;
-  for (const { turn } of events)
-    if (turn !== undefined && turn.provenance !== 0) common &= witnessMask(turn.provenance);
-  // Nobody reports a call twice, so a witness of all turns leaves nothing to match. Without any witness, all bits are left.
+  for (const { turn } of events) if (turn !== undefined) common &= witnessMask(turn.provenance);
+  // Nobody reports a call twice, so a witness of all turns leaves nothing to match.
   if (common !== 0) return undefined;
   const byLevel = new Map<number, WitnessedReport[]>();
   for (const { turn, window } of events) {
@@ -84,10 +83,14 @@ function witnessedByLevel(events: readonly PlacedEvent[]): Map<number, Witnessed
   return byLevel;
 }
 
-/** The prompt of a turn that may have other reports; undefined if the harness alone reports it, or nobody counted it. */
+/** The prompt of a turn that may have other reports; undefined if nobody counted it. */
 function witnessedLevel(turn: TurnFacts): number | undefined {
-  return turn.provenance === 0 || turn.estimated ? undefined : contextTokens(turn.usage);
+  return turn.estimated ? undefined : contextTokens(turn.usage);
 }
+
+/** Whether anyone but the harness itself counted a turn. */
+export const isWitnessed = (turn: TurnFacts): boolean =>
+  turn.provenance !== 0 && witnessedLevel(turn) !== undefined;
 
 interface Call {
   at: number;
@@ -209,8 +212,18 @@ export function withTrace(traces: readonly ReportTrace[], turn: TurnFacts): read
   return [{ at, tokens: undefined, witnesses: first.witnesses & second.witnesses }, ...rest];
 }
 
-/** Whether a turn may report a call that the traces are of. Then the history is folded again from before that call. */
-export function mayRepeat(traces: readonly ReportTrace[], turn: TurnFacts): boolean {
+/**
+ * Whether a turn may report a call that was folded before. Then the history is folded again from before that call.
+ * @param traces none while the harness alone reported turns
+ * @param lastTurnAt epoch ms
+ */
+export function mayRepeat(
+  traces: readonly ReportTrace[],
+  lastTurnAt: number | undefined,
+  turn: TurnFacts,
+): boolean {
+  if (traces.length === 0)
+    return lastTurnAt !== undefined && turn.at - lastTurnAt <= SAME_CALL_MS && isWitnessed(turn);
   const tokens = witnessedLevel(turn);
   if (tokens === undefined) return false;
   const witnesses = witnessMask(turn.provenance);
