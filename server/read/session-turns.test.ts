@@ -139,6 +139,9 @@ async function deliver(server: TestPipeline, events: readonly unknown[], batch: 
     await server.send(...events.slice(from, from + batch));
 }
 
+const otherTokens = ({ tokens }: Record<string, unknown>) =>
+  tokens === undefined ? {} : { tokens: Number(tokens) + 0.5 };
+
 describe("the pages of turns", () => {
   it("together are the whole list, whatever the history, the cuts, the limit and the agents", async () => {
     const server = await path.start({ segmentTurns: 4 });
@@ -177,12 +180,12 @@ describe("the pages of turns", () => {
           await deliver(server, eventsOf(session, history), history.batch);
           const id = await sessionOf(session);
           const before = await wholeList(id);
-          // Other ids, so that no turn changes its time.
-          const news = eventsOf(session, late).map((event) => ({
-            ...event,
-            id: `late-${event.id}`,
-            witness: "harness",
-          }));
+          // Other ids and counts, so that no turn changes its time or reports a call again.
+          const others = {
+            ...late,
+            events: late.events.map((event) => ({ ...event, ...otherTokens(event) })),
+          };
+          const news = eventsOf(session, others).map((event) => ({ ...event, id: `late-${event.id}` }));
           const listed = await allPages(id, { limit, between: () => server.send(...news.splice(0, 5)) });
           const keys = listed.map(({ agent_id, key }) => `${agent_id}/${key}`);
           expect(new Set(keys).size).toBe(keys.length);
