@@ -15,7 +15,7 @@ import {
 } from "../../testing/backup-file.ts";
 import { type TestDatabase, testDatabase } from "../../testing/database.ts";
 import { until } from "../../testing/until.ts";
-import { restoreBackup } from "./restore.ts";
+import { RESTORE_LOCK, restoreBackup } from "./restore.ts";
 import { BACKED_UP, LEFT_OUT } from "./tables.ts";
 import { writeBackup } from "./write-backup.ts";
 
@@ -457,7 +457,8 @@ describe("a database that is not empty", () => {
     const watcher = await connectTo(target.url);
     await until(async () => {
       const { rowCount } = await watcher.query(
-        `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
+        // Citus holds others.
+        `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = ${RESTORE_LOCK}
            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
       );
       return rowCount === 1;

@@ -35,7 +35,7 @@ const FREE_BYTES = 64 * 1024 * 1024;
 const MOST_ROW_BYTES = 256 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 /** Advisory lock of the process that restores. */
-const RESTORE_LOCK = 0x504c4d52;
+export const RESTORE_LOCK = 0x504c4d52;
 
 export interface RestoreOptions {
   /** Connection URL. */
