@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ALERT_PRESETS, type AlertNotification, type AlertRuleInput } from "@plimsoll/protocol/alerts";
+import type { AlertNotification, AlertRuleInput } from "@plimsoll/protocol/alerts";
 import type { AlertEndpointWithSecret } from "@plimsoll/protocol/api";
 import { type Receiver, startReceiver } from "../server/testing/receiver.ts";
 import { createAlertRules } from "./alert-rules.ts";
@@ -98,7 +98,12 @@ async function createPreset(server: BenchServer, url: string): Promise<void> {
     name: "receiver",
     target,
   });
-  const rule: AlertRuleInput = { ...ALERT_PRESETS.line_crossed, endpoints: [endpoint.id] };
+  const rule: AlertRuleInput = {
+    name: "Ceiling crossed",
+    condition: { type: "threshold", threshold: "line" },
+    severity: "critical",
+    endpoints: [endpoint.id],
+  };
   await server.mutate("alerts.rules.create", { rule });
 }
 

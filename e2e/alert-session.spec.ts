@@ -1,21 +1,19 @@
-import type { Page } from "@playwright/test";
 import { expect, live, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
+import type { PlimsollServer } from "./support/server.ts";
 
 test.use({ lines: false });
 
-/** Switches a preset on, and lets its alerts end at once. */
-async function watchCeiling(page: Page): Promise<void> {
-  await page.goto("/alerts");
-  await page.getByRole("button", { name: /^Ceiling crossed/ }).click();
-  await page.getByRole("button", { name: "Actions for Ceiling crossed" }).click();
-  await page.getByRole("menuitem", { name: "Edit" }).click();
-  const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Ends after").fill("0s");
-  await dialog.getByRole("button", { name: "Save rule" }).click();
-  await expect(dialog).toHaveCount(0);
-}
+/** Watches the line of every agent, and lets alerts end at once. */
+const watchCeiling = (server: PlimsollServer) =>
+  server.mutate("alerts.rules.create", {
+    rule: {
+      name: "Ceiling crossed",
+      condition: { type: "threshold", threshold: "line" },
+      severity: "critical",
+    },
+  });
 
 const session = () =>
   new EventBuilder({
@@ -26,8 +24,9 @@ const session = () =>
     pace: 1_000,
   });
 
-test("the link of an alert opens the session at its turn @phone", async ({ page, send }) => {
-  await watchCeiling(page);
+test("the link of an alert opens the session at its turn @phone", async ({ page, server, send }) => {
+  await watchCeiling(server);
+  await page.goto("/alerts");
   const agent = session();
   await send(agent.turns(20_000, 60_000).take());
   const firing = page.getByRole("list", { name: "Firing alerts" });
@@ -52,7 +51,7 @@ test("the link of an alert opens the session at its turn @phone", async ({ page,
   const span = page.locator("[data-alert-span]");
   await expect(span).toHaveAttribute(
     "aria-label",
-    /^Critical alert, Ceiling crossed: .* the condition no longer holds$/,
+    /^Critical alert, Ceiling crossed: .* fell from 60k to 30k$/,
   );
   await expect(span).toHaveAttribute("data-open", "false");
   await expect(page.getByRole("list", { name: "Alerts of this session" })).toContainText("Ceiling crossed");
@@ -81,8 +80,9 @@ test("the link of an alert opens the session at its turn @phone", async ({ page,
   await expect(page).toHaveURL(/agent=[^&]*&(?!.*turn=).*axis=time/);
 });
 
-test("an open alert is drawn to the end of the chart, and ends live", async ({ page, send }) => {
-  await watchCeiling(page);
+test("an open alert is drawn to the end of the chart, and ends live", async ({ page, server, send }) => {
+  await watchCeiling(server);
+  await page.goto("/alerts");
   const agent = session();
   await send(agent.turns(10_000, 20_000, 30_000, 60_000, 61_000).take());
   const firing = page.getByRole("list", { name: "Firing alerts" });

@@ -45,12 +45,12 @@ test("an alert fires, reaches a webhook, is silenced, ends and is sent again @ph
   await expect(page.getByRole("status").filter({ hasText: "Delivered after" })).toBeVisible();
   expect(receiver.requests).toHaveLength(1);
 
-  await page.getByRole("button", { name: /^Ceiling crossed/ }).click();
+  await page.getByRole("button", { name: /^Stays past its line/ }).click();
   const rules = page.getByRole("list", { name: "Rules" });
-  await expect(rules).toContainText("an agent crosses its line");
+  await expect(rules).toContainText("an agent is past its line and does not fall within 3 turns");
   await expect(rules).toContainText("to 1 endpoint");
   await expect(rules.getByRole("img", { name: "Did not fire in the last 24 hours" })).toBeVisible();
-  await page.getByRole("button", { name: "Actions for Ceiling crossed" }).click();
+  await page.getByRole("button", { name: "Actions for Stays past its line" }).click();
   await page.getByRole("menuitem", { name: "Edit" }).click();
   await dialog.getByLabel("Ends after").fill("0s");
   await dialog.getByRole("button", { name: "Save rule" }).click();
@@ -62,7 +62,7 @@ test("an alert fires, reaches a webhook, is silenced, ends and is sent again @ph
     window: 200_000,
     start: Date.now() - 60_000,
   });
-  await send(agent.turns(20_000, 60_000).take());
+  await send(agent.turns(20_000, 60_000, 61_000, 62_000, 63_000).take());
   const firing = page.getByRole("list", { name: "Firing alerts" });
   await expect(firing).toContainText("phantom@vm-1 · fix the build");
   await expect(
@@ -89,9 +89,7 @@ test("an alert fires, reaches a webhook, is silenced, ends and is sent again @ph
   await send(agent.turns(30_000).take());
   await expect(page.getByText("Nothing fires")).toBeVisible();
   await page.getByRole("button", { name: "Show ended" }).click();
-  await expect(page.getByRole("list", { name: "Ended alerts" })).toContainText(
-    "the condition no longer holds",
-  );
+  await expect(page.getByRole("list", { name: "Ended alerts" })).toContainText("fell from 63k to 30k");
 
   const deliveries = page.getByRole("list", { name: "Deliveries" });
   await deliveries.getByRole("button", { name: /Resolved/ }).click();
@@ -208,7 +206,7 @@ test.describe("mistakes and what cannot be undone", () => {
     const target = { kind: "webhook", url: `${receiver.url}/hook` };
     await server.mutate("alerts.endpoints.create", { name: "ops", target });
     await page.goto("/alerts");
-    await page.getByRole("button", { name: /^Ceiling crossed/ }).click();
+    await page.getByRole("button", { name: /^Stays past its line/ }).click();
     const rules = page.getByRole("list", { name: "Rules" });
     await expect(rules).toContainText("to 1 endpoint");
     const remove = async () => {
@@ -219,7 +217,7 @@ test.describe("mistakes and what cannot be undone", () => {
     await remove();
     await expect(page.getByRole("dialog").getByRole("alert")).toContainText("Remove it from them first");
     await page.getByRole("button", { name: "Cancel" }).click();
-    await page.getByRole("button", { name: "Actions for Ceiling crossed" }).click();
+    await page.getByRole("button", { name: "Actions for Stays past its line" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
     await expect(rules).toHaveCount(0);
     await remove();
@@ -276,7 +274,7 @@ test("a desktop notification appears when an alert starts while the page is open
     Object.assign(window, { shown, Notification: Recorder });
   });
   await page.goto("/alerts");
-  await page.getByRole("button", { name: /^Ceiling crossed/ }).click();
+  await page.getByRole("button", { name: /^Stays past its line/ }).click();
   await page.getByRole("button", { name: "Desktop notifications" }).click();
   await expect(page.getByRole("button", { name: "Desktop notifications on" })).toBeVisible();
   await page.goto("/sessions");
@@ -288,12 +286,12 @@ test("a desktop notification appears when an alert starts while the page is open
     window: 200_000,
     start,
   });
-  await send(agent.turns(20_000, 60_000).take());
+  await send(agent.turns(20_000, 60_000, 61_000, 62_000, 63_000).take());
   const shown = () => page.evaluate(() => (window as unknown as { shown: string[] }).shown);
   await expect
     .poll(shown)
     .toEqual([
-      "Ceiling crossed: phantom@vm-1 · fix the build · main: 60,000 context tokens crossed the ceiling (40,000 tokens)",
+      "Stays past its line: phantom@vm-1 · fix the build · main: 63,000 context tokens, past the ceiling (40,000 tokens) for 4 turns without a fall",
     ]);
   await expect(page).toHaveTitle(/^\(1\) /);
   await expect(page.locator("link[rel=icon]")).toHaveAttribute("href", /^data:image\/svg\+xml,.*%3E1%3C/);

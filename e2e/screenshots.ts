@@ -39,7 +39,7 @@ try {
   const page = await context.newPage();
   await page.goto(server.loginUrl);
   await page.waitForURL(`${server.url}/`);
-  for (const preset of ["line_crossed", "thrash", "over_window"])
+  for (const preset of ["past_line", "thrash", "over_window"])
     await server.mutate("alerts.rules.createPreset", { preset, endpoints: [] });
   for (const rule of [
     { name: "Near its line", condition: { type: "load", at_least: 0.9 } },

@@ -24,7 +24,12 @@ describe("when a rule fired", () => {
 describe("the texts of an alert", () => {
   it("name its end for every reason", () => {
     for (const end_reason of ALERT_END_REASONS) {
-      const alert = { fired_at: "2026-11-24T10:00:00Z", resolved_at: "2026-11-24T10:22:05Z", end_reason };
+      const alert = {
+        fired_at: "2026-11-24T10:00:00Z",
+        resolved_at: "2026-11-24T10:22:05Z",
+        end_reason,
+        ended_by: null,
+      };
       expect(endText(alert as Parameters<typeof endText>[0])).toMatch(/^ended after 22 min 5 s: \w/);
     }
   });

@@ -7,7 +7,7 @@ import type {
   AlertView,
   AttemptOutcome,
 } from "@plimsoll/protocol/api";
-import { ALERT_END_TEXT } from "@plimsoll/protocol/pure";
+import { alertEndText } from "@plimsoll/protocol/pure";
 import { duration, plural } from "../format.ts";
 
 export const SEVERITY_TEXT: Readonly<Record<AlertSeverity, string>> = {
@@ -23,10 +23,12 @@ export function subjectText({ subject: { harness, session, agent } }: Pick<Alert
 }
 
 /** Such as `ended after 22 min: the condition is over`. */
-export function endText({ fired_at, resolved_at, end_reason }: AlertView): string {
+export function endText(alert: AlertView): string {
+  const { fired_at, resolved_at } = alert;
   if (resolved_at === null) return "";
   const lasted = duration(Math.max(0, Date.parse(resolved_at) - Date.parse(fired_at)));
-  return `ended after ${lasted}${end_reason === null ? "" : `: ${ALERT_END_TEXT[end_reason]}`}`;
+  const why = alertEndText(alert);
+  return `ended after ${lasted}${why === null ? "" : `: ${why}`}`;
 }
 
 const MUTED_TEXT: Readonly<Record<NonNullable<AlertView["muted"]>, string>> = {

@@ -119,7 +119,7 @@ function FileMenu({ hasRules, onImport }: { hasRules: boolean; onImport: () => v
 }
 
 const PRESET_NOTE: Readonly<Record<AlertPreset, string>> = {
-  line_crossed: "an agent is past its line",
+  past_line: "an agent is past its line and does not fall",
   over_window: "the window size is probably wrong",
   thrash: "3 boundaries within 10 turns",
   silent_harness: "nothing for 10 min",

@@ -51,7 +51,7 @@ export interface AlertPlace {
   model?: string | undefined;
 }
 
-/** What was seen when an alert fired. */
+/** Why an alert fired, and what was seen of it last. */
 export interface FiringFacts {
   rule: string;
   severity: AlertSeverity;
@@ -59,6 +59,8 @@ export interface FiringFacts {
   why: string;
   level: AlertLevel | null;
   boundaries: AlertBoundary[];
+  /** The boundary that ended it. */
+  endedBy?: AlertBoundary | undefined;
   path: string;
 }
 

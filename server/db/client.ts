@@ -10,6 +10,9 @@ export { Prisma } from "./generated/client.ts";
 /** What Prisma gives an interactive transaction. */
 export type Transaction = Parameters<Parameters<PrismaClient["$transaction"]>[0]>[0];
 
+/** Milliseconds to wait for a connection, and until the end. On a starved machine, the usual 2 and 5 s are too short. */
+const TRANSACTIONS = { maxWait: 10_000, timeout: 60_000 };
+
 /** Statements that each connection keeps prepared. Lists of varying length would otherwise add more without end. */
 const PREPARED_LIMIT = 500;
 
@@ -34,5 +37,5 @@ export function openDatabase(options: {
       onConnectionError: (err) => log.warn({ err }, "a database connection was lost"),
     },
   );
-  return new PrismaClient({ adapter });
+  return new PrismaClient({ adapter, transactionOptions: TRANSACTIONS });
 }

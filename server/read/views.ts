@@ -5,8 +5,8 @@ import {
   judgedBy,
   minutesFor,
   type ReportedLine,
-  reportedLine,
   type ThresholdTimeline,
+  thresholdSource,
   utilizationOf,
 } from "@plimsoll/fold";
 import { harnessLine, hasOwnLine, lineKind } from "@plimsoll/harnesses/lines";
@@ -49,8 +49,7 @@ export function appliedThresholds(
     const value = thresholds[name];
     const tokens = thresholdTokens(name, value, windowTokens);
     if (tokens === undefined) return [];
-    const isReported = reportedLine(inForce, reportedLines, model, name) !== undefined;
-    const source = isReported ? "reported" : inForce.sources[name];
+    const source = thresholdSource(inForce, reportedLines, model, name);
     return [{ name, label: thresholdText(value), tokens, source }];
   });
 }

@@ -49,6 +49,13 @@ const anyTime = fc
 const anyTokens = fc.nat({ max: 2_000_000_000 });
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null });
 
+const anyBoundary = fc.record({
+  type: anyName,
+  at: anyTime,
+  tokens_before: maybe(anyTokens),
+  tokens_after: maybe(anyTokens),
+});
+
 /** Any alert whose texts want to do harm. */
 const anyAlert: fc.Arbitrary<AlertFacts> = fc.record({
   id: fc.uuid(),
@@ -79,15 +86,9 @@ const anyAlert: fc.Arbitrary<AlertFacts> = fc.record({
       line_tokens: maybe(anyTokens),
     }),
   ),
-  boundaries: fc.array(
-    fc.record({
-      type: anyName,
-      at: anyTime,
-      tokens_before: maybe(anyTokens),
-      tokens_after: maybe(anyTokens),
-    }),
-    { maxLength: 3 },
-  ),
+  advice: maybe(anyName),
+  boundaries: fc.array(anyBoundary, { maxLength: 3 }),
+  ended_by: maybe(anyBoundary),
   path: fc.oneof(
     anyName.map((name) => `/?harness=${encodeURIComponent(name.toWellFormed())}`),
     anyName.map((name) => `/${name}`),

@@ -13,7 +13,9 @@ export const EXAMPLE_ALERT: AlertFacts = {
   end_reason: null,
   acknowledged_by: null,
   why: "168,000 context tokens crossed the ceiling (160,000 tokens)",
+  advice: "Compact or restart the agent.",
   level: { context_tokens: 168_000, window_tokens: 200_000, line: "ceiling", line_tokens: 160_000 },
+  ended_by: null,
   boundaries: [
     { type: "compacted", at: "2026-11-23T13:21:00.000Z", tokens_before: 171_000, tokens_after: 12_400 },
     { type: "masked", at: "2026-11-23T13:08:00.000Z", tokens_before: 150_000, tokens_after: null },

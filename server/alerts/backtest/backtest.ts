@@ -121,6 +121,7 @@ export async function backtest({
       const { items, levels } = records.get(agent.number)!;
       const timeline = policy.timelineOf(agent.harness, acks.get(agent.harness)!.acks);
       const simulation = new AgentSimulation({
+        harness: agent.harness,
         condition: loaded.rule.condition,
         timing: loaded.timing,
         timeline,

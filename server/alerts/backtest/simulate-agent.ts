@@ -21,6 +21,7 @@ import {
   stepAlert,
 } from "@plimsoll/protocol/alerts";
 import { lineOf, type ThresholdName } from "@plimsoll/protocol/policy";
+import { keeperOf } from "../evaluation/read-agents.ts";
 
 /** A recorded level. */
 export interface RecordedLevel {
@@ -67,6 +68,7 @@ export interface SimulationOptions {
   condition: AgentCondition;
   timing: AlertTiming;
   timeline: ThresholdTimeline;
+  harness: string;
   /** Of the agent, for what was recorded before its first level. */
   model: string | undefined;
 }
@@ -78,6 +80,7 @@ export class AgentSimulation {
   readonly #kind: AgentConditionKind<AgentConditionType>;
   readonly #timing: AlertTiming;
   readonly #timeline: ThresholdTimeline;
+  readonly #harness: string;
   #sight: AgentSight | undefined;
   #turnKey: string | undefined;
   #model: string | undefined;
@@ -91,11 +94,12 @@ export class AgentSimulation {
   /** Whether a boundary came after the latest level. */
   #fell = false;
 
-  constructor({ condition, timing, timeline, model }: SimulationOptions) {
+  constructor({ condition, timing, timeline, harness, model }: SimulationOptions) {
     this.#condition = condition;
     this.#kind = agentConditionKind(condition);
     this.#timing = timing;
     this.#timeline = timeline;
+    this.#harness = harness;
     this.#model = model;
   }
 
@@ -140,6 +144,8 @@ export class AgentSimulation {
     this.#fell = false;
     this.#turnKey = key;
     this.#model = model;
+    const inForce = this.#timeline.at(at, model);
+    const line = lineOf(judgedBy(inForce, this.#reportedLines, model), windowTokens);
     this.#sight = {
       at,
       receivedAt: at,
@@ -147,7 +153,8 @@ export class AgentSimulation {
       contextTokens,
       windowTokens,
       windowSource: "unknown",
-      line: lineOf(judgedBy(this.#timeline.at(at, model), this.#reportedLines, model), windowTokens),
+      line,
+      lineKeeper: keeperOf(this.#harness, line, inForce, this.#reportedLines, model),
       above: this.#above,
       recent: [...recent, contextTokens].slice(-MOST_RECENT),
       msPerTurn: this.#levels > 1 ? (at - this.#firstAt) / (this.#levels - 1) : undefined,

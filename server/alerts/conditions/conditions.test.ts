@@ -55,7 +55,9 @@ describe("silence", () => {
     expect(await told()).toEqual([]);
     await wait(1);
     await evaluateAgain();
-    expect(await told()).toEqual(["firing: Nothing received for 10 min, and the session has not ended"]);
+    expect(await told()).toEqual([
+      expect.stringMatching(/^firing: Nothing received since .* UTC, and the session has not ended$/),
+    ]);
     await alerts.pipeline.close();
     await alerts.ingest.sendOnce([turn(11)]);
     await evaluateAgain();
@@ -92,7 +94,17 @@ describe("silence", () => {
     expect(await told()).toEqual([]);
   });
 
-  it("of a harness fires while a session is open, and ends when the harness says bye", async () => {
+  const loop = (harness: string, session: string) => ({
+    id: `${harness}/${session}`,
+    type: "session",
+    at: Date.now(),
+    harness,
+    session,
+    status: "started",
+    kind: "loop",
+  });
+
+  it("of a harness fires while a loop is at work, and ends when the harness says bye", async () => {
     await alerts.rule({ condition: { type: "harness_silence", longer_than: "10m" } });
     const idle = {
       id: "h",
@@ -102,7 +114,15 @@ describe("silence", () => {
       status: "hello",
       name: "Idle",
     };
-    await alerts.pipeline.send(turn(10), idle);
+    // A conversation waits for its person.
+    const conversation = { ...loop("chat@one", "s"), kind: "conversation" };
+    await alerts.pipeline.send(
+      turn(10),
+      loop("phantom@one", "s"),
+      idle,
+      turn(10, { harness: "chat@one" }),
+      conversation,
+    );
     await evaluateAgain();
     await wait(11);
     await evaluateAgain();
@@ -115,6 +135,26 @@ describe("silence", () => {
     await alerts.ingest.sendOnce([{ ...idle, harness: "phantom@one", status: "bye" }]);
     await evaluateAgain();
     expect((await told()).at(-1)).toBe("resolved: session_ended");
+  });
+
+  it("ends after a day, and is not told again", async () => {
+    await alerts.rule({ condition: { type: "harness_silence", longer_than: "10m" } });
+    await alerts.rule({ condition: { type: "tokens", at_least: 5 } });
+    await alerts.pipeline.send(turn(10), loop("phantom@one", "s"));
+    await evaluateAgain();
+    await wait(11);
+    await evaluateAgain();
+    expect(await told()).toHaveLength(2);
+    await wait(22 * 60);
+    await evaluateAgain();
+    expect((await told()).filter((text) => text.startsWith("resolved"))).toEqual([]);
+    await wait(3 * 60);
+    await evaluateAgain();
+    await evaluateAgain();
+    expect((await told()).filter((text) => text.startsWith("resolved"))).toEqual([
+      "resolved: gone",
+      "resolved: gone",
+    ]);
   });
 });
 

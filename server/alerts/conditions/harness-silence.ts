@@ -1,6 +1,7 @@
 import { slotOf } from "../../db/tables/buckets.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
-import { durationText } from "../describe-alert.ts";
+import { iso } from "../../times.ts";
+import { timeText } from "../formats/text.ts";
 import { alertKey, type JudgedSubject, type JudgeInput } from "../judged-subject.ts";
 import { type RuleOf, selects } from "../rule-book.ts";
 import { longerThan, silenceSighting } from "./silence.ts";
@@ -17,15 +18,16 @@ const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
 /** Instances of one evaluation. */
 const MOST_INSTANCES = 5_000;
 
-// A harness without an open session has nothing to report.
+// A harness without an open session has nothing to report, and a conversation may wait for its person.
 const SILENT_HARNESSES = `
 SELECT h.instance, ${ms("h.last_at")} AS "lastAt", ${ms("h.last_received_at")} AS "lastReceivedAt", h.status = 'bye' AS ended
 FROM harnesses h WHERE h.project_id = $1 AND h.deleted_at IS NULL AND (h.instance = ANY($5::text[])
   OR h.last_received_at > ${time("$2")} AND h.last_received_at <= ${time("$3")} AND EXISTS (
-    SELECT 1 FROM sessions s WHERE s.project_id = $1 AND s.harness = h.instance AND s.open_slot >= $4::int4))
+    SELECT 1 FROM sessions s WHERE s.project_id = $1 AND s.harness = h.instance AND s.open_slot >= $4::int4
+      AND s.kind IN ('loop', 'phase', 'agent')))
 LIMIT ${MOST_INSTANCES}`;
 
-/** Harness instances that stopped reporting while a session was open. */
+/** Harness instances that stopped reporting while a loop, a phase or an agent was at work. */
 export async function judgeHarnessSilence(
   input: JudgeInput,
   rules: readonly RuleOf<"harness_silence">[],
@@ -68,7 +70,7 @@ function judgeHarness(
     facts,
     place: facts,
     report: () => ({
-      why: `Nothing received for ${durationText(now - lastReceivedAt)}, and a session is open`,
+      why: `Nothing received since ${timeText(iso(lastReceivedAt))}, and work is under way`,
       level: null,
       boundaries: [],
       path: `/?harness=${encodeURIComponent(instance)}`,

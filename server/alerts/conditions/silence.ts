@@ -3,8 +3,9 @@ import { type AlertSighting, durationMs } from "@plimsoll/protocol/alerts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { slotOf } from "../../db/tables/buckets.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
+import { DAY_MS, iso } from "../../times.ts";
 import type { OpenAlert } from "../alert-rows.ts";
-import { durationText } from "../describe-alert.ts";
+import { timeText } from "../formats/text.ts";
 import { alertKey, type JudgedSubject, type JudgeInput } from "../judged-subject.ts";
 import { type RuleOf, selects } from "../rule-book.ts";
 
@@ -71,7 +72,7 @@ function judgeSession(
     facts,
     place: { harness, session, sessionId: id, model: facts.model },
     report: () => ({
-      why: `Nothing received for ${durationText(now - lastReceivedAt)}, and the session has not ended`,
+      why: `Nothing received since ${timeText(iso(lastReceivedAt))}, and the session has not ended`,
       level: null,
       boundaries: [],
       path: `/sessions/${id}`,
@@ -93,6 +94,7 @@ export function silenceSighting(
 ): AlertSighting {
   if (ended) return { verdict: "over", reason: "session_ended" };
   const silentMs = now - lastReceivedAt;
+  if (silentMs >= longerMs + DAY_MS) return { verdict: "over", reason: "gone" };
   if (silentMs < longerMs) return { verdict: "clear", reason: "data_returned" };
   if (known !== undefined) return { verdict: "met", at: lastAt };
   const heardMs = now - Math.max(lastReceivedAt, watchingSince);

@@ -1,3 +1,4 @@
+import { conditionKind } from "@plimsoll/fold";
 import {
   type AlertFacts,
   type AlertNotification,
@@ -161,7 +162,10 @@ function notificationOf(
     project,
     group,
     message,
-    alerts: ids.slice(0, MOST_LISTED).map((id) => alertFacts(byId.get(id)!)),
+    alerts: ids.slice(0, MOST_LISTED).map((id) => {
+      const facts = alertFacts(byId.get(id)!);
+      return message === null ? facts : { ...facts, advice: null };
+    }),
     omitted: Math.max(0, ids.length - MOST_LISTED),
     at: iso(now),
   };
@@ -177,7 +181,7 @@ export function alertFacts({
   facts,
   acknowledgedBy,
 }: OpenAlert): AlertFacts {
-  const { rule, severity, condition, why, level, boundaries, path } = facts!;
+  const { rule, severity, condition, why, level, boundaries, endedBy, path } = facts!;
   return {
     id,
     rule: { id: ruleId, name: rule, severity },
@@ -195,8 +199,10 @@ export function alertFacts({
     end_reason: state.endReason ?? null,
     acknowledged_by: acknowledgedBy ?? null,
     why,
+    advice: state.resolvedAt === undefined ? conditionKind({ type: condition }).advice : null,
     level,
     boundaries,
+    ended_by: endedBy ?? null,
     path,
   };
 }

@@ -124,13 +124,15 @@ export class Evaluation {
     return judged;
   }
 
-  /** The message of an alert that fires names the last boundaries of its agent. */
+  /** The message of an alert that fires or ends names the last boundaries of its agent. */
   async #addLastBoundaries(judged: readonly JudgedSubject[], agents: readonly SeenAgent[]): Promise<void> {
     const { open } = this.#input;
     const firing = new Set<string>();
     for (const { rule, subject, sighting, place } of judged) {
       const known = open.byKey.get(alertKey(rule.id, subject));
-      if (sighting.verdict === "met" && known?.facts === undefined) firing.add(place.agentId!);
+      const fires = sighting.verdict === "met" && known?.facts === undefined;
+      const ends = sighting.verdict === "clear" && known?.facts !== undefined;
+      if (fires || ends) firing.add(place.agentId!);
     }
     const without = agents.filter(({ id, sight }) => firing.has(id) && sight.boundaries.length === 0);
     await addBoundaries(this.#source(), without, LEAST_BOUNDARIES);
@@ -221,7 +223,8 @@ export class Evaluation {
     const alerts: OpenAlert[] = plan.changed.filter(({ id }) => !open.byId.has(id));
     for (const alert of open.byId.values()) {
       if (removed.has(alert.id)) continue;
-      alerts.push(changed.get(alert.id) ?? alert);
+      const facts = plan.seen.get(alert.id);
+      alerts.push(changed.get(alert.id) ?? (facts === undefined ? alert : { ...alert, facts }));
       // What mutes an alert may have changed with another alert of its agent.
       if (decidesAll || agents.has(alert.place.agentId ?? "")) touched.add(alert.groupKey);
     }

@@ -6,6 +6,8 @@ import {
   type SightNeeds,
 } from "@plimsoll/fold";
 import type { AgentConditionType, AlertSighting } from "@plimsoll/protocol/alerts";
+import { LIVE_FOR } from "../../read/liveness.ts";
+import { DAY_MS } from "../../times.ts";
 import type { OpenAlert } from "../alert-rows.ts";
 import { boundariesOf, levelOf } from "../describe-alert.ts";
 import type { JudgedSubject } from "../judged-subject.ts";
@@ -87,8 +89,9 @@ export function endOf(
   book: RuleBook,
   agent: SeenAgent,
   now: number,
-): "window_ended" | "rule_changed" | "session_ended" | undefined {
+): "window_ended" | "rule_changed" | "session_ended" | "gone" | undefined {
   if (agent.ended) return "session_ended";
+  if (isGone(agent, now)) return "gone";
   if (isSilent(agent, now)) return undefined;
   const rule = book.byId.get(alert.ruleId);
   if (rule === undefined || !isAgentRule(rule)) return undefined;
@@ -107,15 +110,21 @@ const scopeOf = ({ harness, session, name, model, kind }: SeenAgent) => ({
 const subjectOf = (rule: AgentRule, { id, sight }: SeenAgent): string =>
   kindOf(rule).spansWindows ? `agent/${id}` : `agent/${id}/${sight.window}`;
 
+/** Whether an agent that has been silent for a day has ended without saying so. */
+const isGone = ({ lastReceivedAt }: SeenAgent, now: number): boolean =>
+  lastReceivedAt <= now - LIVE_FOR - DAY_MS;
+
 /** What the rule of an open alert sees. */
 function sightingOf(rule: AgentRule, agent: SeenAgent, now: number): AlertSighting {
   if (agent.ended) return SESSION_ENDED;
+  if (isGone(agent, now)) return GONE;
   if (isSilent(agent, now)) return SILENT;
   const { holds, at } = kindOf(rule).find(rule.rule.condition, agent.sight, true, now);
   return holds ? { verdict: "met", at } : BELOW;
 }
 
 const SESSION_ENDED: AlertSighting = { verdict: "over", reason: "session_ended" };
+const GONE: AlertSighting = { verdict: "over", reason: "gone" };
 const SILENT: AlertSighting = { verdict: "silent" };
 const BELOW: AlertSighting = { verdict: "clear", reason: "below" };
 

@@ -16,6 +16,8 @@ export interface AlertsPlan {
   removed: OpenAlert[];
   /** Reasons of the changes, by alert. */
   reasons: Map<string, AlertStepReason>;
+  /** What is seen now of alerts that fire and do not change, by alert. It is told, and not stored. */
+  seen: Map<string, FiringFacts>;
 }
 
 /**
@@ -30,7 +32,7 @@ export function planAlerts(
   newId: () => string,
   now: number,
 ): AlertsPlan {
-  const plan: AlertsPlan = { changed: [], removed: [], reasons: new Map() };
+  const plan: AlertsPlan = { changed: [], removed: [], reasons: new Map(), seen: new Map() };
   for (const subject of judged) {
     const known = open.get(alertKey(subject.rule.id, subject.subject));
     if (known === undefined) begin(plan, subject, newId, now);
@@ -82,9 +84,23 @@ function advance(plan: AlertsPlan, known: OpenAlert, judged: JudgedSubject, now:
     plan.removed.push(known);
     return;
   }
-  if (reason === undefined && sameTimes(state, known.state)) return;
-  const fires = isFiring(state) && known.facts === undefined;
-  plan.changed.push({ ...known, state, facts: fires ? factsOf(judged) : known.facts });
+  const facts = isFiring(state) || known.facts !== undefined ? factsNow(judged, known) : undefined;
+  if (reason === undefined && sameTimes(state, known.state)) {
+    if (facts !== undefined) plan.seen.set(known.id, facts);
+    return;
+  }
+  plan.changed.push({ ...known, state, facts });
+}
+
+/** Why it fired stays as it was once it is no longer so, and the level is that of now. */
+function factsNow(judged: JudgedSubject, { facts: known, state: { startedAt } }: OpenAlert): FiringFacts {
+  const { sighting } = judged;
+  if (known === undefined || sighting.verdict === "met") return factsOf(judged);
+  if (sighting.verdict === "silent") return known;
+  const { level, boundaries } = judged.report();
+  const [newest] = boundaries;
+  const endedBy = newest !== undefined && Date.parse(newest.at) >= startedAt! ? newest : undefined;
+  return { ...known, level, boundaries, ...(endedBy !== undefined && { endedBy }) };
 }
 
 const sameTimes = (one: OpenAlert["state"], other: OpenAlert["state"]) =>

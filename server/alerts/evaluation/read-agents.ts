@@ -1,13 +1,18 @@
 import {
   type AgentSight,
   EMPTY_STATE,
+  type InForce,
   judgedBy,
+  type LineKeeper,
   orderTurns,
+  type ReportedLine,
   type SeenBoundary,
   type ThresholdTimeline,
+  thresholdSource,
 } from "@plimsoll/fold";
+import { lineKeeper } from "@plimsoll/harnesses/lines";
 import type { BoundaryType, FallHint } from "@plimsoll/protocol/events";
-import { lineOf } from "@plimsoll/protocol/policy";
+import { type Line, lineOf } from "@plimsoll/protocol/policy";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { sourceOf } from "../../db/tables/codes.ts";
@@ -143,6 +148,7 @@ function seenAgent(row: StoredAgent, timeline: ThresholdTimeline, now: number): 
   const at = state.currentAt ?? row.lastAt;
   const inForce = timeline.at(Math.max(now, row.lastAt), model);
   const steps = Math.max(1, row.turns - 1);
+  const line = lineOf(judgedBy(inForce, state.reportedLines, model), windowTokens);
   return {
     id,
     number,
@@ -162,7 +168,8 @@ function seenAgent(row: StoredAgent, timeline: ThresholdTimeline, now: number): 
       contextTokens: row.currentTokens ?? undefined,
       windowTokens,
       windowSource: sourceOf(row.windowSource),
-      line: lineOf(judgedBy(inForce, state.reportedLines, model), windowTokens),
+      line,
+      lineKeeper: keeperOf(harness, line, inForce, state.reportedLines, model),
       above: state.above,
       recent: state.recent,
       msPerTurn: row.turns > 1 ? (row.lastAt - row.firstAt) / steps : undefined,
@@ -172,6 +179,18 @@ function seenAgent(row: StoredAgent, timeline: ThresholdTimeline, now: number): 
     },
   };
 }
+
+/** Who acts at the line of an agent. */
+export const keeperOf = (
+  harness: string,
+  line: Line | undefined,
+  inForce: InForce,
+  reportedLines: readonly ReportedLine[],
+  model: string | undefined,
+): LineKeeper =>
+  line === undefined
+    ? "nobody"
+    : lineKeeper(harness, thresholdSource(inForce, reportedLines, model, line.threshold));
 
 /**
  * Adds the latest boundaries of agents to their sights.

@@ -1,3 +1,4 @@
+import { conditionKind } from "@plimsoll/fold";
 import type { AlertNotification } from "@plimsoll/protocol/alerts";
 import { iso } from "../../times.ts";
 
@@ -29,7 +30,9 @@ export function testNotification(
         end_reason: null,
         acknowledged_by: null,
         why: "168,000 context tokens crossed the ceiling (160,000 tokens)",
+        advice: conditionKind({ type: "threshold" }).advice,
         level: { context_tokens: 168_000, window_tokens: 200_000, line: "ceiling", line_tokens: 160_000 },
+        ended_by: null,
         boundaries: [
           { type: "compacted", at: before(42), tokens_before: 171_000, tokens_after: 12_400 },
           { type: "masked", at: before(55), tokens_before: 150_000, tokens_after: 96_000 },

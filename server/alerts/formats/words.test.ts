@@ -17,6 +17,7 @@ describe("the words of a notification", () => {
     expect(whole(EXAMPLE_NOTIFICATION)).toBe(
       [
         "Why: 168,000 context tokens crossed the ceiling (160,000 tokens)",
+        "Next: Compact or restart the agent.",
         "Level: 168k of 200k tokens (84%), ceiling 160k (105%)",
         "Before: compacted from 171k to 12.4k at 2026-11-23 13:21:00 UTC; masked from 150k at 2026-11-23 13:08:00 UTC; cleared at 2026-11-23 12:26:00 UTC",
         "Agent: phantom@vm-3, fix the build, main",
@@ -32,6 +33,10 @@ describe("the words of a notification", () => {
     expect(titleOf(resolved)).toBe("Resolved: Ceiling crossed at phantom@vm-3, fix the build, main");
     expect(whole(resolved)).toContain(
       "Ended: 2026-11-23 14:25:52 UTC, after 23 min: the condition no longer holds",
+    );
+    const [boundary] = RESOLVED_ALERT.boundaries;
+    expect(whole({ ...resolved, alerts: [{ ...RESOLVED_ALERT, ended_by: boundary! }] })).toContain(
+      "after 23 min: compacted from 171k to 12.4k",
     );
   });
 

@@ -1,11 +1,12 @@
 import { counted } from "@plimsoll/fold";
 import {
-  ALERT_END_TEXT,
   type AlertBoundary,
   type AlertFacts,
   type AlertLevel,
   type AlertNotification,
   type AlertSeverity,
+  alertEndText,
+  boundaryText,
 } from "@plimsoll/protocol/alerts";
 import { compact, exact, loadPercent } from "@plimsoll/protocol/pure";
 import { durationText } from "../describe-alert.ts";
@@ -71,11 +72,12 @@ export interface AlertFact {
   parts: MessagePart[];
 }
 
-/** What a message says of one alert, the most important first. At most eight facts, none empty. */
+/** What a message says of one alert, the most important first. At most nine facts, none empty. */
 export function factsOf(alert: AlertFacts): AlertFact[] {
-  const { subject, level, boundaries, why, fired_at, acknowledged_by } = alert;
+  const { subject, level, boundaries, why, advice, fired_at, acknowledged_by } = alert;
   const facts: AlertFact[] = [
     { name: "Why", parts: [plain(why, 500)] },
+    { name: "Next", parts: [plain(advice ?? "")] },
     { name: "Level", parts: level === null ? [] : [levelText(level)] },
     { name: "Before", parts: boundaries.flatMap(boundaryParts) },
     { name: subject.agent === null ? "Where" : "Agent", parts: [placeOf(alert)] },
@@ -99,20 +101,18 @@ export function levelText({ context_tokens, window_tokens, line, line_tokens }: 
   return `${compact(context_tokens)}${ofWindow}${ofLine}`;
 }
 
-function boundaryParts(
-  { type, at, tokens_before, tokens_after }: AlertBoundary,
-  index: number,
-): MessagePart[] {
-  const from = tokens_before === null ? "" : ` from ${compact(tokens_before)}`;
-  const to = tokens_after === null ? "" : ` to ${compact(tokens_after)}`;
-  return [`${index === 0 ? "" : "; "}${plain(type, 60) || "boundary"}${from}${to} at `, { at }];
-}
+const boundaryParts = (boundary: AlertBoundary, index: number): MessagePart[] => [
+  `${index === 0 ? "" : "; "}${plain(boundaryText(boundary), 100) || "boundary"} at `,
+  { at: boundary.at },
+];
 
 /** Empty while the alert fires. */
-function endParts({ fired_at, resolved_at, end_reason }: AlertFacts): MessagePart[] {
+function endParts(alert: AlertFacts): MessagePart[] {
+  const { fired_at, resolved_at } = alert;
   if (resolved_at === null) return [];
   const lasted = durationText(Math.max(0, Date.parse(resolved_at) - Date.parse(fired_at)));
-  const reason = end_reason === null ? "" : `: ${ALERT_END_TEXT[end_reason]}`;
+  const why = alertEndText(alert);
+  const reason = why === null ? "" : `: ${plain(why, 100)}`;
   return [{ at: resolved_at }, `, after ${lasted}${reason}`];
 }
 

@@ -52,7 +52,7 @@ describe.skipIf(!hasServer)("plimsoll alerts with a real server", () => {
   it("says how to begin, and exits with 0 while nothing fires", async () => {
     expect(await plimsoll()).toBe("No alert fires.\n");
     expect(process.exitCode).toBeUndefined();
-    expect(await plimsoll("rules")).toContain("plimsoll alerts rules preset line_crossed");
+    expect(await plimsoll("rules")).toContain("plimsoll alerts rules preset past_line");
     expect(await plimsoll("silence")).toContain("plimsoll alerts silence harness=NAME");
   });
 
@@ -63,11 +63,11 @@ describe.skipIf(!hasServer)("plimsoll alerts with a real server", () => {
   });
 
   it("creates presets, and exports and imports rules", async () => {
-    expect(await plimsoll("rules", "preset", "line_crossed")).toBe('Created the rule "Ceiling crossed".\n');
+    expect(await plimsoll("rules", "preset", "past_line")).toBe('Created the rule "Stays past its line".\n');
     expect((await failure("rules", "preset", "unheard_of")).hint).toContain("silent_harness");
     const yaml = await plimsoll("rules", "export");
     expect(yaml).toBe(
-      "rules:\n  - name: Ceiling crossed\n    condition:\n      type: threshold\n      threshold: line\n" +
+      "rules:\n  - name: Stays past its line\n    condition:\n      type: past_line\n      turns: 3\n" +
         "    keep_firing_for: 1m\n    severity: critical\n",
     );
     const file = join(folder, "alerts.yaml");
@@ -85,9 +85,9 @@ describe.skipIf(!hasServer)("plimsoll alerts with a real server", () => {
     expect(await plimsoll("rules", "import", file, "--replace")).toBe(
       "Created 0, changed 0, deleted 1, unchanged 1.\n",
     );
-    expect(await plimsoll("rules", "off", "Ceiling crossed")).toContain("switched off");
-    expect(await plimsoll("rules", "delete", "Ceiling crossed")).toContain("deleted");
-    expect((await failure("rules", "on", "Ceiling crossed")).message).toContain("There is no rule");
+    expect(await plimsoll("rules", "off", "Stays past its line")).toContain("switched off");
+    expect(await plimsoll("rules", "delete", "Stays past its line")).toContain("deleted");
+    expect((await failure("rules", "on", "Stays past its line")).message).toContain("There is no rule");
   });
 
   it("silences alerts for a while, and ends a silence", async () => {

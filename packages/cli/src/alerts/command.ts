@@ -30,8 +30,8 @@ const NO_INPUT = z.object({});
 const EXAMPLES = `
 Examples:
   npx plimsoll alerts                                       show what fires
-  npx plimsoll alerts rules preset line_crossed             switch on a preset
-  npx plimsoll alerts rules backtest "Ceiling crossed"      show the notifications it would have sent
+  npx plimsoll alerts rules preset past_line                switch on a preset
+  npx plimsoll alerts rules backtest "Stays past its line"  show the notifications it would have sent
   npx plimsoll alerts rules export > alerts.yaml            write all rules to a file
   npx plimsoll alerts rules import alerts.yaml --replace    make the rules those of the file
   npx plimsoll alerts silence harness=phantom@vm-3 --for 2h -m "restarting it"

@@ -44,7 +44,7 @@ function stateOf({ phase, muted, acknowledged_by }: AlertPage["items"][number]):
 /** Writes rules as a table. `now` in epoch ms. */
 export function writeRules(out: Terminal, rules: readonly AlertRuleView[], now: number): void {
   if (rules.length === 0) {
-    out.write("There are no alert rules. Begin with: npx plimsoll alerts rules preset line_crossed\n");
+    out.write("There are no alert rules. Begin with: npx plimsoll alerts rules preset past_line\n");
     return;
   }
   const rows = rules.map(({ id, rule, enabled, firing, pending, updated_at }) => ({

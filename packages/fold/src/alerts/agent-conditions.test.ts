@@ -21,7 +21,10 @@ const SIGHT: AgentSight = {
   boundaries: [],
   turnTimes: [],
   cacheShares: [],
+  lineKeeper: "harness",
 };
+/** Its harness has no line, so the end of the window is one. */
+const WINDOW_END: Partial<AgentSight> = { line: { threshold: "hard", tokens: 200 }, lineKeeper: "nobody" };
 const holds = (condition: AgentCondition, more: Partial<AgentSight> = {}, held = false) =>
   agentConditionKind(condition).find(condition, { ...SIGHT, ...more }, held, NOW).holds;
 
@@ -62,6 +65,26 @@ describe("a condition about an agent", () => {
     expect(holds({ ...tokens, turns: 3 })).toBe(false);
     expect(holds({ ...tokens, turns: 4 }, { recent: [80, 80] })).toBe(false);
     expect(holds({ ...tokens, turns: 4 }, { recent: [80] }, true)).toBe(true);
+  });
+
+  // The line is at 100 of 200 tokens, so half of the room above it is used at 150.
+  it.each<[string, Partial<AgentSight>, boolean]>([
+    ["crosses its line", { recent: [90, 110] }, false],
+    ["is past it for as many turns as its harness may take", { recent: [90, 110, 120, 130] }, false],
+    ["is past it for one turn more", { recent: [90, 110, 115, 120, 125] }, true],
+    ["is seen past it for the first time", { recent: [105, 110] }, false],
+    ["uses half of the room at once", { recent: [90, 160], contextTokens: 160 }, false],
+    ["uses half of the room and goes on", { recent: [90, 155, 160], contextTokens: 160 }, true],
+    ["has a line that nobody keeps", { recent: [90, 110], lineKeeper: "nobody" }, true],
+    ["nears the end of its window without a line", { ...WINDOW_END, recent: [180] }, false],
+    ["is at the end of its window without a line", { ...WINDOW_END, recent: [191] }, true],
+    ["has no line", { line: undefined, recent: [500] }, false],
+  ])("knows whether an agent is in danger that %s", (_, more, fires) => {
+    const at = { contextTokens: more.recent?.at(-1), ...more };
+    expect(holds({ type: "past_line", turns: 3 }, at)).toBe(fires);
+    // It ends once the level is below the line, not earlier.
+    expect(holds({ type: "past_line", turns: 3 }, { ...at, recent: [...at.recent!, 60] }, true)).toBe(false);
+    if (fires) expect(holds({ type: "past_line", turns: 3 }, at, true)).toBe(true);
   });
 
   it("forecasts in turns and in minutes", () => {

@@ -20,6 +20,9 @@ export interface SeenBoundary {
   number: number | undefined;
 }
 
+/** Who acts at the line of an agent: its harness compacts, restarts or masks there, or nobody does. */
+export type LineKeeper = "harness" | "nobody";
+
 /** What is known of an agent. Times in epoch ms. */
 export interface AgentSight {
   /** Of the latest turn that was counted. */
@@ -30,6 +33,7 @@ export interface AgentSight {
   windowTokens: number | undefined;
   windowSource: WindowSource;
   line: Line | undefined;
+  lineKeeper: LineKeeper;
   /** Thresholds crossed upwards and not downwards since, as recorded. */
   above: readonly ThresholdName[];
   /** Levels since the last fall, oldest first. */

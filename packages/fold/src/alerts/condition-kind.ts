@@ -26,6 +26,8 @@ export interface ConditionKind<Type extends AlertConditionType> {
   fields: { readonly [Name in Exclude<keyof AlertConditionOf<Type>, "type">]-?: ConditionField };
   /** What the form begins with. */
   start: AlertConditionOf<Type>;
+  /** What a person does next, in a sentence. */
+  advice: string;
 }
 
 /** What to read of an agent besides its state. */

@@ -1,4 +1,9 @@
-import { THRESHOLD_NAMES, type ThresholdName, type Thresholds } from "@plimsoll/protocol/pure";
+import {
+  THRESHOLD_NAMES,
+  type ThresholdName,
+  type ThresholdSource,
+  type Thresholds,
+} from "@plimsoll/protocol/pure";
 import type { InForce, ThresholdTimeline } from "../lines/in-force.ts";
 import type { AgentState } from "./agent-state.ts";
 import type { ReportedCrossing } from "./mark.ts";
@@ -53,6 +58,15 @@ export function judgedBy(
   lastJudged.set(inForce, { reportedLines, model, thresholds });
   return thresholds;
 }
+
+/** Why a threshold is in force for an agent. */
+export const thresholdSource = (
+  inForce: InForce,
+  reportedLines: readonly ReportedLine[],
+  model: string | undefined,
+  name: ThresholdName,
+): ThresholdSource =>
+  reportedLine(inForce, reportedLines, model, name) === undefined ? inForce.sources[name] : "reported";
 
 /** The thresholds that an agent was judged by at its latest level. */
 export function thresholdsAtLevel(state: AgentState, timeline: ThresholdTimeline): Thresholds {

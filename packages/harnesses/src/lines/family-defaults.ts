@@ -1,3 +1,4 @@
+import type { LineKeeper } from "@plimsoll/fold";
 import {
   type Line,
   type LineKind,
@@ -33,4 +34,11 @@ export function lineKind(
   if (windowTokens !== undefined && tokens >= windowTokens) return "window_end";
   if (source === "default" && hasOwnLine(harness)) return "compaction";
   return threshold;
+}
+
+/** Who acts at the line of a harness. A policy that the harness did not acknowledge moves nothing in it. */
+export function lineKeeper(harness: string, source: ThresholdSource): LineKeeper {
+  if (source !== "default") return source === "policy" ? "nobody" : "harness";
+  const family = familyLine(harness);
+  return family?.own === undefined && family?.preset === undefined ? "nobody" : "harness";
 }

@@ -21,6 +21,18 @@ const ThresholdCondition = z.strictObject({
   threshold: z.enum(["line", ...THRESHOLD_NAMES]),
 });
 
+/** Past the line, and nothing brings the agent back. */
+const PastLineCondition = z.strictObject({
+  type: z.literal("past_line"),
+  /** Turns within which the harness should have acted. */
+  turns: z
+    .number()
+    .int()
+    .min(1)
+    .max(MOST_TURNS_AT_LEVEL - 1)
+    .default(3),
+});
+
 /** Context tokens ÷ tokens at the line. */
 const LoadCondition = z.strictObject({ type: z.literal("load"), at_least: share, turns: turnsAtLevel });
 /** Context tokens ÷ window tokens. */
@@ -114,6 +126,7 @@ const BacklogCondition = z.strictObject({ type: z.literal("backlog"), older_than
 
 /** Conditions on how full a window is. Of two such alerts of an agent, the less severe one adds nothing. */
 const LEVEL_CONDITIONS = [
+  PastLineCondition,
   ThresholdCondition,
   LoadCondition,
   UtilizationCondition,

@@ -2,9 +2,9 @@ import type { AlertRuleInput } from "./alert-rule.ts";
 
 /** Rules that are switched on by one click, by name. */
 export const ALERT_PRESETS = {
-  line_crossed: {
-    name: "Ceiling crossed",
-    condition: { type: "threshold", threshold: "line" },
+  past_line: {
+    name: "Stays past its line",
+    condition: { type: "past_line" },
     severity: "critical",
     keep_firing_for: "1m",
   },

@@ -12,6 +12,7 @@ export const ALERT_END_REASONS = [
   "session_ended",
   "data_returned",
   "window_ended",
+  "gone",
   "rule_changed",
   "rule_deleted",
   "subject_deleted",
@@ -65,9 +66,14 @@ export const AlertFacts = z.object({
   acknowledged_by: z.string().nullable(),
   /** In plain words, why it fired: `Load 104 % of the ceiling (80,000 tokens) for 3 turns`. */
   why: z.string(),
+  /** What to do next. Null once it has ended, and if the rule has a message of its own. */
+  advice: z.string().nullable(),
+  /** The latest that was seen: when it fired, or while it fires, or at its end. */
   level: AlertLevel.nullable(),
-  /** The last three boundaries before it, newest first. */
+  /** The last three boundaries, newest first. */
   boundaries: z.array(AlertBoundary).max(3),
+  /** The boundary that brought the level down, if one ended the alert. */
+  ended_by: AlertBoundary.nullable(),
   /** Path on the server that opens what the alert is about, at that turn. */
   path: z.string(),
 });

@@ -6,4 +6,5 @@ export const backlog: ConditionKind<"backlog"> = {
   phrase: ({ older_than }) => `accepted events wait for more than ${writtenDuration(older_than)}`,
   fields: { older_than: { label: "Wait for more than", kind: "duration" } },
   start: { type: "backlog", older_than: "1m" },
+  advice: "Run npx plimsoll doctor where the server runs.",
 };

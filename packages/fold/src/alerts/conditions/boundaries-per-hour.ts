@@ -14,6 +14,7 @@ export const boundariesPerHour: AgentConditionKind<"boundaries_per_hour"> = {
     at_least: { label: "An hour, at least", kind: "number" },
   },
   start: { type: "boundaries_per_hour", boundary: "restarted", at_least: 4 },
+  advice: "Give the agent smaller tasks, or a model with a larger window.",
   spansWindows: true,
   needs: () => ({ boundaries: MOST_BOUNDARIES }),
   find({ boundary, at_least }, sight, _held, now) {

@@ -16,6 +16,7 @@ const SIGHT: AgentSight = {
   boundaries: [],
   turnTimes: undefined,
   cacheShares: [],
+  lineKeeper: "nobody",
 };
 const unknown = undefined;
 

@@ -9,6 +9,7 @@ export const cacheReadShare: AgentConditionKind<"cache_read_share"> = {
     `less than ${shareText(below)} of the context read from the cache${forTurns(turns)}`,
   fields: { below: { label: "Cache reads below", kind: "percent" }, turns: TURNS_FIELD },
   start: { type: "cache_read_share", below: 0.5, turns: 3 },
+  advice: "Find what changes early in the prompt: everything after it is paid in full on each turn.",
   spansWindows: false,
   needs: ({ turns }) => ({ cacheTurns: turns + 1 }),
   find({ below, turns }, sight) {

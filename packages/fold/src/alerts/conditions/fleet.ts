@@ -15,4 +15,5 @@ export const fleet: ConditionKind<"fleet"> = {
     share: { label: "Or at least, of the live agents", kind: "percent" },
   },
   start: { type: "fleet", load_at_least: 0.9, share: 0.25 },
+  advice: "Start no new work for now, or give the agents smaller tasks.",
 };

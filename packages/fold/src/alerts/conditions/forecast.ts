@@ -18,6 +18,7 @@ export const forecast: AgentConditionKind<"forecast"> = {
     minutes_below: { label: "Or fewer minutes than", kind: "number", unit: "min" },
   },
   start: { type: "forecast", turns_below: 5 },
+  advice: "Let the agent finish its step, then compact or restart it.",
   spansWindows: false,
   find({ turns_below, minutes_below }, sight) {
     const { reason, turns } = forecastOf(sight);

@@ -12,6 +12,7 @@ import { fleet } from "./fleet.ts";
 import { forecast } from "./forecast.ts";
 import { harnessSilence } from "./harness-silence.ts";
 import { load } from "./load.ts";
+import { pastLine } from "./past-line.ts";
 import { policy } from "./policy.ts";
 import { rejectedEvents } from "./rejected-events.ts";
 import { restartLimit } from "./restart-limit.ts";
@@ -34,6 +35,7 @@ type Kinds = {
 
 /** Every type of condition, in the order in which the form offers them. */
 const CONDITIONS: Kinds = {
+  past_line: pastLine,
   threshold,
   load,
   utilization,

@@ -8,6 +8,7 @@ export const load: AgentConditionKind<"load"> = {
   phrase: ({ at_least, turns }) => `load at ${shareText(at_least)} of the line or more${forTurns(turns)}`,
   fields: { at_least: { label: "Load at least", kind: "percent" }, turns: TURNS_FIELD },
   start: { type: "load", at_least: 0.9, turns: 1 },
+  advice: "See what fills the window, and compact or restart the agent before its line.",
   spansWindows: false,
   find: ({ at_least, turns }, sight, held) =>
     findLevel(sight, sight.line && at_least * sight.line.tokens, turns, held),

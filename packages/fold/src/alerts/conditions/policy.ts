@@ -16,4 +16,5 @@ export const policy: ConditionKind<"policy"> = {
     },
   },
   start: { type: "policy", state: "rejected", within: "15m" },
+  advice: "Open Policies to see why, and change the policy or the harness.",
 };

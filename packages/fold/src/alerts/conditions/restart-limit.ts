@@ -8,6 +8,7 @@ export const restartLimit: AgentConditionKind<"restart_limit"> = {
   phrase: ({ at_least }) => `an agent is restarted ${counted(at_least, "time")}`,
   fields: { at_least: { label: "Restarts", kind: "number" } },
   start: { type: "restart_limit", at_least: 5 },
+  advice: "Check whether the agent still makes progress.",
   spansWindows: true,
   find: ({ at_least }, sight, _held, now) =>
     findRecent(sight, now, ({ type, number = 0 }) => type === "restarted" && number >= at_least),

@@ -9,6 +9,7 @@ export const smallReclaim: AgentConditionKind<"small_reclaim"> = {
   phrase: ({ below_tokens }) => `a masking or compaction frees less than ${exact(below_tokens)} tokens`,
   fields: { below_tokens: { label: "Freed less than", kind: "number", unit: "tokens" } },
   start: { type: "small_reclaim", below_tokens: 5_000 },
+  advice: "Restart the agent with a summary: to compact again would free little.",
   spansWindows: true,
   find: (condition, sight, _held, now) => findRecent(sight, now, isSmall(condition)),
   why: (condition, { boundaries }) =>

@@ -9,6 +9,7 @@ export const thrash: AgentConditionKind<"thrash"> = {
     within_turns: { label: "Within turns", kind: "number" },
   },
   start: { type: "thrash", boundaries: 3, within_turns: 10 },
+  advice: "Stop the agent and split its work: it loses its context again and again.",
   spansWindows: true,
   needs: ({ boundaries, within_turns }) => ({
     boundaries,

@@ -10,6 +10,7 @@ export const threshold: AgentConditionKind<"threshold"> = {
     threshold: { label: "Threshold", kind: "choice", options: ["line", ...THRESHOLD_NAMES] },
   },
   start: { type: "threshold", threshold: "line" },
+  advice: "See what fills the window, and compact or restart the agent before its end.",
   spansWindows: false,
   find({ threshold }, sight) {
     const name = threshold === "line" ? sight.line?.threshold : threshold;

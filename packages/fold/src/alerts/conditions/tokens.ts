@@ -10,6 +10,7 @@ export const tokens: AgentConditionKind<"tokens"> = {
     turns: TURNS_FIELD,
   },
   start: { type: "tokens", at_least: 150_000, turns: 1 },
+  advice: "See what fills the window, and compact or restart the agent.",
   spansWindows: false,
   find: ({ at_least, turns }, sight, held) => findLevel(sight, at_least, turns, held),
   why: ({ at_least, turns }, { contextTokens = 0 }) =>

@@ -11,6 +11,7 @@ export const truncationSuspected: AgentConditionKind<"truncation_suspected"> = {
   phrase: () => "the model's server probably dropped messages",
   fields: {},
   start: { type: "truncation_suspected" },
+  advice: "Raise the context length of the model's server, such as num_ctx of Ollama.",
   spansWindows: true,
   find: (_, sight, _held, now) => findRecent(sight, now, isTruncation),
   why: (_, { boundaries }) =>

@@ -9,6 +9,7 @@ export const unexplainedFall: AgentConditionKind<"unexplained_fall"> = {
   phrase: () => "the level falls and no boundary says why",
   fields: {},
   start: { type: "unexplained_fall" },
+  advice: "Open the turn, and check whether the agent still knows its task.",
   spansWindows: true,
   find: (_, sight, _held, now) => findRecent(sight, now, isUnexplained),
   why: (_, { boundaries }) => `${fallText(boundaries.find(isUnexplained))} without an explanation`,

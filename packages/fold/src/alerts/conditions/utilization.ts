@@ -9,6 +9,7 @@ export const utilization: AgentConditionKind<"utilization"> = {
   phrase: ({ at_least, turns }) => `${shareText(at_least)} of the window or more${forTurns(turns)}`,
   fields: { at_least: { label: "Utilization at least", kind: "percent" }, turns: TURNS_FIELD },
   start: { type: "utilization", at_least: 0.8, turns: 1 },
+  advice: "See what fills the window, and compact or restart the agent before its end.",
   spansWindows: false,
   find: ({ at_least, turns }, sight, held) =>
     findLevel(sight, sight.windowTokens && at_least * sight.windowTokens, turns, held),

@@ -9,6 +9,7 @@ export const windowSuspect: AgentConditionKind<"window_suspect"> = {
   phrase: () => "more context tokens than the window has",
   fields: {},
   start: { type: "window_suspect" },
+  advice: "Set the size of the model's window in Setup.",
   spansWindows: false,
   find: (_, sight) => atLevel(sight, (utilizationOf(sight.contextTokens, sight.windowTokens) ?? 0) > 1),
   why: (_, { contextTokens, windowTokens }) =>

@@ -6,6 +6,7 @@ export const windowUnknown: AgentConditionKind<"window_unknown"> = {
   phrase: () => "window size unknown",
   fields: {},
   start: { type: "window_unknown" },
+  advice: "Set the size of the model's window in Setup.",
   spansWindows: false,
   find: (_, sight) => atLevel(sight, sight.contextTokens !== undefined && sight.windowTokens === undefined),
   why: () => "Window size unknown",
