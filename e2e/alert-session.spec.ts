@@ -109,7 +109,7 @@ test("an open alert is drawn to the end of the chart, and ends live", async ({ p
   await send(agent.turns(25_000, 26_000, 27_000).take());
   await expect(span).toHaveAttribute("data-open", "false");
   await span.hover();
-  await expect(card).toContainText("the condition no longer holds");
+  await expect(card).toContainText("fell from 61k to 25k");
   // The pointer reaches the link.
   await card.getByRole("link", { name: "View all alerts" }).click();
   await expect(page).toHaveURL(/\/alerts\?/);

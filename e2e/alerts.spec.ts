@@ -100,6 +100,39 @@ test("an alert fires, reaches a webhook, is silenced, ends and is sent again @ph
   await expect.poll(() => receiver.requests.length).toBe(before + 1);
 });
 
+test("many alerts of one rule are one group, and are acknowledged at once @phone", async ({
+  page,
+  server,
+  send,
+}) => {
+  await server.mutate("alerts.rules.create", {
+    rule: { name: "Large", condition: { type: "tokens", at_least: 50_000 }, severity: "warning" },
+  });
+  const sessions = Array.from({ length: 30 }, (_, n) =>
+    new EventBuilder({
+      harness: `coder@vm-${n}`,
+      session: `task ${n}`,
+      window: 200_000,
+      start: Date.now() - 60_000,
+    })
+      .turns(20_000, 60_000 + n * 100)
+      .take(),
+  );
+  await send(sessions.flat());
+  await page.goto("/alerts");
+  const firing = page.getByRole("list", { name: "Firing alerts" });
+  await expect(firing).toContainText("30 alerts");
+  await expect(firing).toContainText("See what fills the window");
+  await expect(firing.getByRole("link")).toHaveCount(3);
+  expect(await violations(page), "a group").toEqual([]);
+  await firing.getByRole("button", { name: "Show all 30" }).click();
+  await expect(firing.getByRole("link")).toHaveCount(30);
+  await firing.getByRole("button", { name: "Show 3" }).click();
+  await firing.getByRole("button", { name: "Acknowledge all 30 of Large" }).click();
+  await expect(firing.getByRole("button", { name: /^Acknowledge/ })).toHaveCount(0);
+  await expect(firing).toContainText("acknowledged by");
+});
+
 test("every page tells that a receiver refuses every message @phone", async ({ page, expectedErrors }) => {
   expectedErrors.push(/400 \(Bad Request\)/);
   await page.goto("/alerts");

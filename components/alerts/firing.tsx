@@ -39,9 +39,11 @@ export function Firing() {
       ) : (
         <>
           <ul aria-label={ended ? "Ended alerts" : "Firing alerts"}>
-            {query.data.items.map((alert) => (
-              <Row key={alert.id} alert={alert} />
-            ))}
+            {ended
+              ? query.data.items.map((alert) => <Row key={alert.id} alert={alert} />)
+              : byRule(query.data.items).map((alerts) => (
+                  <RuleGroup key={alerts[0].rule.id} alerts={alerts} />
+                ))}
           </ul>
           {!ended && firing > query.data.items.length && (
             <p className="mt-2 text-[13px] text-muted">
@@ -54,14 +56,66 @@ export function Firing() {
   );
 }
 
+/** Alerts of a rule that are shown until somebody asks for all. */
+const FEW = 3;
+
+type OfRule = [AlertView, ...AlertView[]];
+
+/** In the order of the worst alert of each rule. */
+function byRule(alerts: readonly AlertView[]): OfRule[] {
+  const groups = new Map<string, OfRule>();
+  for (const alert of alerts) {
+    const group = groups.get(alert.rule.id);
+    if (group === undefined) groups.set(alert.rule.id, [alert]);
+    else group.push(alert);
+  }
+  return [...groups.values()];
+}
+
+function RuleGroup({ alerts }: { alerts: OfRule }) {
+  const [all, setAll] = useState(false);
+  const [{ rule, advice }] = alerts;
+  const waiting = alerts.filter(({ acknowledged_by }) => acknowledged_by === null).map(({ id }) => id);
+  const shown = all ? alerts : alerts.slice(0, FEW);
+  return (
+    <li className="border-t py-2 first:border-t-0">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-[13px]">
+        <Severity severity={rule.severity} />
+        <p className="min-w-0 flex-1 wrap-anywhere">
+          <span className="font-medium">{rule.name}</span>
+          {alerts.length > 1 && <span className="text-faint"> · {plural(alerts.length, "alert")}</span>}
+          {advice !== null && <span className="text-muted"> · {advice}</span>}
+        </p>
+        {waiting.length > 1 && (
+          <Acknowledge ids={waiting} name={`all ${waiting.length} of ${rule.name}`}>
+            Acknowledge all {waiting.length}
+          </Acknowledge>
+        )}
+      </div>
+      <ul>
+        {shown.map((alert) => (
+          <Row key={alert.id} alert={alert} />
+        ))}
+      </ul>
+      {alerts.length > FEW && (
+        <Button size="small" onClick={() => setAll(!all)} aria-expanded={all}>
+          {all ? `Show ${FEW}` : `Show all ${alerts.length}`}
+        </Button>
+      )}
+    </li>
+  );
+}
+
 function Row({ alert }: { alert: AlertView }) {
   const [silencing, setSilencing] = useState(false);
   const { rule, why, path, fired_at, phase, acknowledged_by } = alert;
   const isOpen = phase !== "resolved";
   const notes = notesOf(alert);
   return (
-    <li className="grid gap-x-4 gap-y-1 border-t py-2.5 text-[13px] first:border-t-0 sm:grid-cols-[6rem_minmax(0,1fr)_auto] sm:items-start">
-      <Severity severity={rule.severity} />
+    <li
+      className={`grid gap-x-4 gap-y-1 py-1.5 text-[13px] sm:grid-cols-[6rem_minmax(0,1fr)_auto] sm:items-start ${isOpen ? "" : "border-t first:border-t-0"}`}
+    >
+      {isOpen ? <span className="hidden sm:block" /> : <Severity severity={rule.severity} />}
       <div className="min-w-0">
         <p className="font-medium wrap-anywhere">
           <Link href={path} className="hover:underline">
@@ -70,7 +124,7 @@ function Row({ alert }: { alert: AlertView }) {
         </p>
         <p className="text-muted wrap-anywhere">{why}</p>
         <p className="text-xs text-faint wrap-anywhere">
-          {rule.name} ·{" "}
+          {!isOpen && `${rule.name} · `}
           {isOpen ? (
             <>
               fired <Ago at={fired_at} />
@@ -83,7 +137,11 @@ function Row({ alert }: { alert: AlertView }) {
       </div>
       {isOpen && (
         <div className="flex gap-2">
-          {acknowledged_by === null && <Acknowledge alert={alert} />}
+          {acknowledged_by === null && (
+            <Acknowledge ids={[alert.id]} name={`${rule.name}: ${subjectText(alert)}`}>
+              Acknowledge
+            </Acknowledge>
+          )}
           <Button
             size="small"
             onClick={() => setSilencing(true)}
@@ -98,7 +156,15 @@ function Row({ alert }: { alert: AlertView }) {
   );
 }
 
-function Acknowledge({ alert }: { alert: AlertView }) {
+function Acknowledge({
+  ids,
+  name,
+  children,
+}: {
+  ids: readonly string[];
+  name: string;
+  children: React.ReactNode;
+}) {
   const trpc = useTRPC();
   const { refresh, failed } = useAlertAction();
   const acknowledge = useMutation(
@@ -108,10 +174,10 @@ function Acknowledge({ alert }: { alert: AlertView }) {
     <Button
       size="small"
       disabled={acknowledge.isPending}
-      onClick={() => acknowledge.mutate({ ids: [alert.id] })}
-      aria-label={`Acknowledge ${alert.rule.name}: ${subjectText(alert)}`}
+      onClick={() => acknowledge.mutate({ ids: [...ids] })}
+      aria-label={`Acknowledge ${name}`}
     >
-      <Check aria-hidden /> Acknowledge
+      <Check aria-hidden /> {children}
     </Button>
   );
 }

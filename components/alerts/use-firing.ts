@@ -8,7 +8,7 @@ import { useTRPC } from "../trpc.ts";
 import { alarmIcon } from "./alarm-icon.ts";
 
 /** Alerts that the Alerts page lists. */
-export const FIRING_SHOWN = 100;
+export const FIRING_SHOWN = 500;
 /** The worst ones, which Fleet marks. */
 const MOST_SHOWN = 500;
 
