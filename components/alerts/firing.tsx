@@ -11,6 +11,7 @@ import { Link } from "../projects/link.tsx";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
+import { cn } from "../ui/cn.ts";
 import { EmptyState, NotLoaded } from "../ui/states.tsx";
 import { endText, notesOf, subjectText } from "./alert-text.ts";
 import { Severity } from "./severity.tsx";
@@ -56,6 +57,9 @@ export function Firing() {
   );
 }
 
+/** Severity, text and buttons, one above the other on a phone. */
+const COLUMNS = "grid gap-x-4 gap-y-1 text-[13px] sm:grid-cols-[6rem_minmax(0,1fr)_auto]";
+
 /** Alerts of a rule that are shown until somebody asks for all. */
 const FEW = 3;
 
@@ -79,17 +83,19 @@ function RuleGroup({ alerts }: { alerts: OfRule }) {
   const shown = all ? alerts : alerts.slice(0, FEW);
   return (
     <li className="border-t py-2 first:border-t-0">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-[13px]">
+      <div className={cn("items-center", COLUMNS)}>
         <Severity severity={rule.severity} />
-        <p className="min-w-0 flex-1 wrap-anywhere">
+        <p className="wrap-anywhere">
           <span className="font-medium">{rule.name}</span>
           {alerts.length > 1 && <span className="text-faint"> · {plural(alerts.length, "alert")}</span>}
           {advice !== null && <span className="text-muted"> · {advice}</span>}
         </p>
         {waiting.length > 1 && (
-          <Acknowledge ids={waiting} name={`all ${waiting.length} of ${rule.name}`}>
-            Acknowledge all {waiting.length}
-          </Acknowledge>
+          <div>
+            <Acknowledge ids={waiting} name={`all ${waiting.length} of ${rule.name}`}>
+              Acknowledge all {waiting.length}
+            </Acknowledge>
+          </div>
         )}
       </div>
       <ul>
@@ -98,9 +104,13 @@ function RuleGroup({ alerts }: { alerts: OfRule }) {
         ))}
       </ul>
       {alerts.length > FEW && (
-        <Button size="small" onClick={() => setAll(!all)} aria-expanded={all}>
-          {all ? `Show ${FEW}` : `Show all ${alerts.length}`}
-        </Button>
+        <div className={COLUMNS}>
+          <div className="sm:col-start-2">
+            <Button size="small" onClick={() => setAll(!all)} aria-expanded={all}>
+              {all ? `Show ${FEW}` : `Show all ${alerts.length}`}
+            </Button>
+          </div>
+        </div>
       )}
     </li>
   );
@@ -112,9 +122,7 @@ function Row({ alert }: { alert: AlertView }) {
   const isOpen = phase !== "resolved";
   const notes = notesOf(alert);
   return (
-    <li
-      className={`grid gap-x-4 gap-y-1 py-1.5 text-[13px] sm:grid-cols-[6rem_minmax(0,1fr)_auto] sm:items-start ${isOpen ? "" : "border-t first:border-t-0"}`}
-    >
+    <li className={cn("py-1.5 sm:items-start", COLUMNS, isOpen || "border-t first:border-t-0")}>
       {isOpen ? <span className="hidden sm:block" /> : <Severity severity={rule.severity} />}
       <div className="min-w-0">
         <p className="font-medium wrap-anywhere">
@@ -122,17 +130,19 @@ function Row({ alert }: { alert: AlertView }) {
             {subjectText(alert)}
           </Link>
         </p>
-        <p className="text-muted wrap-anywhere">{why}</p>
-        <p className="text-xs text-faint wrap-anywhere">
-          {!isOpen && `${rule.name} · `}
-          {isOpen ? (
-            <>
-              fired <Ago at={fired_at} />
-            </>
-          ) : (
-            endText(alert)
-          )}
-          {notes.length > 0 && ` · ${notes.join(", ")}`}
+        <p className="text-muted wrap-anywhere">
+          {why}
+          <span className="text-xs text-faint">
+            {" · "}
+            {isOpen ? (
+              <>
+                fired <Ago at={fired_at} />
+              </>
+            ) : (
+              `${rule.name} · ${endText(alert)}`
+            )}
+            {notes.length > 0 && ` · ${notes.join(", ")}`}
+          </span>
         </p>
       </div>
       {isOpen && (
