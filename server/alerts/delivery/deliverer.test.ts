@@ -162,6 +162,33 @@ describe("the outbox", () => {
     expect(idsOf(receiver)).toEqual([notification]);
   });
 
+  it("reaches another endpoint once if its own refuses it, and says why", async () => {
+    const refusing = await startReceiver();
+    const healthy = await startReceiver();
+    others = [refusing, healthy];
+    refusing.answer((_, response) => response.writeHead(400).end());
+    const [first, second] = [await webhook(`${refusing.url}/a`), await webhook(`${refusing.url}/b`)];
+    const third = await webhook(`${healthy.url}/c`);
+    const sent = await outbox.enqueue([first.id], "g");
+    for (let round = 0; round < 4; round++) await outbox.deliver();
+    // The second one refuses it too.
+    expect(idsOf(refusing)).toEqual([sent.id, sent.id]);
+    expect(idsOf(healthy)).toEqual([sent.id]);
+    const { data } = JSON.parse(healthy.requests[0]!.body.toString());
+    const { name } = await view(second.id);
+    expect(data.message).toContain(`The endpoint ${name} does not take this message, so it comes here.`);
+
+    // One that another endpoint has is not sent there again.
+    await outbox.enqueue([first.id, third.id], "g");
+    for (let round = 0; round < 3; round++) await outbox.deliver();
+    expect(healthy.requests).toHaveLength(2);
+    // Nobody is left to take it.
+    healthy.answer((_, response) => response.writeHead(410).end());
+    await outbox.enqueue([third.id], "g");
+    for (let round = 0; round < 3; round++) await outbox.deliver();
+    expect(healthy.requests).toHaveLength(3);
+  });
+
   it("pauses an endpoint that says it is gone, and does not repeat what is refused", async () => {
     const gone = await webhook();
     await outbox.enqueue([gone.id], "g");

@@ -21,6 +21,7 @@ import {
   sendAttemptRows,
   trimDeliveries,
 } from "./delivery-rows.ts";
+import { rerouteDelivery } from "./outbox.ts";
 import { type DeliveryStep, healthAfter, stepDelivery } from "./retry-schedule.ts";
 import type { SecretBox } from "./secret-box.ts";
 import type { AttemptOptions } from "./send-request.ts";
@@ -224,8 +225,13 @@ export class Deliverer {
     const logged = { ...sent, number, at: await this.#now(), durationMs: performance.now() - started };
     const step = next(logged, retryAfterMs);
     const health = healthAfter(failingSince ?? undefined, { outcome: sent.outcome, now: logged.at });
-    await writers.transaction(async (sql) => sendAttemptRows(sql, key, id, logged, { step, health }));
+    const isLost = step.state === "failed" && body.kind !== "test";
+    await writers.transaction(async (sql) => {
+      sendAttemptRows(sql, key, id, logged, { step, health });
+      if (isLost) await rerouteDelivery(sql, key.projectId, key.endpointId, body);
+    });
     changed(key.projectId);
+    if (isLost) this.wake();
     return logged;
   }
 

@@ -34,3 +34,35 @@ export async function enqueueDeliveries(
     body,
   );
 }
+
+const OTHER = `
+SELECT e.id, (SELECT name FROM alert_endpoints WHERE project_id = $1 AND id = $2::uuid) AS refused
+FROM alert_endpoints e
+WHERE e.project_id = $1 AND e.id <> $2::uuid AND e.pause_reason IS NULL AND e.failing_since IS NULL
+  AND NOT EXISTS (
+    SELECT 1 FROM alert_deliveries d WHERE d.project_id = $1 AND d.id = $3 AND d.endpoint_id <> $2::uuid AND d.state <> 'failed')
+  AND NOT EXISTS (
+    SELECT 1 FROM alert_deliveries d WHERE d.project_id = $1 AND d.id = $3 AND d.endpoint_id = e.id)
+ORDER BY e.created_at, e.id LIMIT 1`;
+
+/**
+ * Sends a notification that its receiver never takes through another endpoint, unless another one has it already. The message says
+ * why it comes there.
+ */
+export async function rerouteDelivery(
+  sql: Pick<Sql, "query" | "execute">,
+  projectId: number,
+  endpointId: string,
+  notification: AlertNotification,
+): Promise<void> {
+  const [other] = await sql.query<{ id: string; refused: string }>(
+    OTHER,
+    projectId,
+    endpointId,
+    notification.id,
+  );
+  if (other === undefined) return;
+  const why = `The endpoint ${other.refused} does not take this message, so it comes here.`;
+  const message = [notification.message, why].filter((line) => line !== null).join("\n");
+  await enqueueDeliveries(sql, projectId, [other.id], { ...notification, message });
+}
