@@ -1,6 +1,7 @@
 import { ALERT_END_REASONS } from "@plimsoll/protocol/alerts";
+import type { AlertBacktest } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
-import { endText, firedText, importedText, subjectText } from "./alert-text.ts";
+import { backtestText, endText, firedText, importedText, subjectText } from "./alert-text.ts";
 import { matcherLines, readMatcherLines } from "./matchers-field.tsx";
 
 const clockOf = (step: number) =>
@@ -63,5 +64,12 @@ describe("matchers as lines", () => {
   it("name the first line that is no matcher", () => {
     expect(readMatcherLines("harness=a\n\nnonsense\nalso").mistake).toBe("nonsense");
     expect(readMatcherLines("=a").mistake).toBe("=a");
+  });
+
+  it("say how often a rule would have told, and how much of it for nothing", () => {
+    const result = { count: 3, longest_ms: 22 * 60_000, brief: 2, complete: true } as AlertBacktest;
+    expect(backtestText(result, 7)).toBe(
+      "Would have fired 3 times in 7 days (0.4 a day), longest 22 min 0 s. 2 of 3 ended by themselves within a minute.",
+    );
   });
 });

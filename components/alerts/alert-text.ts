@@ -138,9 +138,11 @@ export function endpointProblem({
 export const canRedeliver = ({ state }: AlertDeliveryView): boolean => state !== "waiting";
 
 /** Such as `Would have fired 14 times in 7 days, longest 22 min`. */
-export function backtestText({ count, longest_ms, complete }: AlertBacktest, days: number): string {
+export function backtestText({ count, longest_ms, brief, complete }: AlertBacktest, days: number): string {
   const range = days === 1 ? "24 hours" : `${days} days`;
   const partly = complete ? "" : " The history was too long to examine in full.";
   if (count === 0) return `Would not have fired in ${range}.${partly}`;
-  return `Would have fired ${plural(count, "time")} in ${range}, longest ${duration(longest_ms)}.${partly}`;
+  const daily = days === 1 ? "" : ` (${Math.round((10 * count) / days) / 10} a day)`;
+  const short = brief === 0 ? "" : ` ${brief} of ${count} ended by themselves within a minute.`;
+  return `Would have fired ${plural(count, "time")} in ${range}${daily}, longest ${duration(longest_ms)}.${short}${partly}`;
 }

@@ -93,6 +93,7 @@ describe("a backtest", () => {
     expect(result).toMatchObject({
       count: 2,
       longest_ms: 13 * MINUTE,
+      brief: 0,
       examined: { agents: 1, turns: 9 },
       complete: true,
     });

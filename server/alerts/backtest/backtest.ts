@@ -140,6 +140,9 @@ export async function backtest({
   return resultOf(firings, examined, isComplete, span);
 }
 
+/** A firing that nobody could have done anything about. */
+const BRIEF_MS = 60_000;
+
 function resultOf(
   firings: { agent: TestedAgent; firing: SimulatedFiring }[],
   examined: { agents: number; turns: number },
@@ -151,6 +154,8 @@ function resultOf(
   return {
     count: firings.length,
     longest_ms: firings.reduce((longest, { firing }) => Math.max(longest, lengthOf(firing)), 0),
+    brief: firings.filter(({ firing }) => firing.endedAt !== undefined && lengthOf(firing) <= BRIEF_MS)
+      .length,
     examined,
     complete: isComplete,
     firings: newest.slice(0, MOST_FIRINGS).map(({ agent, firing }) => ({

@@ -55,11 +55,12 @@ async function findRule(client: Client, which: string): Promise<unknown> {
 }
 
 function writeBacktest(out: Terminal, result: AlertBacktest, days: number, now: number): void {
-  const { count, longest_ms, examined, complete, firings } = result;
+  const { count, longest_ms, brief, examined, complete, firings } = result;
   const longest = count === 0 ? "" : `, longest ${number(Math.ceil(longest_ms / 60_000))} min`;
   out.write(
     `Would have fired ${plural(count, "time")} in ${plural(days, "day")}${longest} (${plural(examined.agents, "agent")}, ${plural(examined.turns, "turn")}).\n`,
   );
+  if (brief > 0) out.write(`${brief} of ${count} ended by themselves within a minute.\n`);
   if (!complete) out.write("The history is too long to be examined in full: older agents are left out.\n");
   if (firings.length === 0) return;
   const rows = firings.slice(0, MOST_LISTED).map(({ fired_at, ended_at, harness, session, agent, why }) => {

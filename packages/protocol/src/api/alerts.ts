@@ -166,6 +166,8 @@ export const AlertBacktestCall = z.object({
 export const AlertBacktest = z.object({
   count: z.number().int(),
   longest_ms: z.number().int(),
+  /** How many ended by themselves within a minute. */
+  brief: z.number().int(),
   /** Agents that the scope selects, and their turns. */
   examined: z.object({ agents: z.number().int(), turns: z.number().int() }),
   /** False if the history was too long to be examined in full. */
