@@ -4,6 +4,7 @@ import type { PolicyAnswer, WholePolicy } from "@plimsoll/protocol/api";
 import {
   type PolicyBody,
   type PolicyVersion,
+  type RolloutStep,
   resolveForHarness,
   versionFor,
 } from "@plimsoll/protocol/policy";
@@ -12,13 +13,10 @@ import type { Sql } from "../db/sql.ts";
 import type { HarnessAcks } from "./acknowledgements.ts";
 import { hashOf } from "./hash.ts";
 
-/** A step of the project's policy, as `RolloutStep` with its number. */
-interface StepRow {
+/** A step of the project's policy with its number. */
+interface StepRow extends RolloutStep {
   revision: number;
   generation: number;
-  at: number;
-  share: number;
-  harnesses: string[];
 }
 
 const VERSIONS = "SELECT generation, body FROM policy_versions WHERE project_id = $1 ORDER BY generation";
@@ -75,6 +73,11 @@ export class PolicyBook {
   /** The newest generation; 0 without a policy. */
   get generation(): number {
     return this.versions.at(-1)?.generation ?? 0;
+  }
+
+  /** The step of a number; undefined if this process has not read it. */
+  stepAt(revision: number): RolloutStep | undefined {
+    return this.#steps.find((step) => step.revision === revision);
   }
 
   /** The earliest time (epoch ms) from which the steps after a revision change something; undefined if there are none. */

@@ -118,9 +118,11 @@ export class Policies {
       });
       await supersedeRollouts(tx, projectId, now);
       const offer =
-        plan === undefined ? ALL_HARNESSES : await beginRollout(tx, projectId, current + 1, plan, now);
+        plan === undefined
+          ? ALL_HARNESSES
+          : await beginRollout(tx, { projectId, generation: current + 1, plan, revision, now });
       const at = saved.from === "history" ? new Date(0) : now;
-      await addStep(tx, { projectId, revision, generation: current + 1, at, createdAt: now, ...offer });
+      await addStep(tx, { projectId, revision, generation: current + 1, at, createdAt: now, offer });
       await addEntry(tx, clock(), {
         actor,
         action: saved.restores === undefined ? "policy_saved" : "policy_rolled_back",

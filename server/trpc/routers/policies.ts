@@ -108,7 +108,9 @@ export const policies = router({
     })),
 
   changeRollout: procedure("policy:write")
-    .meta(rest("POST", "/policy/rollout", "Advances, halts or resumes a rollout"))
+    .meta(
+      rest("POST", "/policy/rollout", "Advances, halts or resumes a rollout, or offers it to the next set"),
+    )
     .input(ChangeRolloutCall)
     .output(RolloutAnswer)
     .mutation(async ({ ctx: { principal, services }, input }) => ({

@@ -13,7 +13,7 @@ import { type Client, createClient } from "../client.ts";
 import { type CommandContext, wholeNumber, withConnection } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
-import { ago } from "../number-format.ts";
+import { ago, plural } from "../number-format.ts";
 import { tableLines, writeTable } from "../table.ts";
 import { printable, printableJson, type Terminal } from "../terminal.ts";
 import { watchScreen } from "../watch-screen.ts";
@@ -112,7 +112,13 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
         WholePolicy,
       );
       context.out.write(`Saved as generation ${saved.generation}.\n`);
-      if (rollout !== undefined) context.out.write("Follow its rollout with: npx plimsoll policy rollout\n");
+      if (rollout === undefined) return;
+      const begun = await readRollout(client);
+      if (begun !== null)
+        context.out.write(
+          `It is offered to ${begun.offered} of ${plural(begun.connected, "connected harness", "connected harnesses")} first.\n`,
+        );
+      context.out.write("Follow its rollout with: npx plimsoll policy rollout\n");
     });
 
   addRolloutCommand(policy, context);
