@@ -257,8 +257,13 @@ describe("a policy for history", () => {
       (await a.trpc<SessionPage>("sessions.list", { ...dayRange, q: session })).items[0]!.warnings;
     expect(await warnings()).toBe(0);
     await save({ warning: "10%" }, { from: "history" });
-    await until(async () => (await warnings()) === 1);
-    await until(async () => (await b.get<RejudgingView>("/api/v1/policy/rejudging")).body.agents_left === 0);
+    // Asked at once, while the projector has not seen the new version: zero must mean that the turns are judged.
+    await until(async () => {
+      const { body } = await b.get<RejudgingView>("/api/v1/policy/rejudging");
+      if (body.agents_left > 0) return false;
+      expect(await warnings()).toBe(1);
+      return true;
+    });
   });
 });
 
@@ -296,6 +301,39 @@ describe("an acknowledgement", () => {
       ["ceiling", 40_000],
     ]);
     expect(await viewOf(harness)).toMatchObject({ state: "applied", running: generation, online: true });
+  });
+
+  it("that a wrong clock spoils is told as the state of its harness, until the clock is right", async () => {
+    await save({ ceiling: 61_000 });
+    const [unheard, ahead, behind] = ["unheard", "ahead", "behind"].map((name) => `mine@${unique(name)}`);
+    const stateOf = async (harness: string | undefined) => {
+      const { body } = await a.get<PolicyHarnessList>("/api/v1/policy/harnesses");
+      const found = body.harnesses.filter(({ instance }) => instance === harness);
+      expect(found).toHaveLength(1);
+      return found[0]!;
+    };
+    await sendAndWait(a, [turn(unique("session"), 100, { harness: ahead })]);
+    const answer = (await answerFor(ahead!)).body;
+    const late = Date.now() + 42 * 60_000;
+    const { body } = await sendAndWait(a, [
+      ackOf(answer, ahead!, { at: late }),
+      turn(unique("session"), 100, { harness: unheard, at: late }),
+      ackOf(answer, behind!, { at: Date.now() - 90 * 60_000 }),
+    ]);
+    expect(body).toMatchObject({ accepted: 1, rejected: [{ code: "in_the_future" }, {}] });
+    await until(async () => (await stateOf(unheard)).state === "clock_off");
+    for (const harness of [unheard, ahead])
+      expect(await stateOf(harness)).toMatchObject({
+        state: "clock_off",
+        clock: expect.stringContaining("Its clock is 42 minutes ahead"),
+        desired: { generation: answer.generation },
+      });
+    expect(await stateOf(behind)).toMatchObject({
+      state: "clock_off",
+      clock: expect.stringContaining("90 minutes behind"),
+    });
+    await sendAndWait(a, [ackOf(answer, behind!, { at: Date.now() })]);
+    expect(await stateOf(behind)).toMatchObject({ state: "applied", clock: null });
   });
 
   it("that rejects leaves the lines as they are, and its reason is shown", async () => {

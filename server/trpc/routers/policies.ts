@@ -13,6 +13,7 @@ import {
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readPolicyHarnesses } from "../../policies/read-harnesses.ts";
+import { readRejudging } from "../../policies/read-rejudging.ts";
 import { readPolicyVersion, readPolicyVersions } from "../../policies/read-versions.ts";
 import { actorOf } from "../../tenants/access/principal.ts";
 import { answer, freshProcedure, procedure, restRoutes, router } from "../init.ts";
@@ -81,7 +82,7 @@ export const policies = router({
       return (await services.policies.bookOf(projectId)).whole();
     }),
 
-  rejudging: procedure("read")
+  rejudging: freshProcedure("read")
     .meta(
       rest(
         "GET",
@@ -90,12 +91,8 @@ export const policies = router({
       ),
     )
     .input(z.object({}).optional())
-    .output(RejudgingView)
-    .query(async ({ ctx: { reader } }) => ({
-      agents_left: await reader.prisma.refold.count({
-        where: { projectId: reader.projectId, reason: "policy" },
-      }),
-    })),
+    .output(answer(RejudgingView))
+    .query(({ ctx: { reader } }) => readRejudging(reader)),
 
   rollout: freshProcedure("read")
     .meta(

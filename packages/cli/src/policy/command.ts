@@ -241,12 +241,13 @@ function harnessLines(harnesses: readonly PolicyHarnessView[], out: Terminal): s
       harness.desired.generation === 0 ? "" : String(harness.desired.generation),
       detailOf(harness),
     ],
-    warn: harness.state === "rejected" || harness.not_effective !== null,
+    warn: harness.state === "rejected" || harness.clock !== null || harness.not_effective !== null,
   }));
   return tableLines(out, ["harness", "", "state", "runs", "offered", "detail"], rows);
 }
 
-function detailOf({ said, not_effective }: PolicyHarnessView): string {
+function detailOf({ said, not_effective, clock }: PolicyHarnessView): string {
+  if (clock !== null) return clock;
   if (not_effective !== null)
     return `not effective: compacts at ${Math.round(not_effective.median * 100)}% of its line`;
   const differences = said?.differences.map(({ path, code, by }) => `${path} ${by ?? code}`) ?? [];

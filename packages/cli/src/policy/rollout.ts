@@ -106,7 +106,10 @@ export function addRolloutCommand(policy: Command, context: CommandContext): voi
       new Option("--advance", "go on with the next step now").conflicts(["halt", "resume", "nextSet"]),
     )
     .addOption(
-      new Option("--halt", "stop it; harnesses that have the policy keep it").conflicts(["resume", "nextSet"]),
+      new Option("--halt", "stop it; harnesses that have the policy keep it").conflicts([
+        "resume",
+        "nextSet",
+      ]),
     )
     .addOption(new Option("--resume", "go on after a halt").conflicts("nextSet"))
     .option("--next-set", "offer the policy to as many harnesses again in this step")
@@ -148,7 +151,8 @@ const HALTED = {
 const WAITS = {
   application: "The next step waits until a harness of this step has applied it.",
   harness: "The next step waits until a harness of this step is connected.",
-  next_set: "All harnesses of this step rejected it, so nobody is left to apply it. Roll it back, or go on with --next-set.",
+  next_set:
+    "All harnesses of this step rejected it, so nobody is left to apply it. Roll it back, or go on with --next-set.",
 } as const satisfies Record<Exclude<RolloutWait, "bake">, string>;
 
 /** How far a rollout is. `now` in epoch ms. */

@@ -102,7 +102,7 @@ export const RollbackPolicyCall = z.object({
   reason: SavePolicyInput.shape.reason,
 });
 
-/** Agents whose recorded turns are still to be judged again, because a policy or an acknowledgement changed their past. */
+/** Agents whose recorded turns are still to be judged again, such as by a policy for history. Zero once that is done. */
 export const RejudgingView = z.object({ agents_left: z.number().int().nonnegative() });
 export type RejudgingView = z.infer<typeof RejudgingView>;
 
@@ -133,7 +133,10 @@ export const PolicyHarnessView = z.object({
   last_at: time,
   /** What it is offered. */
   desired: z.object({ generation: z.number().int(), hash: z.string() }),
-  state: z.enum(CONVERGENCE_STATES),
+  /** `clock_off`: what it sends about policies is refused, or cannot be true, because of its clock. */
+  state: z.enum([...CONVERGENCE_STATES, "clock_off"]),
+  /** What is wrong with its clock; null unless its state is `clock_off`. */
+  clock: z.string().nullable(),
   /** What it said last of a policy. */
   said: z
     .object({
@@ -156,5 +159,7 @@ export const PolicyHarnessList = z.object({
   harnesses: z.array(PolicyHarnessView),
   /** Instances beyond those listed. */
   more: z.number().int(),
+  /** Instances heard from lately: of these, a rollout offers a version to a share. */
+  connected: z.number().int(),
 });
 export type PolicyHarnessList = z.infer<typeof PolicyHarnessList>;
