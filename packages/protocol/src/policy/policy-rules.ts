@@ -29,6 +29,8 @@ const ORDER: readonly (readonly [ThresholdName, ThresholdName])[] = [
 export function readPolicy(
   value: unknown,
 ): { ok: true; body: PolicyBody } | { ok: false; mistakes: PolicyMistake[] } {
+  const unstorable = [...unstorableIn(value, [])];
+  if (unstorable.length > 0) return { ok: false, mistakes: unstorable };
   const parsed = safeParse(PolicyBody, value);
   if (!parsed.success) {
     const mistakes = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
@@ -51,6 +53,26 @@ export function readPolicy(
   ];
   return mistakes.length === 0 ? { ok: true, body: parsed.data } : { ok: false, mistakes };
 }
+
+/** Values that JSON allows and no database or hash can hold, also in fields that this version does not know. */
+function* unstorableIn(value: unknown, path: readonly (string | number)[]): Generator<PolicyMistake> {
+  const mistake = (message: string): PolicyMistake => ({ path: path.join("."), message });
+  if (typeof value === "string") {
+    if (!isStorable(value)) yield mistake(NOT_STORABLE);
+  } else if (typeof value === "number") {
+    if (!Number.isFinite(value)) yield mistake("is too large for a number");
+  } else if (Array.isArray(value)) {
+    for (const [place, one] of value.entries()) yield* unstorableIn(one, [...path, place]);
+  } else if (typeof value === "object" && value !== null) {
+    for (const [key, one] of Object.entries(value)) {
+      if (isStorable(key)) yield* unstorableIn(one, [...path, key]);
+      else yield mistake(`has a field whose name ${NOT_STORABLE}`);
+    }
+  }
+}
+
+const isStorable = (text: string) => text.isWellFormed() && !text.includes("\u0000");
+const NOT_STORABLE = "must not contain a NUL character or half of a surrogate pair";
 
 function mistakesIn(settings: PolicySettings, path: string): PolicyMistake[] {
   return [...shareMistakes(settings, path), ...orderMistakes(settings, path)];

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { callText } from "../api/parameters.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { PolicyBody } from "./policy-schema.ts";
 import { harnessesIn, isOffered, type RolloutStep, shareFor } from "./policy-versions.ts";
@@ -30,7 +31,10 @@ export const RolloutPlan = z.discriminatedUnion("strategy", [
       /** 0 if only the named instances try it. */
       share: z.number().min(0).lt(1, ALL_AT_ONCE).default(0.1),
       /** Instances that try it whatever the share. */
-      harnesses: z.array(z.string().min(1).max(128)).max(100).default([]),
+      harnesses: z
+        .array(callText(128, z.string().min(1)))
+        .max(100)
+        .default([]),
       bake_s: bake,
       halt,
     })
