@@ -18,6 +18,8 @@ import { AT_ONCE, planOf, RolloutChoice } from "./rollout-choice.tsx";
 interface Props {
   base: WholePolicy;
   policy: PolicyBody;
+  /** What it is written as. */
+  text: string;
   onSaved: (saved: WholePolicy) => void;
   /** Somebody else saved a version meanwhile: the draft goes on as a change of theirs. */
   onRebase: (theirs: WholePolicy) => void;
@@ -32,7 +34,7 @@ const STARTS = [
 ] as const;
 
 /** Shows what changes, asks why, and saves. Render it to open it. */
-export function SaveDialog({ base, policy, onSaved, onRebase, onTakeTheirs, onClose }: Props) {
+export function SaveDialog({ base, policy, text, onSaved, onRebase, onTakeTheirs, onClose }: Props) {
   const trpc = useTRPC();
   const client = useQueryClient();
   const [reason, setReason] = useState("");
@@ -52,7 +54,7 @@ export function SaveDialog({ base, policy, onSaved, onRebase, onTakeTheirs, onCl
   function submit(event: FormEvent) {
     event.preventDefault();
     const plan = from === "now" ? planOf(rollout) : undefined;
-    save.mutate({ policy, expected: base.generation, reason: reason.trim(), from, rollout: plan });
+    save.mutate({ policy: text, expected: base.generation, reason: reason.trim(), from, rollout: plan });
   }
 
   if (conflict !== undefined)

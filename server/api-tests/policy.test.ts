@@ -186,6 +186,37 @@ describe("saving a policy", () => {
     expect((await newest()).generation).toBe(generation);
   });
 
+  it("keeps the comments of a policy that is sent as YAML, also when it is repeated", async () => {
+    const text = "# Opus loses the thread\nsettings:\n  thresholds: { ceiling: 40% } # measured\n";
+    const { generation } = await newest();
+    const saved = await put(text, generation);
+    expect([saved.status, saved.body.text, saved.body.policy]).toEqual([
+      200,
+      text,
+      { settings: { thresholds: { ceiling: "40%" } }, layers: [] },
+    ]);
+    const commented = await put(text.replace("measured", "guessed"), generation + 1);
+    expect(commented.body).toMatchObject({ generation: generation + 2, hash: saved.body.hash });
+    expect((await newest(b)).text).toContain("guessed");
+    const conflict = (await put({ settings: {} }, generation + 1)).body.error.details;
+    expect(conflict).toMatchObject({ theirs_text: expect.stringContaining("guessed") });
+    await put({ settings: {} }, generation + 2);
+    expect((await newest()).text).toBeNull();
+    const again = { generation: generation + 1, expected: generation + 3, reason: "again" };
+    await a.mutate("policies.rollback", again);
+    expect((await newest()).text).toBe(text);
+    const version = await a.get<PolicyVersionDetail>(`/api/v1/policy/versions/${generation + 4}`);
+    expect(version.body).toMatchObject({ text, restores: generation + 1 });
+    const aliases = `a: &a [${"x,".repeat(50)}x]\n${Array.from({ length: 60 }, (_, n) => `k${n}: *a`).join("\n")}`;
+    for (const wrong of ["settings: [", "a: 1\na: 2", "- a list", "words", aliases, "x: 1 # \0", "x: .nan"]) {
+      const { status, body } = await put(wrong, generation + 4);
+      expect([status, body.error.code], wrong).toEqual([
+        400,
+        expect.stringMatching(/bad_request|invalid_policy/),
+      ]);
+    }
+  });
+
   it("refuses what no database can keep, wherever it is, with its place", async () => {
     const expected = (await newest()).generation;
     const thresholds = { ceiling: 50_000 };

@@ -19,7 +19,10 @@ interface StepRow extends RolloutStep {
   generation: number;
 }
 
-const VERSIONS = "SELECT generation, body FROM policy_versions WHERE project_id = $1 ORDER BY generation";
+/** Only the newest text is asked for. */
+const VERSIONS = `
+SELECT generation, body, CASE WHEN lead(generation) OVER (ORDER BY generation) IS NULL THEN text END AS text
+FROM policy_versions WHERE project_id = $1 ORDER BY generation`;
 const STEPS = `
 SELECT revision, generation, (extract(epoch FROM at) * 1000)::float8 AS at, share, harnesses
 FROM policy_steps WHERE project_id = $1 ORDER BY revision`;
@@ -42,17 +45,23 @@ export class PolicyBook {
 
   #whole: WholePolicy | undefined;
 
-  private constructor(versions: readonly PolicyVersion[], steps: readonly StepRow[]) {
+  readonly #text: string | null;
+
+  private constructor(versions: readonly PolicyVersion[], steps: readonly StepRow[], text: string | null) {
     this.versions = versions;
     this.#steps = steps;
+    this.#text = text;
   }
 
-  static readonly empty = new PolicyBook([], []);
+  static readonly empty = new PolicyBook([], [], null);
 
   static async read(sql: Pick<Sql, "query">, projectId: number): Promise<PolicyBook> {
     const steps = await sql.query<StepRow>(STEPS, projectId);
     // After the steps, so that every step has its version.
-    const versions = await sql.query<{ generation: number; body: PolicyBody }>(VERSIONS, projectId);
+    const versions = await sql.query<{ generation: number; body: PolicyBody; text: string | null }>(
+      VERSIONS,
+      projectId,
+    );
     return new PolicyBook(
       versions.map(({ generation, body }) => ({
         generation,
@@ -62,6 +71,7 @@ export class PolicyBook {
           .sort((one, other) => one.at - other.at || one.revision - other.revision),
       })),
       steps,
+      versions.at(-1)?.text ?? null,
     );
   }
 
@@ -89,7 +99,7 @@ export class PolicyBook {
   /** The newest version as a whole. */
   whole(): WholePolicy {
     const { generation, body: policy } = this.versions.at(-1) ?? NO_VERSION;
-    this.#whole ??= { generation, hash: hashOf(policy), policy };
+    this.#whole ??= { generation, hash: hashOf(policy), policy, text: this.#text };
     return this.#whole;
   }
 

@@ -70,10 +70,10 @@ export const policies = router({
     .output(WholePolicy)
     .mutation(async ({ ctx: { principal, reader, services }, input: { generation, expected, reason } }) => {
       const { projectId } = principal;
-      const { policy: body } = await readPolicyVersion(reader, generation);
+      const { policy, text } = await readPolicyVersion(reader, generation);
       await services.policies.save({
         projectId,
-        body,
+        body: text ?? policy,
         expected,
         reason,
         actor: actorOf(principal),

@@ -61,7 +61,7 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
       const whole = await read(await open(flags), flags.generation);
       if (flags.harness === undefined) {
         context.out.write(
-          flags.json ? `${printableJson(whole)}\n` : printableLines(policyYaml(whole.policy)),
+          flags.json ? `${printableJson(whole)}\n` : printableLines(whole.text ?? policyYaml(whole.policy)),
         );
         return;
       }
@@ -86,7 +86,7 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
     .argument("<file>", "YAML or JSON file, or - for standard input")
     .option("--generation <n>", "compare with an earlier version", wholeNumber)
     .action(async (file: string, flags: Flags & { generation?: number }) => {
-      const body = await readPolicyFile(file);
+      const { body } = await readPolicyFile(file);
       const whole = await read(await open(flags), flags.generation);
       context.out.write(printableLines(patchOf(whole, body, file)));
     });
@@ -102,13 +102,13 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
         .default("now"),
     )
     .action(async (file: string, flags: SetFlags) => {
-      const body = await readPolicyFile(file);
+      const { text } = await readPolicyFile(file);
       const rollout = rolloutPlanOf(flags);
       const client = await open(flags);
       const expected = flags.expect ?? (await read(client)).generation;
       const saved = await client.mutate(
         "policies.save",
-        { policy: body, expected, reason: flags.reason, from: flags.from, rollout },
+        { policy: text, expected, reason: flags.reason, from: flags.from, rollout },
         WholePolicy,
       );
       context.out.write(`Saved as generation ${saved.generation}.\n`);

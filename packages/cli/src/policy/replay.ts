@@ -40,7 +40,7 @@ export function addReplayCommand(policy: Command, context: CommandContext): void
     .option("--session <id>", "only this session")
     .option("--json", "print JSON")
     .action(async (flags: ReplayFlags) => {
-      const candidate = await readPolicyFile(flags.file);
+      const { body: candidate } = await readPolicyFile(flags.file);
       const client = createClient(await connect(flags, context.env));
       const result = await replayOn(client, candidate, flags, context);
       if (flags.json) context.out.write(`${printableJson(result)}\n`);

@@ -34,6 +34,8 @@ export const WholePolicy = z.object({
   /** The sha256 of the canonical JSON of `policy`, in hexadecimal digits. */
   hash: z.string(),
   policy: PolicyBody,
+  /** The YAML that it was written as; null without comments. */
+  text: z.string().nullable(),
 });
 export type WholePolicy = z.infer<typeof WholePolicy>;
 
@@ -42,7 +44,7 @@ export const POLICY_STARTS = ["now", "history"] as const;
 
 /** The body of `PUT /api/v1/policy`. The header `If-Match` names the generation that was changed. */
 export const SavePolicyInput = z.object({
-  /** Checked by `readPolicy`, which names every mistake. */
+  /** The policy, or its YAML as a text, whose comments are kept. Checked by `readPolicy`, which names every mistake. */
   policy: z.unknown(),
   reason: callText(500, z.string().trim().min(3, "say why, in a few words")),
   from: z.enum(POLICY_STARTS).optional(),
@@ -87,7 +89,10 @@ export type PolicyVersionPage = z.infer<typeof PolicyVersionPage>;
 export const PolicyGenerationQuery = z.object({ generation: rowNumberText });
 
 /** A saved version with its content. */
-export const PolicyVersionDetail = PolicyVersionView.extend({ policy: PolicyBody });
+export const PolicyVersionDetail = PolicyVersionView.extend({
+  policy: PolicyBody,
+  text: WholePolicy.shape.text,
+});
 export type PolicyVersionDetail = z.infer<typeof PolicyVersionDetail>;
 
 export const SavePolicyCall = SavePolicyInput.extend({

@@ -527,6 +527,7 @@ export const PolicyVersionScalarFieldEnum = {
   generation: 'generation',
   hash: 'hash',
   body: 'body',
+  text: 'text',
   reason: 'reason',
   actor: 'actor',
   actorName: 'actorName',
