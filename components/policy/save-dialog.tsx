@@ -11,6 +11,7 @@ import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { Radios } from "../ui/radios.tsx";
 import { toast } from "../ui/toast.ts";
+import { allClashes } from "./clashes.ts";
 import { conflictOf } from "./conflict.ts";
 import { PolicyDiff } from "./policy-diff.tsx";
 import { AT_ONCE, planOf, RolloutChoice } from "./rollout-choice.tsx";
@@ -50,6 +51,7 @@ export function SaveDialog({ base, policy, text, onSaved, onRebase, onTakeTheirs
     }),
   );
   const conflict = conflictOf(save.error);
+  const clashes = allClashes(policy);
 
   function submit(event: FormEvent) {
     event.preventDefault();
@@ -89,6 +91,13 @@ export function SaveDialog({ base, policy, text, onSaved, onRebase, onTakeTheirs
       description="Harnesses that take policies get it within a second. Crossings that are recorded do not change."
     >
       <PolicyDiff before={base.policy} after={policy} label="Changes" />
+      {clashes.length > 0 && (
+        <ul role="status" className="mt-3 text-[13px] text-warn-ink">
+          {clashes.map((clash) => (
+            <li key={clash}>{clash}</li>
+          ))}
+        </ul>
+      )}
       <form onSubmit={submit} className="mt-4">
         <TextField
           label="Reason"

@@ -1,11 +1,6 @@
 import { safeParse } from "../safe-parse.ts";
 import { PolicyBody, type PolicySettings } from "./policy-schema.ts";
-import {
-  THRESHOLD_NAMES,
-  type ThresholdName,
-  type ThresholdValue,
-  thresholdText,
-} from "./threshold-rules.ts";
+import { THRESHOLD_NAMES, THRESHOLD_ORDER, type ThresholdValue, thresholdText } from "./threshold-rules.ts";
 
 /** A mistake in a policy: where it is, and how to mend it. */
 export interface PolicyMistake {
@@ -13,14 +8,6 @@ export interface PolicyMistake {
   path: string;
   message: string;
 }
-
-/** Pairs of thresholds of which the first must be crossed before the second. */
-const ORDER: readonly (readonly [ThresholdName, ThresholdName])[] = [
-  ["warning", "ceiling"],
-  ["warning", "hard"],
-  ["soft", "hard"],
-  ["ceiling", "hard"],
-];
 
 /**
  * Reads a policy that somebody wrote.
@@ -71,8 +58,9 @@ function* unstorableIn(value: unknown, path: readonly (string | number)[]): Gene
   }
 }
 
-const isStorable = (text: string) => text.isWellFormed() && !text.includes("\u0000");
-const NOT_STORABLE = "must not contain a NUL character or half of a surrogate pair";
+/** Whether PostgreSQL can store a text. */
+export const isStorable = (text: string) => text.isWellFormed() && !text.includes("\u0000");
+export const NOT_STORABLE = "must not contain a NUL character or half of a surrogate pair";
 
 function mistakesIn(settings: PolicySettings, path: string): PolicyMistake[] {
   return [...shareMistakes(settings, path), ...orderMistakes(settings, path)];
@@ -90,7 +78,7 @@ function shareMistakes({ thresholds = {} }: PolicySettings, path: string): Polic
 }
 
 function orderMistakes({ thresholds = {} }: PolicySettings, path: string): PolicyMistake[] {
-  return ORDER.flatMap(([first, second]) => {
+  return THRESHOLD_ORDER.flatMap(([first, second]) => {
     const [low, high] = [thresholds[first], thresholds[second]];
     if (low == null || high == null || !isAbove(low, high)) return [];
     const message = `${thresholdText(low)} must be below ${second}, which is ${thresholdText(high)}. Lower ${first} or raise ${second}`;
