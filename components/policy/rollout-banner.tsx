@@ -101,6 +101,10 @@ function Next({ rollout }: { rollout: RolloutView }) {
   );
 }
 
+/** Whether time alone may not lead on. */
+const isStuck = (rollout: RolloutView) =>
+  isRefused(rollout) || (rollout.waits_for !== null && rollout.waits_for !== "bake");
+
 /** Where a version goes that each of its harnesses rejected. */
 function wayOut({ next_set, previous }: RolloutView): string {
   const next =
@@ -147,7 +151,7 @@ function Actions({ rollout, onSaved }: { rollout: RolloutView; onSaved: (saved: 
             </Button>
           )
         )}
-        {isRefused(rollout) && next_set > 0 && (
+        {isStuck(rollout) && next_set > 0 && (
           <Button disabled={isBusy} onClick={() => act("next_set")}>
             Try {plural(next_set, "other")}
           </Button>

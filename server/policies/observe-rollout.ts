@@ -28,8 +28,6 @@ export interface ObservedRollout extends Omit<RolloutObservations, "rejected"> {
   offered: readonly string[];
   applied: readonly string[];
   rejected: readonly { instance: string; said: Said }[];
-  /** Whether the stage offers the version to a harness heard from in the last days that earlier stages did not offer it. */
-  hasOwn: boolean;
 }
 
 /** @param now the database's time, epoch ms */
@@ -87,7 +85,7 @@ export async function observeRollout(
       rejected: countOwn(rejected),
     },
     hasOwn: harnesses.some(({ instance }) => isOffer(instance) && isOwn(instance)),
-    hasOthers: harnesses.some(({ instance }) => !isOffer(instance)),
+    hasOthers: harnesses.length === 0 || harnesses.some(({ instance }) => !isOffer(instance)),
     ...(await compare(prisma, projectId, compared, unmoved)),
   };
 }

@@ -143,6 +143,16 @@ describe("the time of a stage", () => {
   });
 });
 
+it("reaches all harnesses at once when a person has advanced it to a stage that adds none", async () => {
+  const { generation } = (await startServer().read(1))!;
+  await database.prisma.policyStep.updateMany({ where: { generation }, data: { share: 0.999_999_999 } });
+  const changed = startServer();
+  await changed.change(1, { generation, stage: 0, action: "advance" }, { kind: "local" });
+  expect(await changed.read(1)).toMatchObject({ stage: 1, own: { connected: 0 }, state: "running" });
+  await changed.look();
+  expect(await changed.read(1)).toMatchObject({ state: "finished" });
+});
+
 it("a stage chooses again if none of its harnesses exists, and only then", async () => {
   const server = startServer();
   await server.look();

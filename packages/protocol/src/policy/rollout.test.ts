@@ -22,6 +22,7 @@ const steady: RateChange = { before: { events: 10, turns: 1_000 }, since: { even
 const calm: RolloutObservations = {
   rejected: 0,
   own: { connected: 2, applied: 1, rejected: 0 },
+  hasOwn: true,
   hasOthers: true,
   restarts: steady,
   crossings: steady,
@@ -178,6 +179,11 @@ describe("a rollout", () => {
     const plan = staged({ strategy: "linear", share: 0.1, bake_s: 60 });
     expect(decide({ hasOthers: true }, 60_000, plan)).toEqual({ type: "advance", to: 1, last: false });
     expect(decide({ hasOthers: false }, 60_000, plan)).toEqual({ type: "advance", to: 9, last: true });
+    const nobody = { connected: 0, applied: 0, rejected: 0 };
+    const all = { own: nobody, hasOwn: false, hasOthers: false };
+    expect(decide(all, 0, plan, 3)).toEqual({ type: "advance", to: 9, last: true });
+    expect(decide({ ...all, hasOwn: true }, 0, plan, 3)).toMatchObject({ for: "harness" });
+    expect(decide({ ...all, hasOthers: true }, 0, plan, 3)).toMatchObject({ for: "harness" });
   });
 
   it("halts at once at a rejection, also before anybody applied it", () => {
@@ -218,6 +224,7 @@ describe("a rollout", () => {
     const observations = fc.record({
       rejected: fc.nat(3),
       own: fc.record({ connected: fc.nat(3), applied: fc.nat(3), rejected: fc.nat(3) }),
+      hasOwn: fc.constant(true),
       hasOthers: fc.boolean(),
       restarts: change,
       crossings: change,

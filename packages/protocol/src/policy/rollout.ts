@@ -158,7 +158,9 @@ export interface RolloutObservations {
   /** Harnesses that rejected it since the rollout began or was resumed. */
   rejected: number;
   own: StageHarnesses;
-  /** Whether harnesses that were heard from in the last days are still to be offered it. */
+  /** Whether the stage was the first to offer it to a harness heard from in the last days, connected or not. */
+  hasOwn: boolean;
+  /** Whether harnesses heard from in the last days are still to be offered it. True while there are none: the first may come. */
   hasOthers: boolean;
   restarts: RateChange;
   /** Of thresholds that the version leaves as they were. */
@@ -208,7 +210,7 @@ export const watchedMs = (elapsedMs: number, mostMs: number): number =>
 export function decideRollout(
   plan: StagedPlan,
   { stage, bakedMs }: { stage: number; bakedMs: number },
-  { rejected, own, hasOthers, restarts, crossings }: RolloutObservations,
+  { rejected, own, hasOwn, hasOthers, restarts, crossings }: RolloutObservations,
 ): RolloutDecision {
   const { rejections, rise } = plan.halt;
   if (rejected >= rejections) return { type: "halt", reason: "rejected" };
@@ -216,13 +218,15 @@ export function decideRollout(
     if (hasRisen(restarts, rise)) return { type: "halt", reason: "more_restarts" };
     if (hasRisen(crossings, rise)) return { type: "halt", reason: "more_crossings" };
   }
+  const last = stagesOf(plan).length - 1;
+  // All have it already, as after a person advanced it: nobody is left to try it first.
+  if (!hasOwn && !hasOthers) return { type: "advance", to: last, last: true };
   const leftMs = Math.max(0, plan.bake_s * 1_000 - bakedMs);
   if (own.connected === 0) return { type: "wait", for: "harness", leftMs };
   if (!isWatched(own)) return { type: "wait", for: "next_set", leftMs };
   if (leftMs > 0) return { type: "wait", for: "bake", leftMs };
   // Time alone proves nothing, and neither does what earlier stages applied.
   if (own.applied === 0) return { type: "wait", for: "application", leftMs };
-  const last = stagesOf(plan).length - 1;
   const to = hasOthers ? Math.min(stage + 1, last) : last;
   return { type: "advance", to, last: to === last };
 }
