@@ -294,7 +294,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     }),
     routes: [
       otlpRoutes({ ...sending, unmapped: pipeline.unmapped, mappings, log }),
-      policyRoutes({ access, policies, room }),
+      policyRoutes({ access, policies, freshness, room }),
       csvRoutes({ log, access, room, ...reading }),
       backupRoutes({
         log,

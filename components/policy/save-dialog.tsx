@@ -92,11 +92,11 @@ export function SaveDialog({ base, policy, text, onSaved, onRebase, onTakeTheirs
     >
       <PolicyDiff before={base.policy} after={policy} label="Changes" />
       {clashes.length > 0 && (
-        <ul role="status" className="mt-3 text-[13px] text-warn-ink">
+        <div role="status" className="mt-3 text-[13px] text-warn-ink">
           {clashes.map((clash) => (
-            <li key={clash}>{clash}</li>
+            <p key={clash}>{clash}</p>
           ))}
-        </ul>
+        </div>
       )}
       <form onSubmit={submit} className="mt-4">
         <TextField

@@ -151,6 +151,24 @@ describe("a rollout", () => {
     expect(await rolloutOf()).toMatchObject({ connected: 20, offered: 1, next_set: 1 });
   });
 
+  it("counts harnesses whose events were acknowledged just before", async () => {
+    const joining = Array.from({ length: 20 }, (_, n) => `joining@vm-${n}`);
+    await a.send(joining.map((harness) => turn(unique("session"), 1_000, { harness })));
+    await save(42_500, { strategy: "canary", share: 0.25, bake_s: 600 });
+    expect(await rolloutOf()).toMatchObject({ connected: 40, offered: 10 });
+    const bye = joining.map((harness) => ({
+      type: "harness",
+      id: unique("bye"),
+      at: Date.now(),
+      harness,
+      name: "x",
+      status: "bye",
+    }));
+    await sendAndWait(a, bye);
+    await save(42_600, { strategy: "canary", share: 0.25, bake_s: 600 });
+    expect(await rolloutOf()).toMatchObject({ connected: 20, offered: 5 });
+  });
+
   it("goes on in equal steps", async () => {
     const generation = await save(43_000, { strategy: "linear", share: 0.4, bake_s: 600 });
     let reached = await offered(generation);

@@ -52,6 +52,8 @@ export const policies = router({
       async ({ ctx: { principal, services }, input: { policy, expected, reason, from, rollout } }) => {
         const { projectId } = principal;
         const actor = actorOf(principal);
+        // A share is one of all harnesses that have reported until now.
+        if (rollout !== undefined) await services.freshness.wait(projectId);
         await services.policies.save({
           projectId,
           body: policy,
