@@ -126,11 +126,11 @@ export class Rollouts {
     const lag = await freshness.wait(row.projectId);
     // What is not projected may be a rejection, and a book that is behind says who is offered what in the stage before.
     if (lag.events > 0 || (await policies.bookOf(row.projectId)).revision < row.revision) return;
-    const { decision, observed } = await this.#decide(row);
+    const { decision, observed, now } = await this.#decide(row);
     if (decision.type === "halt") return this.#halt(row, decision.reason, { kind: "server" });
     if (decision.type === "advance")
       return this.#advance(row, decision.to, observed.live, { kind: "server" });
-    await this.#count(row, isWatched(observed.own) && decision.leftMs > 0);
+    await this.#count(row, isWatched(observed.own) && decision.leftMs > 0, new Date(now));
     if (!observed.hasOwn) await this.#offerAgain(row, observed);
   }
 
@@ -138,7 +138,7 @@ export class Rollouts {
    * Adds the time since this server saw the row's beat, if no server has raised it since. So the times that several servers add never
    * overlap, and a server that has just started adds none.
    */
-  async #count(row: PolicyRollout, counts: boolean): Promise<void> {
+  async #count(row: PolicyRollout, counts: boolean, countedAt: Date): Promise<void> {
     const { prisma, elapsed = () => performance.now() } = this.#options;
     const { projectId, generation, stage, beat } = row;
     const at = elapsed();
@@ -147,7 +147,11 @@ export class Rollouts {
     if (seen?.beat !== beat || !counts) return;
     const { count } = await prisma.policyRollout.updateMany({
       where: { projectId, generation, stage, beat, state: "running" },
-      data: { bakedMs: { increment: watchedMs(at - seen.at, MOST_WATCHED_MS) }, beat: beat + 1 },
+      data: {
+        bakedMs: { increment: watchedMs(at - seen.at, MOST_WATCHED_MS) },
+        countedAt,
+        beat: beat + 1,
+      },
     });
     if (count === 1) this.#seen.set(keyOf(row), { beat: beat + 1, at });
   }
@@ -173,6 +177,7 @@ export class Rollouts {
         stage,
         since: now,
         bakedMs: 0,
+        countedAt: null,
         passedRevision: row.revision,
         ...(stage === last && { state: "finished", endedAt: now }),
       }),
@@ -262,7 +267,7 @@ export class Rollouts {
   }
 
   async #view(row: PolicyRollout): Promise<RolloutView> {
-    const { decision, observed, now } = await this.#decide(row);
+    const { decision, observed } = await this.#decide(row);
     const book = await this.#options.policies.bookOf(row.projectId);
     const { generation: previous } = book.previous(row.generation);
     const plan = planOf(row);
@@ -281,7 +286,10 @@ export class Rollouts {
       stages: stagesOf(plan).map(({ share, harnesses }) => ({ share, harnesses: [...harnesses] })),
       bake_s: plan.bake_s,
       waits_for: waits?.for ?? null,
-      next_at: waits?.for === "bake" ? iso(now + waits.leftMs) : null,
+      next_at:
+        waits?.for === "bake"
+          ? iso(wholeSecond((row.countedAt ?? row.since).getTime() + waits.leftMs))
+          : null,
       ended_at: row.endedAt === null ? null : iso(row.endedAt),
       connected: observed.live.length,
       offered: observed.offered.length,
@@ -334,6 +342,7 @@ const resumed = ({ rejected }: ObservedRollout, now: Date) => ({
   haltReason: null,
   since: now,
   bakedMs: 0,
+  countedAt: null,
   resumedAt: now,
   forgiven: rejected.map(({ instance }) => instance),
 });
@@ -346,6 +355,9 @@ const HALTED = {
   more_crossings: "more crossings",
   asked: "asked for",
 } as const satisfies Record<HaltCause, string>;
+
+/** Epoch ms. What is added at each look is not exact to the millisecond. */
+const wholeSecond = (ms: number) => Math.ceil(ms / 1_000) * 1_000;
 
 const percent = (share: number) => `${Math.round(share * 1_000) / 10} %`;
 

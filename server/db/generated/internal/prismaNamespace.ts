@@ -4053,6 +4053,7 @@ export const PolicyRolloutScalarFieldEnum = {
   stage: 'stage',
   since: 'since',
   bakedMs: 'bakedMs',
+  countedAt: 'countedAt',
   beat: 'beat',
   revision: 'revision',
   passedRevision: 'passedRevision',

@@ -559,6 +559,7 @@ export const PolicyRolloutScalarFieldEnum = {
   stage: 'stage',
   since: 'since',
   bakedMs: 'bakedMs',
+  countedAt: 'countedAt',
   beat: 'beat',
   revision: 'revision',
   passedRevision: 'passedRevision',

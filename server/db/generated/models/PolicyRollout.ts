@@ -53,6 +53,7 @@ export type PolicyRolloutMinAggregateOutputType = {
   stage: number | null
   since: Date | null
   bakedMs: number | null
+  countedAt: Date | null
   beat: number | null
   revision: number | null
   passedRevision: number | null
@@ -68,6 +69,7 @@ export type PolicyRolloutMaxAggregateOutputType = {
   stage: number | null
   since: Date | null
   bakedMs: number | null
+  countedAt: Date | null
   beat: number | null
   revision: number | null
   passedRevision: number | null
@@ -84,6 +86,7 @@ export type PolicyRolloutCountAggregateOutputType = {
   stage: number
   since: number
   bakedMs: number
+  countedAt: number
   beat: number
   revision: number
   passedRevision: number
@@ -122,6 +125,7 @@ export type PolicyRolloutMinAggregateInputType = {
   stage?: true
   since?: true
   bakedMs?: true
+  countedAt?: true
   beat?: true
   revision?: true
   passedRevision?: true
@@ -137,6 +141,7 @@ export type PolicyRolloutMaxAggregateInputType = {
   stage?: true
   since?: true
   bakedMs?: true
+  countedAt?: true
   beat?: true
   revision?: true
   passedRevision?: true
@@ -153,6 +158,7 @@ export type PolicyRolloutCountAggregateInputType = {
   stage?: true
   since?: true
   bakedMs?: true
+  countedAt?: true
   beat?: true
   revision?: true
   passedRevision?: true
@@ -257,6 +263,7 @@ export type PolicyRolloutGroupByOutputType = {
   stage: number
   since: Date
   bakedMs: number
+  countedAt: Date | null
   beat: number
   revision: number
   passedRevision: number | null
@@ -297,6 +304,7 @@ export type PolicyRolloutWhereInput = {
   stage?: Prisma.IntFilter<"PolicyRollout"> | number
   since?: Prisma.DateTimeFilter<"PolicyRollout"> | Date | string
   bakedMs?: Prisma.IntFilter<"PolicyRollout"> | number
+  countedAt?: Prisma.DateTimeNullableFilter<"PolicyRollout"> | Date | string | null
   beat?: Prisma.IntFilter<"PolicyRollout"> | number
   revision?: Prisma.IntFilter<"PolicyRollout"> | number
   passedRevision?: Prisma.IntNullableFilter<"PolicyRollout"> | number | null
@@ -314,6 +322,7 @@ export type PolicyRolloutOrderByWithRelationInput = {
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
   bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   beat?: Prisma.SortOrder
   revision?: Prisma.SortOrder
   passedRevision?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -335,6 +344,7 @@ export type PolicyRolloutWhereUniqueInput = Prisma.AtLeast<{
   stage?: Prisma.IntFilter<"PolicyRollout"> | number
   since?: Prisma.DateTimeFilter<"PolicyRollout"> | Date | string
   bakedMs?: Prisma.IntFilter<"PolicyRollout"> | number
+  countedAt?: Prisma.DateTimeNullableFilter<"PolicyRollout"> | Date | string | null
   beat?: Prisma.IntFilter<"PolicyRollout"> | number
   revision?: Prisma.IntFilter<"PolicyRollout"> | number
   passedRevision?: Prisma.IntNullableFilter<"PolicyRollout"> | number | null
@@ -352,6 +362,7 @@ export type PolicyRolloutOrderByWithAggregationInput = {
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
   bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   beat?: Prisma.SortOrder
   revision?: Prisma.SortOrder
   passedRevision?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -377,6 +388,7 @@ export type PolicyRolloutScalarWhereWithAggregatesInput = {
   stage?: Prisma.IntWithAggregatesFilter<"PolicyRollout"> | number
   since?: Prisma.DateTimeWithAggregatesFilter<"PolicyRollout"> | Date | string
   bakedMs?: Prisma.IntWithAggregatesFilter<"PolicyRollout"> | number
+  countedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"PolicyRollout"> | Date | string | null
   beat?: Prisma.IntWithAggregatesFilter<"PolicyRollout"> | number
   revision?: Prisma.IntWithAggregatesFilter<"PolicyRollout"> | number
   passedRevision?: Prisma.IntNullableWithAggregatesFilter<"PolicyRollout"> | number | null
@@ -394,6 +406,7 @@ export type PolicyRolloutCreateInput = {
   stage: number
   since: Date | string
   bakedMs?: number
+  countedAt?: Date | string | null
   beat?: number
   revision?: number
   passedRevision?: number | null
@@ -411,6 +424,7 @@ export type PolicyRolloutUncheckedCreateInput = {
   stage: number
   since: Date | string
   bakedMs?: number
+  countedAt?: Date | string | null
   beat?: number
   revision?: number
   passedRevision?: number | null
@@ -428,6 +442,7 @@ export type PolicyRolloutUpdateInput = {
   stage?: Prisma.IntFieldUpdateOperationsInput | number
   since?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   bakedMs?: Prisma.IntFieldUpdateOperationsInput | number
+  countedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   beat?: Prisma.IntFieldUpdateOperationsInput | number
   revision?: Prisma.IntFieldUpdateOperationsInput | number
   passedRevision?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
@@ -445,6 +460,7 @@ export type PolicyRolloutUncheckedUpdateInput = {
   stage?: Prisma.IntFieldUpdateOperationsInput | number
   since?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   bakedMs?: Prisma.IntFieldUpdateOperationsInput | number
+  countedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   beat?: Prisma.IntFieldUpdateOperationsInput | number
   revision?: Prisma.IntFieldUpdateOperationsInput | number
   passedRevision?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
@@ -462,6 +478,7 @@ export type PolicyRolloutCreateManyInput = {
   stage: number
   since: Date | string
   bakedMs?: number
+  countedAt?: Date | string | null
   beat?: number
   revision?: number
   passedRevision?: number | null
@@ -479,6 +496,7 @@ export type PolicyRolloutUpdateManyMutationInput = {
   stage?: Prisma.IntFieldUpdateOperationsInput | number
   since?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   bakedMs?: Prisma.IntFieldUpdateOperationsInput | number
+  countedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   beat?: Prisma.IntFieldUpdateOperationsInput | number
   revision?: Prisma.IntFieldUpdateOperationsInput | number
   passedRevision?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
@@ -496,6 +514,7 @@ export type PolicyRolloutUncheckedUpdateManyInput = {
   stage?: Prisma.IntFieldUpdateOperationsInput | number
   since?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   bakedMs?: Prisma.IntFieldUpdateOperationsInput | number
+  countedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   beat?: Prisma.IntFieldUpdateOperationsInput | number
   revision?: Prisma.IntFieldUpdateOperationsInput | number
   passedRevision?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
@@ -518,6 +537,7 @@ export type PolicyRolloutCountOrderByAggregateInput = {
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
   bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrder
   beat?: Prisma.SortOrder
   revision?: Prisma.SortOrder
   passedRevision?: Prisma.SortOrder
@@ -544,6 +564,7 @@ export type PolicyRolloutMaxOrderByAggregateInput = {
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
   bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrder
   beat?: Prisma.SortOrder
   revision?: Prisma.SortOrder
   passedRevision?: Prisma.SortOrder
@@ -559,6 +580,7 @@ export type PolicyRolloutMinOrderByAggregateInput = {
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
   bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrder
   beat?: Prisma.SortOrder
   revision?: Prisma.SortOrder
   passedRevision?: Prisma.SortOrder
@@ -596,6 +618,7 @@ export type PolicyRolloutSelect<ExtArgs extends runtime.Types.Extensions.Interna
   stage?: boolean
   since?: boolean
   bakedMs?: boolean
+  countedAt?: boolean
   beat?: boolean
   revision?: boolean
   passedRevision?: boolean
@@ -613,6 +636,7 @@ export type PolicyRolloutSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   stage?: boolean
   since?: boolean
   bakedMs?: boolean
+  countedAt?: boolean
   beat?: boolean
   revision?: boolean
   passedRevision?: boolean
@@ -630,6 +654,7 @@ export type PolicyRolloutSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   stage?: boolean
   since?: boolean
   bakedMs?: boolean
+  countedAt?: boolean
   beat?: boolean
   revision?: boolean
   passedRevision?: boolean
@@ -647,6 +672,7 @@ export type PolicyRolloutSelectScalar = {
   stage?: boolean
   since?: boolean
   bakedMs?: boolean
+  countedAt?: boolean
   beat?: boolean
   revision?: boolean
   passedRevision?: boolean
@@ -656,7 +682,7 @@ export type PolicyRolloutSelectScalar = {
   endedAt?: boolean
 }
 
-export type PolicyRolloutOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "generation" | "plan" | "state" | "stage" | "since" | "bakedMs" | "beat" | "revision" | "passedRevision" | "resumedAt" | "forgiven" | "haltReason" | "endedAt", ExtArgs["result"]["policyRollout"]>
+export type PolicyRolloutOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "generation" | "plan" | "state" | "stage" | "since" | "bakedMs" | "countedAt" | "beat" | "revision" | "passedRevision" | "resumedAt" | "forgiven" | "haltReason" | "endedAt", ExtArgs["result"]["policyRollout"]>
 
 export type $PolicyRolloutPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "PolicyRollout"
@@ -681,6 +707,10 @@ export type $PolicyRolloutPayload<ExtArgs extends runtime.Types.Extensions.Inter
      * How long harnesses of the stage could apply the version, while a server was there.
      */
     bakedMs: number
+    /**
+     * When that was counted last. For people only.
+     */
+    countedAt: Date | null
     /**
      * Raised with every change. A server adds the time since it saw the beat that is still there.
      */
@@ -1130,6 +1160,7 @@ export interface PolicyRolloutFieldRefs {
   readonly stage: Prisma.FieldRef<"PolicyRollout", 'Int'>
   readonly since: Prisma.FieldRef<"PolicyRollout", 'DateTime'>
   readonly bakedMs: Prisma.FieldRef<"PolicyRollout", 'Int'>
+  readonly countedAt: Prisma.FieldRef<"PolicyRollout", 'DateTime'>
   readonly beat: Prisma.FieldRef<"PolicyRollout", 'Int'>
   readonly revision: Prisma.FieldRef<"PolicyRollout", 'Int'>
   readonly passedRevision: Prisma.FieldRef<"PolicyRollout", 'Int'>
