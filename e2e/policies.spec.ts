@@ -86,6 +86,43 @@ test("the form, the YAML and the lines are in step, and saving shows the differe
   await expect(newest).toContainText("Chrome on Linux");
 });
 
+test("comments survive saving, and a ceiling below the default warning is told @phone", async ({
+  page,
+  server,
+  send,
+}) => {
+  const late = Date.now() + 42 * 60_000;
+  const early = { type: "harness", id: "hello", at: late, harness: "claude-code@laptop", status: "hello" };
+  await expect(server.send([{ ...early, name: "Claude Code" }])).rejects.toThrow("in_the_future");
+  await send(new EventBuilder({ harness: "claude-code@vm-1", session: "s" }).turns(20_000).take());
+  await page.goto("/policies?edit=yaml&scope=family%3Dclaude-code");
+  await yaml(page).click();
+  await page.keyboard.insertText(
+    "# Opus loses the thread\nsettings:\n  thresholds:\n    ceiling: 40% # measured\n",
+  );
+  const clash =
+    "warning (the default of claude-code) is at 140,000 tokens, and ceiling (from all agents) at 80,000";
+  await expect(page.getByText(clash)).toBeVisible();
+  await page.getByRole("button", { name: "Review and save" }).click();
+  await expect(
+    page.getByRole("dialog").getByText("For all agents: warning (the default) is at"),
+  ).toBeVisible();
+  await page.screenshot({ path: test.info().outputPath("clash.png") });
+  await page.getByRole("dialog").getByLabel("Reason").fill("with a comment");
+  await page.getByRole("dialog").getByRole("button", { name: "Save policy" }).click();
+  await expect(page.getByText("Saved as generation 1.")).toBeVisible();
+  await page.reload();
+  await expect(yaml(page)).toContainText("# Opus loses the thread");
+  await expect(yaml(page)).toContainText("# measured");
+  const harnesses = page.getByTestId("policy-harnesses");
+  await expect(harnesses.getByRole("listitem").filter({ hasText: "claude-code@laptop" })).toContainText(
+    "its clock is off",
+  );
+  await expect(harnesses).toContainText("Its clock is 42 minutes ahead of the server's clock");
+  expect(await violations(page), "the page").toEqual([]);
+  await page.screenshot({ path: test.info().outputPath("page.png"), fullPage: true });
+});
+
 test("suggests keys and values while YAML is typed", async ({ page }) => {
   await page.goto("/policies");
   await expect(page.getByText("Nothing saved yet.")).toBeVisible();

@@ -69,14 +69,14 @@ test("a canary that rejects a policy halts its rollout, and one click rolls it b
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Share of the harnesses" }).click();
   await page.getByRole("menuitemradio", { name: "50%" }).click();
+  await expect(dialog.getByText("3 of 6 connected harnesses first.")).toBeVisible();
   expect(await violations(page), "the dialog").toEqual([]);
   await dialog.getByRole("button", { name: "Save policy" }).click();
 
   await expect(banner(page)).toContainText("Generation 2 is being rolled out");
   await expect(banner(page)).toContainText("Step 1 of 2: offered to 50% of the harnesses");
   const canaries = await offered(server, key, 2);
-  expect(canaries.length).toBeGreaterThan(0);
-  expect(canaries.length).toBeLessThan(FLEET.length);
+  expect(canaries).toHaveLength(3);
   const message = "thresholds.ceiling is 5%, and this harness takes at least 10%";
   await acknowledge(server, key, canaries[0]!, { status: "rejected", code: "out_of_bounds", message });
 
@@ -93,6 +93,35 @@ test("a canary that rejects a policy halts its rollout, and one click rolls it b
   await expect(page.getByTestId("versions").getByRole("listitem").first()).toContainText(
     "Rolls back generation 2: a harness rejected it",
   );
+});
+
+test("a rollout that each of its harnesses rejected is offered to the next ones @phone", async ({
+  page,
+  server,
+}) => {
+  const key = await server.createKey("to ask", ["policy:read"]);
+  await startFleet(server);
+  await server.mutate<WholePolicy>("policies.save", {
+    policy: { settings: { thresholds: { ceiling: "5%" } } },
+    expected: 0,
+    reason: "a trial",
+    rollout: { strategy: "canary", share: 0.34, bake_s: 3_600, halt: { rejections: 2 } },
+  });
+  const first = await offered(server, key, 1);
+  expect(first).toHaveLength(2);
+  for (const harness of first)
+    await acknowledge(server, key, harness, { status: "rejected", code: "out_of_bounds" });
+  await page.goto("/policies");
+  await expect(banner(page)).toContainText("Halted because a harness rejected it.");
+  await expect(banner(page)).toContainText(
+    "All harnesses of this step rejected it, so nobody is left to apply it. You can offer it to 2 other harnesses, or save another version.",
+  );
+  await expect(banner(page).getByRole("button", { name: "Resume" })).toBeHidden();
+  expect(await violations(page), "the banner").toEqual([]);
+  await page.screenshot({ path: test.info().outputPath("refused.png") });
+  await banner(page).getByRole("button", { name: "Try 2 others" }).click();
+  await expect(banner(page)).toContainText("4 of 6 connected harnesses, 0 of them run it. Next step");
+  await expect.poll(() => offered(server, key, 1)).toHaveLength(4);
 });
 
 test("a rollout is advanced, halted and resumed by hand, and another page follows", async ({
@@ -138,7 +167,9 @@ test("a rollout goes on after its server was killed in the middle", { tag: "@own
     rollout: { strategy: "canary", share: 0.5, bake_s: 1 },
   });
   await page.goto("/policies");
-  await expect(banner(page)).toContainText("The next step waits until one of them has applied it.");
+  await expect(banner(page)).toContainText(
+    "The next step waits until one of this step's harnesses has applied it.",
+  );
   const canaries = await offered(server, key, 1);
   await server.kill();
   await server.begin();

@@ -145,9 +145,6 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   stops.push(() => policies.stop());
   const mappings = new Mappings({ prisma: control, hub, log, clock });
   stops.push(() => mappings.stop());
-  const rollouts = new Rollouts({ prisma: control, policies, log, clock });
-  stops.push(() => rollouts.stop());
-  rollouts.start();
   const replays = new ReplayJobs({ log });
   stops.push(() => replays.stop());
   stops.push(hub.onProjectsChanged(() => policies.clear()));
@@ -170,6 +167,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     },
   });
   stops.push(() => pipeline.close());
+  const rollouts = new Rollouts({ prisma: control, policies, freshness, log, clock });
   // Another process may have restored a backup.
   stops.push(hub.onProjectsChanged(() => pipeline.tidy()));
   const room = new BodyRoom(settings.PLIMSOLL_BODIES_MIB * 1024 * 1024);
@@ -296,7 +294,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     }),
     routes: [
       otlpRoutes({ ...sending, unmapped: pipeline.unmapped, mappings, log }),
-      policyRoutes({ access, policies, room }),
+      policyRoutes({ access, policies, freshness, room }),
       csvRoutes({ log, access, room, ...reading }),
       backupRoutes({
         log,
@@ -343,6 +341,9 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     log,
   });
   stops.push(() => running?.close());
+  // Not before it listens: until then no harness could apply a version.
+  rollouts.start();
+  stops.push(() => rollouts.stop());
   stops.push(() => demo.close());
   await hub.ready;
 

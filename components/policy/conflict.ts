@@ -10,11 +10,18 @@ export interface Conflict extends WholePolicy {
 export function conflictOf(error: unknown): Conflict | undefined {
   const data = (error as { data?: { error?: { code?: string; details?: unknown } } } | null)?.data?.error;
   if (data?.code !== "policy_changed") return undefined;
-  const details = data.details as { generation: number; hash: string; theirs: PolicyBody; reason: string };
+  const details = data.details as {
+    generation: number;
+    hash: string;
+    theirs: PolicyBody;
+    theirs_text: string | null;
+    reason: string;
+  };
   return {
     generation: details.generation,
     hash: details.hash,
     policy: details.theirs,
+    text: details.theirs_text,
     reason: details.reason,
   };
 }

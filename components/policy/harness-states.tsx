@@ -94,6 +94,7 @@ function HarnessRow({
           )}
         </span>
       </div>
+      {harness.clock !== null && <p className="text-xs text-hard wrap-anywhere">{harness.clock}</p>}
       {said?.message != null && <p className="text-xs text-muted wrap-anywhere">{said.message}</p>}
       {said?.differences.map((difference) => (
         <p key={difference.path} className="text-xs text-muted wrap-anywhere">

@@ -1,7 +1,9 @@
-import type { ConvergenceState, PolicyHarnessView } from "@plimsoll/protocol/api";
+import type { PolicyHarnessView } from "@plimsoll/protocol/api";
 import { exact } from "../format.ts";
 
-const STATES: Readonly<Record<ConvergenceState, string>> = {
+type State = PolicyHarnessView["state"];
+
+const STATES: Readonly<Record<State, string>> = {
   no_policy: "no policy",
   unmanaged: "takes no policies",
   waiting: "not acknowledged yet",
@@ -12,9 +14,10 @@ const STATES: Readonly<Record<ConvergenceState, string>> = {
   drifted: "changed by somebody since",
   rejected: "rejected",
   mismatched: "acknowledged other settings than were saved",
+  clock_off: "its clock is off",
 };
 
-export const STATE_LOOKS: Readonly<Record<ConvergenceState, string>> = {
+export const STATE_LOOKS: Readonly<Record<State, string>> = {
   no_policy: "text-faint",
   unmanaged: "text-faint",
   waiting: "text-warn-ink",
@@ -25,6 +28,7 @@ export const STATE_LOOKS: Readonly<Record<ConvergenceState, string>> = {
   drifted: "text-warn-ink",
   rejected: "text-hard",
   mismatched: "text-hard",
+  clock_off: "text-hard",
 };
 
 const CODES: Readonly<Record<string, string>> = {

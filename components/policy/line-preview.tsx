@@ -7,6 +7,7 @@ import { THRESHOLD_NAMES, type Thresholds } from "@plimsoll/protocol/pure";
 import { useState } from "react";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { Term } from "../ui/term.tsx";
+import { clashesOf } from "./clashes.ts";
 import { LoadLine } from "./load-line.tsx";
 import { subjectOf } from "./scope.ts";
 import type { EditedScope } from "./scope-key.ts";
@@ -36,6 +37,11 @@ export function LinePreview({ draft, scope }: { draft: Draft; scope: EditedScope
         <SelectMenu name="Window" value={window} options={WINDOWS} onChange={setWindow} />
       </div>
       <LoadLine thresholds={thresholds} window={Number(window)} />
+      {clashesOf(draft.shown, scope, Number(window)).map((clash) => (
+        <p key={clash} role="status" className="mt-2 text-[13px] text-warn-ink">
+          {clash}
+        </p>
+      ))}
     </div>
   );
 }

@@ -82,6 +82,7 @@ function Policies({ newest }: { newest: WholePolicy }) {
         <SaveDialog
           base={draft.base}
           policy={draft.body}
+          text={draft.text}
           onSaved={(saved) => {
             setSaving(false);
             draft.reset(saved);

@@ -5,12 +5,12 @@ import type { RolloutView, WholePolicy } from "@plimsoll/protocol/api";
 import type { RolloutAction } from "@plimsoll/protocol/policy";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ago, Remaining } from "../clock.tsx";
-import { exact, plural } from "../format.ts";
+import { plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { FormError } from "../ui/field.tsx";
 import { toast } from "../ui/toast.ts";
-import { haltText, riseText, stageText } from "./rollout-text.ts";
+import { haltText, isRefused, progressText, riseText, stageText, WAITS } from "./rollout-text.ts";
 
 /** Milliseconds between two looks at a rollout that only time moves. */
 const LOOK_MS = 5_000;
@@ -28,7 +28,7 @@ export function RolloutBanner({ onSaved }: { onSaved: (saved: WholePolicy) => vo
 }
 
 function Banner({ rollout, onSaved }: { rollout: RolloutView; onSaved: (saved: WholePolicy) => void }) {
-  const { generation, stage, stages, state, applied, offered, rejected } = rollout;
+  const { generation, stage, stages, state, rejected } = rollout;
   const isHalted = state === "halted";
   return (
     <section
@@ -44,10 +44,7 @@ function Banner({ rollout, onSaved }: { rollout: RolloutView; onSaved: (saved: W
           <p className="mt-0.5 text-[13px] text-muted" role="status">
             {isHalted && <span className="text-hard">Halted because {haltText(rollout.halt_reason)}. </span>}
             Step {stage + 1} of {stages.length}: offered to {stageText(stages[stage]!)}.{" "}
-            {offered === 0
-              ? "No harness that is offered it is connected."
-              : `${exact(applied)} of ${plural(offered, "harness", "harnesses")} that ${offered === 1 ? "is" : "are"} offered it ${offered === 1 ? "runs" : "run"} it.`}{" "}
-            <Next rollout={rollout} />
+            {progressText(rollout)} <Next rollout={rollout} />
           </p>
         </div>
         <Actions rollout={rollout} onSaved={onSaved} />
@@ -81,14 +78,21 @@ function Banner({ rollout, onSaved }: { rollout: RolloutView; onSaved: (saved: W
 }
 
 /** What the next step waits for. */
-function Next({ rollout: { waits_for, next_at, since, state } }: { rollout: RolloutView }) {
+function Next({ rollout }: { rollout: RolloutView }) {
+  const { waits_for, next_at, since, state } = rollout;
+  if (isRefused(rollout))
+    return (
+      <>
+        {WAITS.next_set} {wayOut(rollout)}
+      </>
+    );
   if (state === "halted")
     return (
       <>
         The step began <Ago at={since} />.
       </>
     );
-  if (waits_for === "application") return <>The next step waits until one of them has applied it.</>;
+  if (waits_for !== null && waits_for !== "bake") return <>{WAITS[waits_for]}</>;
   if (next_at === null) return null;
   return (
     <>
@@ -97,10 +101,22 @@ function Next({ rollout: { waits_for, next_at, since, state } }: { rollout: Roll
   );
 }
 
+/** Whether time alone may not lead on. */
+const isStuck = (rollout: RolloutView) =>
+  isRefused(rollout) || (rollout.waits_for !== null && rollout.waits_for !== "bake");
+
+/** Where a version goes that each of its harnesses rejected. */
+function wayOut({ next_set, previous }: RolloutView): string {
+  const next =
+    next_set === 0 ? undefined : `offer it to ${plural(next_set, "other harness", "other harnesses")}`;
+  const back = previous === null ? "save another version" : "roll it back";
+  return next === undefined ? `You can ${back}.` : `You can ${next}, or ${back}.`;
+}
+
 function Actions({ rollout, onSaved }: { rollout: RolloutView; onSaved: (saved: WholePolicy) => void }) {
   const trpc = useTRPC();
   const client = useQueryClient();
-  const { generation, previous, stage, state } = rollout;
+  const { generation, previous, stage, state, next_set } = rollout;
   // Also after a failure: somebody else, or time, was faster.
   const refresh = () => client.invalidateQueries({ queryKey: trpc.policies.pathKey() });
   const change = useMutation(trpc.policies.changeRollout.mutationOptions({ onSettled: refresh }));
@@ -129,8 +145,15 @@ function Actions({ rollout, onSaved }: { rollout: RolloutView; onSaved: (saved: 
             </Button>
           </>
         ) : (
-          <Button disabled={isBusy} onClick={() => act("resume")}>
-            Resume
+          !isRefused(rollout) && (
+            <Button disabled={isBusy} onClick={() => act("resume")}>
+              Resume
+            </Button>
+          )
+        )}
+        {isStuck(rollout) && next_set > 0 && (
+          <Button disabled={isBusy} onClick={() => act("next_set")}>
+            Try {plural(next_set, "other")}
           </Button>
         )}
         {previous !== null && (

@@ -2,9 +2,11 @@
 "use client";
 
 import type { RolloutPlan } from "@plimsoll/protocol/policy";
+import { useQuery } from "@tanstack/react-query";
+import { useTRPC } from "../trpc.ts";
 import { Radios } from "../ui/radios.tsx";
 import { SelectMenu } from "../ui/select-menu.tsx";
-import { lengthText } from "./rollout-text.ts";
+import { lengthText, reachText } from "./rollout-text.ts";
 
 type Strategy = RolloutPlan["strategy"];
 
@@ -43,6 +45,7 @@ export function RolloutChoice({
   onChange: (value: RolloutDraft) => void;
 }) {
   const { strategy } = value;
+  const { data } = useQuery(useTRPC().policies.harnesses.queryOptions());
   return (
     <>
       <Radios
@@ -71,6 +74,11 @@ export function RolloutChoice({
               onChange={(bake) => onChange({ ...value, bake })}
             />
           </div>
+          {data !== undefined && (
+            <p className="mt-1.5 text-[13px]" role="status">
+              {reachText(Number(value.share), data.connected)}
+            </p>
+          )}
           <p className="mt-1.5 text-xs text-muted">
             It goes on once one of them has applied it. It halts if one rejects it, or if restarts or
             crossings become more than twice as frequent.

@@ -11,6 +11,7 @@ import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { Radios } from "../ui/radios.tsx";
 import { toast } from "../ui/toast.ts";
+import { allClashes } from "./clashes.ts";
 import { conflictOf } from "./conflict.ts";
 import { PolicyDiff } from "./policy-diff.tsx";
 import { AT_ONCE, planOf, RolloutChoice } from "./rollout-choice.tsx";
@@ -18,6 +19,8 @@ import { AT_ONCE, planOf, RolloutChoice } from "./rollout-choice.tsx";
 interface Props {
   base: WholePolicy;
   policy: PolicyBody;
+  /** What it is written as. */
+  text: string;
   onSaved: (saved: WholePolicy) => void;
   /** Somebody else saved a version meanwhile: the draft goes on as a change of theirs. */
   onRebase: (theirs: WholePolicy) => void;
@@ -32,7 +35,7 @@ const STARTS = [
 ] as const;
 
 /** Shows what changes, asks why, and saves. Render it to open it. */
-export function SaveDialog({ base, policy, onSaved, onRebase, onTakeTheirs, onClose }: Props) {
+export function SaveDialog({ base, policy, text, onSaved, onRebase, onTakeTheirs, onClose }: Props) {
   const trpc = useTRPC();
   const client = useQueryClient();
   const [reason, setReason] = useState("");
@@ -48,11 +51,12 @@ export function SaveDialog({ base, policy, onSaved, onRebase, onTakeTheirs, onCl
     }),
   );
   const conflict = conflictOf(save.error);
+  const clashes = allClashes(policy);
 
   function submit(event: FormEvent) {
     event.preventDefault();
     const plan = from === "now" ? planOf(rollout) : undefined;
-    save.mutate({ policy, expected: base.generation, reason: reason.trim(), from, rollout: plan });
+    save.mutate({ policy: text, expected: base.generation, reason: reason.trim(), from, rollout: plan });
   }
 
   if (conflict !== undefined)
@@ -87,6 +91,13 @@ export function SaveDialog({ base, policy, onSaved, onRebase, onTakeTheirs, onCl
       description="Harnesses that take policies get it within a second. Crossings that are recorded do not change."
     >
       <PolicyDiff before={base.policy} after={policy} label="Changes" />
+      {clashes.length > 0 && (
+        <div role="status" className="mt-3 text-[13px] text-warn-ink">
+          {clashes.map((clash) => (
+            <p key={clash}>{clash}</p>
+          ))}
+        </div>
+      )}
       <form onSubmit={submit} className="mt-4">
         <TextField
           label="Reason"

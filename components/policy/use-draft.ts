@@ -19,10 +19,13 @@ export interface Draft extends ReadText {
   rebase: (base: WholePolicy) => void;
 }
 
+/** The text of a version, with the comments of its author. */
+const textOf = ({ text, policy }: WholePolicy): string => text ?? policyText(policy);
+
 /** The edited policy. The text is the source of truth: the form reads it and changes it. */
 export function useDraft(loaded: WholePolicy): Draft {
   const [base, setBase] = useState(loaded);
-  const [text, setRawText] = useState(() => policyText(loaded.policy));
+  const [text, setRawText] = useState(() => textOf(loaded));
   const [valid, setValid] = useState(loaded.policy);
   const read = useMemo(() => readText(text), [text]);
   const setText = useCallback((next: string) => {
@@ -32,9 +35,9 @@ export function useDraft(loaded: WholePolicy): Draft {
   }, []);
   const reset = useCallback((next: WholePolicy) => {
     setBase(next);
-    setRawText(policyText(next.policy));
+    setRawText(textOf(next));
     setValid(next.policy);
   }, []);
-  const isChanged = policyText(read.body ?? valid) !== policyText(base.policy) || read.body === undefined;
+  const isChanged = text !== textOf(base);
   return { ...read, text, shown: read.body ?? valid, base, isChanged, setText, reset, rebase: setBase };
 }

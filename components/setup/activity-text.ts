@@ -28,6 +28,7 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   rollout_advanced: "Rollout advanced",
   rollout_halted: "Rollout halted",
   rollout_resumed: "Rollout resumed",
+  rollout_next_set: "Rollout offered to more harnesses",
   alert_rule_created: "Alert rule created",
   alert_rule_changed: "Alert rule changed",
   alert_rule_deleted: "Alert rule deleted",

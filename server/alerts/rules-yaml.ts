@@ -1,17 +1,7 @@
 import { type AlertRule, orderedRule, readAlertRule } from "@plimsoll/protocol/alerts";
 import type { AlertRuleView } from "@plimsoll/protocol/api";
-import { yamlExcess } from "@plimsoll/protocol/policy";
-import {
-  type Document,
-  isScalar,
-  Lexer,
-  LineCounter,
-  parseDocument,
-  type Scalar,
-  stringify,
-  visit,
-} from "yaml";
-import { PlimsollError } from "../errors.ts";
+import { stringify } from "yaml";
+import { parseYaml } from "../parse-yaml.ts";
 import { invalidRule } from "./valid-rule.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -38,7 +28,8 @@ export function readRules(
   text: string,
   endpoints: ReadonlyMap<string, string>,
 ): { rule: AlertRule; enabled: boolean }[] {
-  const { rules } = parsedYaml(text);
+  const value = parseYaml(text);
+  const { rules } = (typeof value === "object" && value !== null ? value : {}) as Fields;
   if (!Array.isArray(rules)) throw invalidRule([{ path: "rules", message: "write a list of rules" }]);
   const mistakes: { path: string; message: string }[] = [];
   const names = new Set<string>();
@@ -78,47 +69,6 @@ export function readRules(
 }
 
 type Fields = Record<string, unknown>;
-
-function parsedYaml(text: string): Fields {
-  const excess = yamlExcess(new Lexer().lex(text));
-  if (excess !== undefined) throw new PlimsollError("bad_request", excess);
-  const lineCounter = new LineCounter();
-  try {
-    // The parser compares each key with every other one, and quotes the text for each mistake: both take seconds.
-    const document = parseDocument(text, { uniqueKeys: false, prettyErrors: false, lineCounter });
-    const [broken] = document.errors;
-    if (broken !== undefined) throw notYaml(broken.message, lineCounter.linePos(broken.pos[0]), broken);
-    refuseRepeatedKeys(document, lineCounter);
-    // Aliases could make a small text huge.
-    const value: unknown = document.toJS({ maxAliasCount: 0 });
-    return typeof value === "object" && value !== null ? (value as Fields) : {};
-  } catch (cause) {
-    throw cause instanceof PlimsollError ? cause : notYaml((cause as Error).message, undefined, cause);
-  }
-}
-
-function refuseRepeatedKeys(document: Document, lineCounter: LineCounter): void {
-  visit(document, {
-    Map(_, { items }) {
-      const names = new Set<unknown>();
-      for (const { key } of items) {
-        const name = isScalar(key) ? key.value : key;
-        if (names.has(name))
-          throw notYaml("A key is there twice", lineCounter.linePos((key as Scalar).range![0]));
-        names.add(name);
-      }
-    },
-  });
-}
-
-function notYaml(
-  message: string,
-  place: { line: number; col: number } | undefined,
-  cause?: unknown,
-): PlimsollError {
-  const where = place === undefined ? "" : ` at line ${place.line}, column ${place.col}`;
-  return new PlimsollError("bad_request", `The text is not valid YAML: ${message}${where}`, { cause });
-}
 
 /** The endpoints that a rule names, as far as they are texts. */
 const namesOf = ({ endpoints }: Fields): string[] =>

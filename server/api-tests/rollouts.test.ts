@@ -72,7 +72,10 @@ async function offered(generation: number, server = a): Promise<string[]> {
   return fleet.filter((_, index) => answers[index] === generation);
 }
 
+const haveSpoken = new Set<string>();
+
 async function acknowledge(harness: string, more: object = {}): Promise<void> {
+  haveSpoken.add(harness);
   const { generation, hash } = await policyOf(harness);
   const id = unique("ack");
   const ack = {
@@ -102,8 +105,7 @@ describe("a rollout", () => {
     const before = await save(50_000);
     const generation = await save(40_000, { strategy: "canary", share: 0.3, bake_s: 1 });
     const canaries = await offered(generation);
-    expect(canaries.length).toBeGreaterThan(0);
-    expect(canaries.length).toBeLessThan(fleet.length);
+    expect(canaries).toHaveLength(6);
     expect(await offered(generation, b)).toEqual(canaries);
     expect(await offered(before)).toHaveLength(fleet.length - canaries.length);
     await until(async () => (await rolloutOf()).waits_for === "application");
@@ -146,20 +148,42 @@ describe("a rollout", () => {
     expect(await offered(generation)).toEqual([fleet[3]]);
     const next = await save(42_000, { strategy: "canary", share: 0.000_001, bake_s: 600 });
     expect(await offered(next)).toHaveLength(1);
-    expect((await rolloutOf()).stages[0]!.harnesses).toEqual(await offered(next));
+    expect(await rolloutOf()).toMatchObject({ connected: 20, offered: 1, next_set: 1 });
+  });
+
+  it("counts harnesses whose events were acknowledged just before", async () => {
+    const joining = Array.from({ length: 20 }, (_, n) => `joining@vm-${n}`);
+    await a.send(joining.map((harness) => turn(unique("session"), 1_000, { harness })));
+    await save(42_500, { strategy: "canary", share: 0.25, bake_s: 600 });
+    expect(await rolloutOf()).toMatchObject({ connected: 40, offered: 10 });
+    const bye = joining.map((harness) => ({
+      type: "harness",
+      id: unique("bye"),
+      at: Date.now(),
+      harness,
+      name: "x",
+      status: "bye",
+    }));
+    await sendAndWait(a, bye);
+    await save(42_600, { strategy: "canary", share: 0.25, bake_s: 600 });
+    expect(await rolloutOf()).toMatchObject({ connected: 20, offered: 5 });
   });
 
   it("goes on in equal steps", async () => {
     const generation = await save(43_000, { strategy: "linear", share: 0.4, bake_s: 600 });
-    const sizes = [(await offered(generation)).length];
+    let reached = await offered(generation);
+    const sizes = [reached.length];
     for (const stage of [0, 1]) {
       const { status, body } = await change("advance", await rolloutOf(), stage === 0 ? a : b);
       expect(status).toBe(200);
       expect(body.rollout!.stage).toBe(stage + 1);
       await until(async () => (await offered(generation)).length > sizes.at(-1)!);
-      sizes.push((await offered(generation)).length);
+      const now = await offered(generation);
+      expect(now).toEqual(expect.arrayContaining(reached));
+      reached = now;
+      sizes.push(now.length);
     }
-    expect(sizes.at(-1)).toBe(fleet.length);
+    expect(sizes).toEqual([8, 16, 20]);
     expect(await rolloutOf()).toMatchObject({
       state: "finished",
       stages: [{ share: 0.4 }, { share: 0.8 }, { share: 1 }],
@@ -202,11 +226,51 @@ describe("a rollout", () => {
     expect((await rolloutOf()).rejected).toHaveLength(2);
   });
 
+  it("that every canary rejected says so when it is resumed, and goes on with the next set", async () => {
+    await save(50_000);
+    const generation = await save(2, { strategy: "canary", share: 0.1, bake_s: 1 });
+    const first = await offered(generation);
+    expect(first).toHaveLength(2);
+    for (const harness of first) await acknowledge(harness, { status: "rejected", code: "out_of_bounds" });
+    await reached("halted");
+    await change("resume", await rolloutOf());
+    await until(async () => (await rolloutOf()).waits_for === "next_set");
+    expect(await rolloutOf()).toMatchObject({
+      own: { connected: 2, applied: 0, rejected: 2 },
+      next_set: 2,
+      next_at: null,
+    });
+    const seen = await rolloutOf(b);
+    const answers = await Promise.all([a, b].map((server) => change("next_set", seen, server)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+    const both = await offered(generation);
+    expect(both).toHaveLength(4);
+    expect(both).toEqual(expect.arrayContaining(first));
+    await acknowledge(both.find((harness) => !first.includes(harness))!);
+    await reached("finished");
+    expect((await change("next_set", await rolloutOf())).status).toBe(409);
+  });
+
+  it("has no next set once all connected harnesses are offered the version", async () => {
+    const generation = await save(3, { strategy: "canary", share: 0.6, bake_s: 600 });
+    expect((await change("next_set", await rolloutOf())).body.rollout).toMatchObject({
+      offered: 20,
+      next_set: 0,
+      stage: 0,
+    });
+    expect(await offered(generation)).toEqual(fleet);
+    const { status, body } = await change("next_set", await rolloutOf());
+    expect([status, body.error.message]).toEqual([
+      409,
+      expect.stringContaining("offered this version already"),
+    ]);
+  });
+
   it("halts at a rise in restarts, and not at as many as before", async () => {
     await save(50_000);
-    const generation = await save(40_000, { strategy: "canary", share: 0.3, bake_s: 600 });
-    const [canary] = await offered(generation);
-    const harness = canary!;
+    const generation = await save(40_000, { strategy: "canary", share: 0.6, bake_s: 600 });
+    // What it says here is older than what others have said above.
+    const harness = (await offered(generation)).find((one) => !haveSpoken.has(one))!;
     const now = Date.now();
     const history = (from: number, restarts: number, name: string) => {
       const session = unique(name);

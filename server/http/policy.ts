@@ -2,6 +2,7 @@ import { GENERATION_HEADER, PolicyQuery, SavePolicyInput, safeParse } from "@pli
 import type { Hono } from "hono";
 import type { z } from "zod";
 import { PlimsollError } from "../errors.ts";
+import type { FreshnessSource } from "../lines/reader.ts";
 import type { Policies } from "../policies/policies.ts";
 import { type Access, actorOf } from "../tenants/access/principal.ts";
 import type { MachineEnv } from "./app.ts";
@@ -11,13 +12,14 @@ import { parsedJson, withCallBody } from "./call-body.ts";
 export interface PolicyRoutesDeps {
   access: Pick<Access, "authorize">;
   policies: Pick<Policies, "bookOf" | "save">;
+  freshness: FreshnessSource;
   room: BodyRoom;
 }
 
 const READ = ["policy:read", "read"] as const;
 
 /** `GET /api/v1/policy`: what a harness should run, or the whole policy; `PUT` saves a new version. */
-export function policyRoutes({ access, policies, room }: PolicyRoutesDeps) {
+export function policyRoutes({ access, policies, freshness, room }: PolicyRoutesDeps) {
   return (app: Hono<MachineEnv>): void => {
     app.get("/api/v1/policy", async (c) => {
       // No quota: after a change, all harnesses of a key ask at the same moment. The answer comes from memory.
@@ -45,6 +47,8 @@ export function policyRoutes({ access, policies, room }: PolicyRoutesDeps) {
         c.env.incoming,
         (bytes) => parse(SavePolicyInput, parsedJson(bytes)),
       );
+      // A share is one of all harnesses that have reported until now.
+      if (rollout !== undefined) await freshness.wait(principal.projectId);
       const generation = await policies.save({
         projectId: principal.projectId,
         body: policy,

@@ -4,6 +4,7 @@ import type { PolicyAnswer, WholePolicy } from "@plimsoll/protocol/api";
 import {
   type PolicyBody,
   type PolicyVersion,
+  type RolloutStep,
   resolveForHarness,
   versionFor,
 } from "@plimsoll/protocol/policy";
@@ -12,16 +13,16 @@ import type { Sql } from "../db/sql.ts";
 import type { HarnessAcks } from "./acknowledgements.ts";
 import { hashOf } from "./hash.ts";
 
-/** A step of the project's policy, as `RolloutStep` with its number. */
-interface StepRow {
+/** A step of the project's policy with its number. */
+interface StepRow extends RolloutStep {
   revision: number;
   generation: number;
-  at: number;
-  share: number;
-  harnesses: string[];
 }
 
-const VERSIONS = "SELECT generation, body FROM policy_versions WHERE project_id = $1 ORDER BY generation";
+/** Only the newest text is asked for. */
+const VERSIONS = `
+SELECT generation, body, CASE WHEN lead(generation) OVER (ORDER BY generation) IS NULL THEN text END AS text
+FROM policy_versions WHERE project_id = $1 ORDER BY generation`;
 const STEPS = `
 SELECT revision, generation, (extract(epoch FROM at) * 1000)::float8 AS at, share, harnesses
 FROM policy_steps WHERE project_id = $1 ORDER BY revision`;
@@ -44,17 +45,23 @@ export class PolicyBook {
 
   #whole: WholePolicy | undefined;
 
-  private constructor(versions: readonly PolicyVersion[], steps: readonly StepRow[]) {
+  readonly #text: string | null;
+
+  private constructor(versions: readonly PolicyVersion[], steps: readonly StepRow[], text: string | null) {
     this.versions = versions;
     this.#steps = steps;
+    this.#text = text;
   }
 
-  static readonly empty = new PolicyBook([], []);
+  static readonly empty = new PolicyBook([], [], null);
 
   static async read(sql: Pick<Sql, "query">, projectId: number): Promise<PolicyBook> {
     const steps = await sql.query<StepRow>(STEPS, projectId);
     // After the steps, so that every step has its version.
-    const versions = await sql.query<{ generation: number; body: PolicyBody }>(VERSIONS, projectId);
+    const versions = await sql.query<{ generation: number; body: PolicyBody; text: string | null }>(
+      VERSIONS,
+      projectId,
+    );
     return new PolicyBook(
       versions.map(({ generation, body }) => ({
         generation,
@@ -64,6 +71,7 @@ export class PolicyBook {
           .sort((one, other) => one.at - other.at || one.revision - other.revision),
       })),
       steps,
+      versions.at(-1)?.text ?? null,
     );
   }
 
@@ -77,6 +85,11 @@ export class PolicyBook {
     return this.versions.at(-1)?.generation ?? 0;
   }
 
+  /** The step of a number; undefined if this process has not read it. */
+  stepAt(revision: number): RolloutStep | undefined {
+    return this.#steps.find((step) => step.revision === revision);
+  }
+
   /** The earliest time (epoch ms) from which the steps after a revision change something; undefined if there are none. */
   changedSince(revision: number): number | undefined {
     const times = this.#steps.filter((step) => step.revision > revision).map(({ at }) => at);
@@ -86,7 +99,7 @@ export class PolicyBook {
   /** The newest version as a whole. */
   whole(): WholePolicy {
     const { generation, body: policy } = this.versions.at(-1) ?? NO_VERSION;
-    this.#whole ??= { generation, hash: hashOf(policy), policy };
+    this.#whole ??= { generation, hash: hashOf(policy), policy, text: this.#text };
     return this.#whole;
   }
 

@@ -1,5 +1,6 @@
 import {
   convergenceOf,
+  isOffered,
   latestSaid,
   type RateChange,
   type RolloutObservations,
@@ -12,7 +13,7 @@ import { readAcknowledgements, type Said, saidIn } from "../lines/acknowledgemen
 import type { PolicyBook } from "../lines/policy-book.ts";
 import { HOUR_MS } from "../times.ts";
 import { knownModels } from "./read-harnesses.ts";
-import { liveInstances } from "./rollout-rows.ts";
+import { knownHarnesses, liveOf } from "./rollout-rows.ts";
 
 /** Milliseconds before the version that are compared with the time since: as long as it, within these bounds. */
 const SHORTEST_BEFORE = HOUR_MS;
@@ -20,8 +21,10 @@ const LONGEST_BEFORE = 24 * HOUR_MS;
 /** Harnesses whose turns are compared. */
 const MOST_COMPARED = 2_000;
 
-/** What is known of the harnesses that a rollout offers its version, with those that rejected it. */
-export interface ObservedRollout extends Omit<RolloutObservations, "rejected" | "applied"> {
+/** What is known of the harnesses while a version is rolled out, with those that rejected it. */
+export interface ObservedRollout extends Omit<RolloutObservations, "rejected"> {
+  /** Connected harnesses, those of them that are offered the version, and those that run it. */
+  live: readonly string[];
   offered: readonly string[];
   applied: readonly string[];
   rejected: readonly { instance: string; said: Said }[];
@@ -31,12 +34,15 @@ export interface ObservedRollout extends Omit<RolloutObservations, "rejected" | 
 export async function observeRollout(
   prisma: PrismaClient,
   book: PolicyBook,
-  { projectId, generation, resumedAt }: PolicyRollout,
+  { projectId, generation, resumedAt, passedRevision }: PolicyRollout,
   now: number,
 ): Promise<ObservedRollout> {
-  const offered = (await liveInstances(prisma, projectId, now)).filter(
-    (instance) => book.answerFor(instance, undefined).generation === generation,
-  );
+  const harnesses = await knownHarnesses(prisma, projectId, now);
+  const isOffer = (instance: string) => book.answerFor(instance, undefined).generation === generation;
+  const passed = passedRevision === null ? undefined : book.stepAt(passedRevision);
+  const isOwn = (instance: string) => passed === undefined || !isOffered(passed, generation, instance);
+  const live = liveOf(harnesses);
+  const offered = live.filter(isOffer);
   const [known, models] = await Promise.all([
     readAcknowledgements(queriesOf({ prisma }), projectId, offered),
     knownModels(prisma, projectId),
@@ -66,10 +72,20 @@ export async function observeRollout(
   );
   const body = book.bodyOf(generation);
   const unmoved = body === undefined ? [] : unmovedThresholds(book.previous(generation).body, body);
+  const countOwn = (some: readonly { instance: string }[]) =>
+    some.filter(({ instance }) => isOwn(instance)).length;
   return {
+    live,
     offered,
     applied: applied.map(({ instance }) => instance),
     rejected,
+    own: {
+      connected: offered.filter(isOwn).length,
+      applied: countOwn(applied),
+      rejected: countOwn(rejected),
+    },
+    hasOwn: harnesses.some(({ instance }) => isOffer(instance) && isOwn(instance)),
+    hasOthers: harnesses.length === 0 || harnesses.some(({ instance }) => !isOffer(instance)),
     ...(await compare(prisma, projectId, compared, unmoved)),
   };
 }

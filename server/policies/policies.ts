@@ -1,4 +1,11 @@
-import { type PolicyBody, type PolicyMistake, type RolloutPlan, readPolicy } from "@plimsoll/protocol/policy";
+import {
+  isStorable,
+  NOT_STORABLE,
+  type PolicyBody,
+  type PolicyMistake,
+  type RolloutPlan,
+  readPolicy,
+} from "@plimsoll/protocol/policy";
 import type { Logger } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import { databaseTime } from "../db/database-clock.ts";
@@ -7,6 +14,7 @@ import { hashOf } from "../lines/hash.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
 import type { LiveHub } from "../live/hub.ts";
 import { mistakesText } from "../mistakes.ts";
+import { hasComments, parseYaml } from "../parse-yaml.ts";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
 import { ALL_HARNESSES, addStep, nextRevision } from "./policy-steps.ts";
 import { beginRollout, supersedeRollouts } from "./rollout-rows.ts";
@@ -21,7 +29,7 @@ export interface PoliciesOptions {
 
 export interface SavedPolicy {
   projectId: number;
-  /** Anything; checked here. */
+  /** Anything, or the text of YAML, which is kept if it has comments; checked here. */
   body: unknown;
   /** The newest generation that its author has seen. */
   expected: number;
@@ -86,7 +94,8 @@ export class Policies {
    * meanwhile, `not_found`
    */
   async save({ projectId, ...saved }: SavedPolicy): Promise<number> {
-    const parsed = readPolicy(saved.body);
+    const { body } = saved;
+    const parsed = readPolicy(typeof body === "string" ? parsedText(body) : body);
     if (!parsed.ok) throw invalidPolicy(parsed.mistakes);
     const plan =
       saved.rollout === undefined || saved.rollout.strategy === "all_at_once" ? undefined : saved.rollout;
@@ -109,6 +118,7 @@ export class Policies {
           generation: current + 1,
           hash: hashOf(parsed.body),
           body: parsed.body as object,
+          text: typeof body === "string" && hasComments(body) ? body : null,
           reason: saved.reason,
           actor: actor.kind,
           actorName: "name" in actor ? actor.name : null,
@@ -118,9 +128,11 @@ export class Policies {
       });
       await supersedeRollouts(tx, projectId, now);
       const offer =
-        plan === undefined ? ALL_HARNESSES : await beginRollout(tx, projectId, current + 1, plan, now);
+        plan === undefined
+          ? ALL_HARNESSES
+          : await beginRollout(tx, { projectId, generation: current + 1, plan, revision, now });
       const at = saved.from === "history" ? new Date(0) : now;
-      await addStep(tx, { projectId, revision, generation: current + 1, at, createdAt: now, ...offer });
+      await addStep(tx, { projectId, revision, generation: current + 1, at, createdAt: now, offer });
       await addEntry(tx, clock(), {
         actor,
         action: saved.restores === undefined ? "policy_saved" : "policy_rolled_back",
@@ -172,6 +184,18 @@ export class Policies {
 const HISTORY_AT_ONCE =
   "rollout: a policy for history counts for all harnesses. Leave out the rollout, or let the policy count from now on.";
 
+/** Aliases in the text of a policy. */
+const MOST_ALIASES = 20;
+
+/**
+ * The value of a policy's text; an empty text is an empty policy.
+ * @throws PlimsollError `bad_request`, `invalid_policy`
+ */
+function parsedText(text: string): unknown {
+  if (!isStorable(text)) throw invalidPolicy([{ path: "", message: NOT_STORABLE }]);
+  return parseYaml(text, MOST_ALIASES) ?? {};
+}
+
 export function invalidPolicy(mistakes: readonly PolicyMistake[]): PlimsollError {
   return new PlimsollError("invalid_policy", mistakesText(mistakes, "policy"), { details: { mistakes } });
 }
@@ -179,7 +203,7 @@ export function invalidPolicy(mistakes: readonly PolicyMistake[]): PlimsollError
 function policyChanged(
   expected: number,
   current: number,
-  newest: { body: unknown; reason: string; createdAt: Date } | null,
+  newest: { body: unknown; text: string | null; reason: string; createdAt: Date } | null,
   yours: PolicyBody,
 ): PlimsollError {
   return new PlimsollError(
@@ -190,6 +214,7 @@ function policyChanged(
         expected,
         generation: current,
         theirs: newest?.body ?? null,
+        theirs_text: newest?.text ?? null,
         reason: newest?.reason ?? null,
         saved_at: newest?.createdAt.toISOString() ?? null,
         yours,

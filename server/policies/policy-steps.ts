@@ -1,9 +1,6 @@
-import type { RolloutStep } from "@plimsoll/protocol/policy";
+import type { Offer } from "@plimsoll/protocol/policy";
 import type { Transaction } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
-
-/** To whom a step offers a version. */
-export type Offer = Omit<RolloutStep, "at">;
 
 export const ALL_HARNESSES: Offer = { share: 1, harnesses: [] };
 
@@ -19,25 +16,29 @@ export async function nextRevision(tx: Pick<Transaction, "$queryRaw">, projectId
   return project.revision;
 }
 
-export interface NewStep extends Offer {
+export interface NewStep {
   projectId: number;
   revision: number;
   generation: number;
   at: Date;
   createdAt: Date;
+  /** To whom it offers the version. */
+  offer: Offer;
 }
 
 /** Steps of a version count by time; a clock that was set back must not put a step before the one it follows. */
 export async function addStep(
   tx: Pick<Transaction, "policyStep">,
-  { harnesses, ...step }: NewStep,
+  { offer: { share, harnesses }, ...step }: NewStep,
 ): Promise<void> {
-  const { projectId, generation } = step;
-  const last = await tx.policyStep.findFirst({
-    where: { projectId, generation },
-    orderBy: { revision: "desc" },
-  });
+  const last = await lastStep(tx, step);
   const at = last !== null && last.at > step.at ? last.at : step.at;
   // Copied, because Prisma takes no readonly array.
-  await tx.policyStep.create({ data: { ...step, at, harnesses: [...harnesses] } });
+  await tx.policyStep.create({ data: { ...step, at, share, harnesses: [...harnesses] } });
 }
+
+/** The newest step of a version; null if there is none. */
+export const lastStep = (
+  tx: Pick<Transaction, "policyStep">,
+  { projectId, generation }: Pick<NewStep, "projectId" | "generation">,
+) => tx.policyStep.findFirst({ where: { projectId, generation }, orderBy: { revision: "desc" } });

@@ -4,11 +4,14 @@ import { convergenceOf, latestSaid } from "@plimsoll/protocol/policy";
 import type { PrismaClient } from "../db/client.ts";
 import type { Harness } from "../db/generated/client.ts";
 import { queriesOf } from "../db/sql.ts";
+import { harnessId } from "../db/tables/identity.ts";
 import { type HarnessAcks, readAcknowledgements, saidIn } from "../lines/acknowledgements.ts";
 import type { FreshReader, Reader } from "../lines/reader.ts";
 import { readHarnessLines } from "../read/harness-lines.ts";
 import { LIVE_FOR } from "../read/liveness.ts";
 import { iso } from "../times.ts";
+import { type ClockAhead, clockBehind, isStillAhead, readClocksAhead } from "./clocks-off.ts";
+import { knownHarnesses, liveOf } from "./rollout-rows.ts";
 
 /** Instances in one answer. */
 const MOST_HARNESSES = 500;
@@ -18,25 +21,66 @@ const MOST_MODELS = 200;
 export async function readPolicyHarnesses(reader: FreshReader): Promise<PolicyHarnessList> {
   const { prisma, projectId, policy } = reader;
   const where = { projectId, deletedAt: null };
-  const [rows, total] = await Promise.all([
+  const [rows, total, known] = await Promise.all([
     prisma.harness.findMany({
       where,
       orderBy: [{ lastReceivedAt: "desc" }, { id: "asc" }],
       take: MOST_HARNESSES,
     }),
     prisma.harness.count({ where }),
+    knownHarnesses(prisma, projectId, reader.now),
   ]);
   const instances = rows.map(({ instance }) => instance);
-  const [acks, models] = await Promise.all([
+  const [acks, models, ahead] = await Promise.all([
     readAcknowledgements(queriesOf(reader), projectId, instances),
     knownModels(prisma, projectId),
+    readClocksAhead(prisma, projectId, reader.now),
   ]);
   const { lines } = await readHarnessLines(reader, {});
   return {
     generation: policy.generation,
-    harnesses: rows.map((row) => harnessView(reader, row, acks.get(row.instance)!, models, lines)),
+    harnesses: [
+      ...(await unheardViews(reader, ahead)),
+      ...rows.map((row) => {
+        const view = harnessView(reader, row, acks.get(row.instance)!, models, lines);
+        const off = ahead.get(row.instance);
+        return isStillAhead(off, row.lastReceivedAt.getTime()) ? { ...view, ...clockOff(off.message) } : view;
+      }),
+    ],
     more: Math.max(0, total - rows.length),
+    connected: liveOf(known).length,
   };
+}
+
+const clockOff = (clock: string) => ({ state: "clock_off" as const, clock });
+
+/** Harnesses that nothing was ever accepted of, because their clock is ahead. */
+async function unheardViews(
+  { prisma, projectId, policy }: Reader,
+  ahead: ReadonlyMap<string, ClockAhead>,
+): Promise<PolicyHarnessView[]> {
+  const instances = [...ahead.keys()];
+  const heard = await prisma.harness.findMany({
+    where: { projectId, id: { in: instances.map((instance) => harnessId(projectId, instance)) } },
+    select: { instance: true },
+  });
+  const known = new Set(heard.map(({ instance }) => instance));
+  return [...ahead].flatMap(([instance, { message, at }]) => {
+    if (known.has(instance)) return [];
+    const { generation, hash } = policy.answerFor(instance, undefined);
+    return {
+      instance,
+      name: null,
+      version: null,
+      online: true,
+      last_at: iso(at),
+      desired: { generation, hash },
+      said: null,
+      running: null,
+      not_effective: null,
+      ...clockOff(message),
+    };
+  });
 }
 
 /** The latest models of a project: a policy may have other settings for some of them. */
@@ -61,6 +105,7 @@ function harnessView(
   const { generation, hash } = policy.answerFor(instance, undefined);
   const said = saidIn(known);
   const latest = latestSaid(said);
+  const behind = clockBehind(policy, latest);
   const runs = policy.timelineOf(instance, known.acks).at(now, undefined);
   const isAcknowledged = Object.values(runs.sources).includes("acknowledged");
   return {
@@ -86,6 +131,8 @@ function harnessView(
           },
     running: isAcknowledged ? runs.generation : null,
     not_effective: notEffective(instance, lines),
+    clock: null,
+    ...(behind !== undefined && clockOff(behind)),
   };
 }
 

@@ -37,7 +37,7 @@ export async function readPolicyVersion(reader: Place, generation: number): Prom
   if (row === null)
     throw new PlimsollError("not_found", `There is no generation ${generation} of the policy.`);
   const [view] = await withStarts(reader, [row]);
-  return { ...view!, policy: row.body as unknown as PolicyBody };
+  return { ...view!, policy: row.body as unknown as PolicyBody, text: row.text };
 }
 
 async function withStarts(

@@ -1,36 +1,37 @@
-import { firstInLine, isOffered, type StagedPlan, stagesOf } from "@plimsoll/protocol/policy";
+import { type Offer, offerOfStage, type StagedPlan } from "@plimsoll/protocol/policy";
 import type { Transaction } from "../db/client.ts";
 import type { PolicyRollout } from "../db/generated/client.ts";
 import { LIVE_FOR } from "../read/liveness.ts";
-import type { Offer } from "./policy-steps.ts";
+import { DAY_MS } from "../times.ts";
+
+/** A harness that was not heard from for this many milliseconds is no longer waited for. */
+const KNOWN_FOR = 7 * DAY_MS;
+/** Harnesses that a rollout considers: those heard from last. */
+const MOST_KNOWN = 10_000;
+
+export interface NewRollout {
+  projectId: number;
+  generation: number;
+  plan: StagedPlan;
+  /** Of its first step. */
+  revision: number;
+  now: Date;
+}
 
 /**
  * Begins a rollout in stages.
- * @returns to whom the first stage offers the version: at least one of the harnesses that are heard from
+ * @returns to whom the first stage offers the version
  */
 export async function beginRollout(
   tx: Pick<Transaction, "policyRollout" | "harness">,
-  projectId: number,
-  generation: number,
-  plan: StagedPlan,
-  now: Date,
+  { now, ...rollout }: NewRollout,
 ): Promise<Offer> {
-  const first = stagesOf(plan)[0]!;
-  const live = await liveInstances(tx, projectId, now.getTime());
-  const isTried = live.some((harness) => isOffered(first, generation, harness));
-  const canary = isTried ? null : (firstInLine(generation, live) ?? null);
-  const row = {
-    projectId,
-    generation,
-    plan,
-    state: "running",
-    stage: 0,
-    since: now,
-    canary,
-    forgiven: [],
-  };
-  await tx.policyRollout.create({ data: row });
-  return offerOf({ plan, canary }, 0);
+  const { projectId, generation, plan } = rollout;
+  const live = liveOf(await knownHarnesses(tx, projectId, now.getTime()));
+  await tx.policyRollout.create({
+    data: { ...rollout, state: "running", stage: 0, since: now, forgiven: [] },
+  });
+  return offerOfStage(plan, { generation, stage: 0, before: undefined, live });
 }
 
 /** A newer version ends every rollout that is not over. */
@@ -45,25 +46,31 @@ export async function supersedeRollouts(
   });
 }
 
-/** Instances heard from lately; `now` in epoch ms. */
-export async function liveInstances(
+export interface KnownHarness {
+  instance: string;
+  isLive: boolean;
+}
+
+/** Instances heard from in the last days; `now` in epoch ms. */
+export async function knownHarnesses(
   client: Pick<Transaction, "harness">,
   projectId: number,
   now: number,
-): Promise<string[]> {
+): Promise<KnownHarness[]> {
   const rows = await client.harness.findMany({
-    where: { projectId, status: { not: "bye" }, lastReceivedAt: { gt: new Date(now - LIVE_FOR) } },
-    select: { instance: true },
-    orderBy: { instance: "asc" },
+    where: { projectId, deletedAt: null, lastReceivedAt: { gt: new Date(now - KNOWN_FOR) } },
+    select: { instance: true, status: true, lastReceivedAt: true },
+    orderBy: [{ lastReceivedAt: "desc" }, { id: "asc" }],
+    take: MOST_KNOWN,
   });
-  return rows.map(({ instance }) => instance);
+  return rows.map(({ instance, status, lastReceivedAt }) => ({
+    instance,
+    isLive: status !== "bye" && lastReceivedAt.getTime() > now - LIVE_FOR,
+  }));
 }
 
-/** To whom a stage offers the version. */
-export function offerOf({ plan, canary }: { plan: StagedPlan; canary: string | null }, stage: number): Offer {
-  const offer = stagesOf(plan)[stage]!;
-  return canary === null ? offer : { ...offer, harnesses: [...offer.harnesses, canary] };
-}
+export const liveOf = (known: readonly KnownHarness[]): string[] =>
+  known.filter(({ isLive }) => isLive).map(({ instance }) => instance);
 
 /** The plan of a row, which was checked when it was saved. */
 export const planOf = ({ plan }: Pick<PolicyRollout, "plan">) => plan as unknown as StagedPlan;

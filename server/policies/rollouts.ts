@@ -1,38 +1,57 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ChangeRolloutCall, RolloutView } from "@plimsoll/protocol/api";
-import { decideRollout, type RolloutDecision, stagesOf } from "@plimsoll/protocol/policy";
+import {
+  decideRollout,
+  isWatched,
+  nextSetSize,
+  type Offer,
+  type OfferPlace,
+  offerOfNextSet,
+  offerOfStage,
+  type RolloutDecision,
+  stagesOf,
+  watchedMs,
+} from "@plimsoll/protocol/policy";
 import type { Logger } from "pino";
-import type { PrismaClient, Transaction } from "../db/client.ts";
+import type { PrismaClient } from "../db/client.ts";
 import { databaseTime } from "../db/database-clock.ts";
 import type { PolicyRollout, Prisma } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
+import type { FreshnessSource } from "../lines/reader.ts";
 import { type Actor, addEntry } from "../tenants/audit/entry.ts";
 import { iso } from "../times.ts";
 import { type ObservedRollout, observeRollout } from "./observe-rollout.ts";
 import type { Policies } from "./policies.ts";
-import { addStep, nextRevision } from "./policy-steps.ts";
-import { offerOf, planOf } from "./rollout-rows.ts";
+import { addStep, lastStep, nextRevision } from "./policy-steps.ts";
+import { planOf } from "./rollout-rows.ts";
 
 export interface RolloutsOptions {
   prisma: PrismaClient;
   policies: Pick<Policies, "bookOf" | "changed">;
+  /** Nothing is decided without what harnesses have reported so far. */
+  freshness: FreshnessSource;
   log: Logger;
   /** Epoch ms, for the audit log. */
   clock: () => number;
-  /** Milliseconds between two looks at the rollouts under way. */
-  everyMs?: number;
+  /** Milliseconds of a clock that cannot be set. */
+  elapsed?: () => number;
 }
 
+/** Milliseconds between two looks at the rollouts under way. */
 const EVERY_MS = 2_000;
+/** Two looks that are further apart count as this many milliseconds: the server stood still, or its database was away. */
+const MOST_WATCHED_MS = 2 * EVERY_MS;
 const MOST_REJECTED = 20;
 
 /**
- * Leads rollouts through their stages. Every server does, for all projects: whoever changes the row of a stage first has decided it,
- * and a server that stood still changes nothing.
+ * Leads rollouts through their stages. Every server does once it listens, for all projects: whoever changes the row of a stage first
+ * has decided it, and a server that stood still changes nothing.
  */
 export class Rollouts {
   readonly #options: RolloutsOptions;
   readonly #stop = new AbortController();
+  /** The beats of rollouts, and since when (`elapsed`) this server has seen them. By project and generation. */
+  #seen = new Map<string, { beat: number; at: number }>();
   #running: Promise<void> | undefined;
 
   constructor(options: RolloutsOptions) {
@@ -58,8 +77,8 @@ export class Rollouts {
   }
 
   /**
-   * Advances, halts or resumes a rollout for a person.
-   * @throws PlimsollError `not_found`, `conflict` if it has changed since it was seen
+   * Advances, halts or resumes a rollout for a person, or offers its version to the next set of harnesses.
+   * @throws PlimsollError `not_found`, `conflict` if it has changed since it was seen or there is no next set
    */
   async change(
     projectId: number,
@@ -71,17 +90,19 @@ export class Rollouts {
     const row = await prisma.policyRollout.findUnique({ where });
     if (row === null)
       throw new PlimsollError("not_found", `Generation ${generation} is not rolled out in stages.`);
-    const wanted = action === "resume" ? "halted" : "running";
-    if (row.state !== wanted || row.stage !== stage) throw changedMeanwhile(row);
+    if (!FROM[action].includes(row.state) || row.stage !== stage) throw changedMeanwhile(row);
     if (action === "halt") await this.#halt(row, "asked", actor);
     else if (action === "resume") await this.#resume(row, actor);
-    else await this.#advance(row, row.stage + 1, actor);
+    else if (action === "next_set") await this.#offerNextSet(row, actor);
+    else await this.#advance(row, row.stage + 1, (await this.#decide(row)).observed.live, actor);
     return this.#view(await prisma.policyRollout.findUniqueOrThrow({ where }));
   }
 
   /** Looks at every rollout under way once. */
   async look(): Promise<void> {
     const rows = await this.#options.prisma.policyRollout.findMany({ where: { state: "running" } });
+    const keys = new Set(rows.map(keyOf));
+    this.#seen = new Map([...this.#seen].filter(([key]) => keys.has(key)));
     for (const row of rows) {
       if (this.#stop.signal.aborted) return;
       await this.#go(row).catch((err: unknown) => {
@@ -93,134 +114,188 @@ export class Rollouts {
   }
 
   async #run(): Promise<void> {
-    const { log, everyMs = EVERY_MS } = this.#options;
+    const { log } = this.#options;
     while (!this.#stop.signal.aborted) {
       await this.look().catch((err: unknown) => log.warn({ err }, "the rollouts could not be read"));
-      await sleep(everyMs, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {});
+      await sleep(EVERY_MS, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {});
     }
   }
 
   async #go(row: PolicyRollout): Promise<void> {
-    const { decision } = await this.#decide(row);
-    if (decision.type === "halt") await this.#halt(row, decision.reason, { kind: "server" });
-    if (decision.type === "advance") await this.#advance(row, decision.to, { kind: "server" });
+    const { policies, freshness } = this.#options;
+    const lag = await freshness.wait(row.projectId);
+    // What is not projected may be a rejection, and a book that is behind says who is offered what in the stage before.
+    if (lag.events > 0 || (await policies.bookOf(row.projectId)).revision < row.revision) return;
+    const { decision, observed, now } = await this.#decide(row);
+    if (decision.type === "halt") return this.#halt(row, decision.reason, { kind: "server" });
+    if (decision.type === "advance")
+      return this.#advance(row, decision.to, observed.live, { kind: "server" });
+    await this.#count(row, isWatched(observed.own) && decision.leftMs > 0, new Date(now));
+    if (!observed.hasOwn) await this.#offerAgain(row, observed);
   }
 
-  async #decide(row: PolicyRollout): Promise<{ decision: RolloutDecision; observed: ObservedRollout }> {
+  /**
+   * Adds the time since this server saw the row's beat, if no server has raised it since. So the times that several servers add never
+   * overlap, and a server that has just started adds none.
+   */
+  async #count(row: PolicyRollout, counts: boolean, countedAt: Date): Promise<void> {
+    const { prisma, elapsed = () => performance.now() } = this.#options;
+    const { projectId, generation, stage, beat } = row;
+    const at = elapsed();
+    const seen = this.#seen.get(keyOf(row));
+    this.#seen.set(keyOf(row), { beat, at });
+    if (seen?.beat !== beat || !counts) return;
+    const { count } = await prisma.policyRollout.updateMany({
+      where: { projectId, generation, stage, beat, state: "running" },
+      data: {
+        bakedMs: { increment: watchedMs(at - seen.at, MOST_WATCHED_MS) },
+        countedAt,
+        beat: beat + 1,
+      },
+    });
+    if (count === 1) this.#seen.set(keyOf(row), { beat: beat + 1, at });
+  }
+
+  async #decide(row: PolicyRollout): Promise<Decided> {
     const { prisma, policies } = this.#options;
     const now = (await databaseTime(prisma)).getTime();
     const observed = await observeRollout(prisma, await policies.bookOf(row.projectId), row, now);
-    const news = {
-      rejected: observed.rejected.filter(({ instance }) => !row.forgiven.includes(instance)).length,
-      applied: observed.applied.length,
-      restarts: observed.restarts,
-      crossings: observed.crossings,
-    };
-    const progress = { stage: row.stage, since: row.since.getTime() };
-    return { decision: decideRollout(planOf(row), progress, news, now), observed };
+    const rejected = observed.rejected.filter(({ instance }) => !row.forgiven.includes(instance)).length;
+    return { decision: decideRollout(planOf(row), row, { ...observed, rejected }), observed, now };
   }
 
-  async #advance(row: PolicyRollout, to: number, actor: Actor): Promise<void> {
+  async #advance(row: PolicyRollout, to: number, live: readonly string[], actor: Actor): Promise<void> {
     const plan = planOf(row);
     const last = stagesOf(plan).length - 1;
     const stage = Math.min(to, last);
-    const offer = offerOf({ plan, canary: row.canary }, stage);
-    await this.#write(
-      row,
+    await this.#write(row, {
       actor,
-      "rollout_advanced",
-      `to ${percent(offer.share)} of the harnesses`,
-      (now) => ({
+      action: "rollout_advanced",
+      detail: `to ${percent(stagesOf(plan)[stage]!.share)} of the harnesses`,
+      offer: (place) => offerOfStage(plan, { ...place, stage, live }),
+      change: (now) => ({
         stage,
         since: now,
+        bakedMs: 0,
+        countedAt: null,
+        passedRevision: row.revision,
         ...(stage === last && { state: "finished", endedAt: now }),
       }),
-    );
+    });
   }
 
   async #halt(row: PolicyRollout, reason: HaltCause, actor: Actor): Promise<void> {
-    await this.#write(row, actor, "rollout_halted", HALTED[reason], () => ({
-      state: "halted",
-      haltReason: reason,
-    }));
+    await this.#write(row, {
+      actor,
+      action: "rollout_halted",
+      detail: HALTED[reason],
+      change: () => ({ state: "halted", haltReason: reason }),
+    });
   }
 
   /** What halted it does not halt it again. */
   async #resume(row: PolicyRollout, actor: Actor): Promise<void> {
     const { observed } = await this.#decide(row);
-    await this.#write(row, actor, "rollout_resumed", undefined, (now) => ({
-      state: "running",
-      haltReason: null,
-      since: now,
-      resumedAt: now,
-      forgiven: observed.rejected.map(({ instance }) => instance),
-    }));
+    await this.#write(row, {
+      actor,
+      action: "rollout_resumed",
+      change: (now) => resumed(observed, now),
+    });
+  }
+
+  async #offerNextSet(row: PolicyRollout, actor: Actor): Promise<void> {
+    const plan = planOf(row);
+    const { observed } = await this.#decide(row);
+    await this.#write(row, {
+      actor,
+      action: "rollout_next_set",
+      offer(place) {
+        const all = { ...place, live: observed.live };
+        const size = nextSetSize(plan, all);
+        if (size === 0) throw new PlimsollError("conflict", NO_NEXT_SET);
+        return offerOfNextSet(plan, all);
+      },
+      change: (now) => resumed(observed, now),
+    });
+  }
+
+  /** No known harness is of this stage, so that it would wait for ever: chooses again once harnesses are connected. */
+  async #offerAgain(row: PolicyRollout, { live, offered }: ObservedRollout): Promise<void> {
+    const plan = planOf(row);
+    if (stagesOf(plan)[row.stage]!.share === 0 || live.length === offered.length) return;
+    await this.#write(row, {
+      actor: { kind: "server" },
+      offer: (place) => offerOfStage(plan, { ...place, live }),
+      change: () => ({}),
+    });
   }
 
   /** @throws PlimsollError `conflict` if the row is no longer the one that was read */
-  async #write(
-    row: PolicyRollout,
-    actor: Actor,
-    action: "rollout_advanced" | "rollout_halted" | "rollout_resumed",
-    detail: string | undefined,
-    change: (now: Date) => Prisma.PolicyRolloutUpdateManyMutationInput,
-  ): Promise<void> {
+  async #write(row: PolicyRollout, { actor, action, detail, offer, change }: RolloutChange): Promise<void> {
     const { prisma, policies, clock } = this.#options;
-    const { projectId, generation, state, stage, resumedAt } = row;
+    const { projectId, generation, state, stage } = row;
     await prisma.$transaction(async (tx) => {
       // First, because a save takes this lock first as well.
       const revision = await nextRevision(tx, projectId);
       const now = await databaseTime(tx);
-      const data = change(now);
       const { count } = await tx.policyRollout.updateMany({
-        where: { projectId, generation, state, stage, resumedAt },
-        data,
+        where: { projectId, generation, state, revision: row.revision },
+        data: { ...change(now), revision, beat: { increment: 1 } },
       });
       if (count === 0) throw changedMeanwhile(row);
-      await this.#addStep(tx, row, (data.stage as number | undefined) ?? stage, revision, now);
+      const before = (await lastStep(tx, row))!;
+      await addStep(tx, {
+        projectId,
+        revision,
+        generation,
+        at: now,
+        createdAt: now,
+        // Without a change of its own, its number still tells every server that something changed.
+        offer: offer?.({ generation, stage, before }) ?? before,
+      });
       const note = detail === undefined ? {} : { detail };
-      await addEntry(tx, clock(), { actor, action, projectId, target: `generation ${generation}`, ...note });
+      if (action !== undefined)
+        await addEntry(tx, clock(), {
+          actor,
+          action,
+          projectId,
+          target: `generation ${generation}`,
+          ...note,
+        });
     });
     await policies.changed(projectId);
   }
 
-  /** Also if it offers the same as the step before: its number tells every server that something changed. */
-  #addStep(
-    tx: Transaction,
-    { projectId, generation, canary, ...row }: PolicyRollout,
-    stage: number,
-    revision: number,
-    now: Date,
-  ): Promise<void> {
-    const offer = offerOf({ plan: planOf(row), canary }, stage);
-    return addStep(tx, { projectId, revision, generation, at: now, createdAt: now, ...offer });
-  }
-
   async #view(row: PolicyRollout): Promise<RolloutView> {
     const { decision, observed } = await this.#decide(row);
-    const { generation: previous } = (await this.#options.policies.bookOf(row.projectId)).previous(
-      row.generation,
-    );
+    const book = await this.#options.policies.bookOf(row.projectId);
+    const { generation: previous } = book.previous(row.generation);
     const plan = planOf(row);
-    const waits = row.state === "running" && decision.type === "wait" ? decision : undefined;
+    const { generation, stage, state } = row;
+    const before = book.stepAt(row.revision);
+    const waits = state === "running" && decision.type === "wait" ? decision : undefined;
+    const isOpen = state === "running" || state === "halted";
     return {
-      generation: row.generation,
+      generation,
       previous: previous === 0 ? null : previous,
       strategy: plan.strategy,
-      state: row.state as RolloutView["state"],
+      state: state as RolloutView["state"],
       halt_reason: row.haltReason as RolloutView["halt_reason"],
-      stage: row.stage,
+      stage,
       since: iso(row.since),
-      stages: stagesOf(plan).map((_, stage) => {
-        const { share, harnesses } = offerOf({ plan, canary: row.canary }, stage);
-        return { share, harnesses: [...harnesses] };
-      }),
+      stages: stagesOf(plan).map(({ share, harnesses }) => ({ share, harnesses: [...harnesses] })),
       bake_s: plan.bake_s,
       waits_for: waits?.for ?? null,
-      next_at: waits === undefined ? null : iso(new Date(waits.until)),
+      next_at:
+        waits?.for === "bake"
+          ? iso(wholeSecond((row.countedAt ?? row.since).getTime() + waits.leftMs))
+          : null,
       ended_at: row.endedAt === null ? null : iso(row.endedAt),
+      connected: observed.live.length,
       offered: observed.offered.length,
       applied: observed.applied.length,
+      own: observed.own,
+      next_set: isOpen ? nextSetSize(plan, { generation, stage, before, live: observed.live }) : 0,
       rejected: observed.rejected.slice(0, MOST_REJECTED).map(({ instance, said }) => ({
         instance,
         code: said.code ?? null,
@@ -232,6 +307,46 @@ export class Rollouts {
   }
 }
 
+interface Decided {
+  decision: RolloutDecision;
+  observed: ObservedRollout;
+  /** The database's time, epoch ms. */
+  now: number;
+}
+
+interface RolloutChange {
+  actor: Actor;
+  /** For the audit log. */
+  action?: "rollout_advanced" | "rollout_halted" | "rollout_resumed" | "rollout_next_set";
+  detail?: string;
+  /** To whom it offers the version from now on; as before by default. */
+  offer?: (place: Omit<OfferPlace, "live">) => Offer;
+  change: (now: Date) => Prisma.PolicyRolloutUpdateManyMutationInput;
+}
+
+/** In which states each action is possible. */
+const FROM: Readonly<Record<ChangeRolloutCall["action"], readonly string[]>> = {
+  advance: ["running"],
+  halt: ["running"],
+  resume: ["halted"],
+  next_set: ["running", "halted"],
+};
+
+const NO_NEXT_SET =
+  "All connected harnesses are offered this version already. Roll it back, or wait until others are connected.";
+
+const keyOf = ({ projectId, generation }: PolicyRollout) => `${projectId}/${generation}`;
+
+const resumed = ({ rejected }: ObservedRollout, now: Date) => ({
+  state: "running",
+  haltReason: null,
+  since: now,
+  bakedMs: 0,
+  countedAt: null,
+  resumedAt: now,
+  forgiven: rejected.map(({ instance }) => instance),
+});
+
 type HaltCause = NonNullable<RolloutView["halt_reason"]>;
 
 const HALTED = {
@@ -240,6 +355,9 @@ const HALTED = {
   more_crossings: "more crossings",
   asked: "asked for",
 } as const satisfies Record<HaltCause, string>;
+
+/** Epoch ms. What is added at each look is not exact to the millisecond. */
+const wholeSecond = (ms: number) => Math.ceil(ms / 1_000) * 1_000;
 
 const percent = (share: number) => `${Math.round(share * 1_000) / 10} %`;
 

@@ -11,6 +11,8 @@ import { ScrollRegion } from "../../ui/scroll-region.tsx";
 import { Skeleton } from "../../ui/states.tsx";
 import {
   assumptionText,
+  errorText,
+  isUnrun,
   type ResultRow,
   RUN_NAMES,
   RUNS,
@@ -35,7 +37,10 @@ export function ReplayResultView({ id, result }: { id: string; result: ReplayRes
   const [opened, setOpened] = useState<Opened>();
   return (
     <div data-testid="replay-result">
-      <p className="mb-2 text-[13px]">{summaryText(result)}</p>
+      <p className="mb-1 text-[13px]">{summaryText(result)}</p>
+      <p className="mb-2 text-[13px] text-muted" data-testid="replay-error">
+        {errorText(result)}
+      </p>
       <ScrollRegion label="Result of the replay" className="overflow-x-auto">
         <table className="w-full text-[13px]">
           <thead>
@@ -57,7 +62,11 @@ export function ReplayResultView({ id, result }: { id: string; result: ReplayRes
                 <th className="py-1.5 pr-3 text-left font-normal text-muted">{row.name}</th>
                 {RUNS.map((run) => (
                   <td key={run} className="py-1.5 pl-3 text-right tabular-nums">
-                    <Cell row={row} run={run} onOpen={setOpened} />
+                    {isUnrun(run, result) ? (
+                      <span className="text-faint">not run</span>
+                    ) : (
+                      <Cell row={row} run={run} onOpen={setOpened} />
+                    )}
                   </td>
                 ))}
               </tr>

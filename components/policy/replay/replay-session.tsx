@@ -12,7 +12,7 @@ import { compact, exact, plural } from "../../format.ts";
 import { useTRPC } from "../../trpc.ts";
 import { SelectMenu } from "../../ui/select-menu.tsx";
 import { NotLoaded } from "../../ui/states.tsx";
-import { RUN_NAMES, RUNS, type RunName } from "./replay-text.ts";
+import { isUnrun, RUN_NAMES, RUNS, type RunName } from "./replay-text.ts";
 
 /** The levels of one session side by side: what happened, under the current policy, and under the draft. */
 export default function ReplaySession({ id, result }: { id: string; result: ReplayResult }) {
@@ -36,22 +36,22 @@ export default function ReplaySession({ id, result }: { id: string; result: Repl
       {query.data === undefined ? (
         <NotLoaded query={query} what="this session" className="h-44" />
       ) : (
-        <Multiples view={query.data} />
+        <Multiples view={query.data} runs={RUNS.filter((run) => !isUnrun(run, result))} />
       )}
     </section>
   );
 }
 
-function Multiples({ view: { agents } }: { view: ReplaySessionView }) {
+function Multiples({ view: { agents }, runs }: { view: ReplaySessionView; runs: readonly RunName[] }) {
   const agent = [...agents].sort((one, other) => other.turns - one.turns)[0];
   if (agent === undefined || agent.points.length === 0)
     return <p className="text-[13px] text-muted">No turns of this session are recorded any more.</p>;
   const points = agent.points.map((point, turn) => ({ ...point, turn }));
-  const highest = Math.max(1, ...points.flatMap((point) => RUNS.map((run) => point[run])));
+  const highest = Math.max(1, ...points.flatMap((point) => runs.map((run) => point[run])));
   return (
     <>
       <div className="grid gap-3 sm:grid-cols-3">
-        {RUNS.map((run) => (
+        {runs.map((run) => (
           <Multiple key={run} run={run} points={points} highest={highest} />
         ))}
       </div>

@@ -1,6 +1,6 @@
 import type { ReplayAssumption, ReplayFigure, ReplayResult, ReplayRunView } from "@plimsoll/protocol/api";
 import { expect, it } from "vitest";
-import { assumptionText, filterOf, resultRows, summaryText } from "./replay-text.ts";
+import { assumptionText, errorText, filterOf, resultRows, summaryText } from "./replay-text.ts";
 
 const NONE: ReplayFigure = { count: 0, sessions: 0, most: [] };
 const run = (more: Partial<ReplayRunView> = {}): ReplayRunView => ({
@@ -14,11 +14,13 @@ const run = (more: Partial<ReplayRunView> = {}): ReplayRunView => ({
   peak_tokens: 0,
   ...more,
 });
+const RESPONSES = { maskings: 0, compactions: 0, subticks: 0, restarts: 0 };
 const result = (more: Partial<ReplayResult> = {}): ReplayResult => ({
   generation: 1,
   sessions: 2,
   agents: 3,
   turns: 1_200,
+  ran: { agents: 3, happened: RESPONSES, told: RESPONSES },
   affected_sessions: 1,
   most_affected: [],
   names: {},
@@ -43,6 +45,37 @@ it.each([
 ])("says what the draft changes: %d sessions, %d tokens", (affected, kept, text) => {
   const runs = { happened: run(), current: run(), candidate: run({ kept_out_tokens: kept }) };
   expect(summaryText(result({ affected_sessions: affected, runs }))).toBe(text);
+});
+
+it("compares the draft with what happened if the current policy ran nowhere", () => {
+  const ran = { agents: 0, happened: RESPONSES, told: RESPONSES };
+  const runs = {
+    happened: run(),
+    current: run({ kept_out_tokens: 1 }),
+    candidate: run({ kept_out_tokens: 9_000 }),
+  };
+  expect(summaryText(result({ ran, runs }))).toContain(": the draft keeps out 9k tokens.");
+  expect(summaryText(result({ ran }))).toContain(": the draft changes nothing.");
+});
+
+it.each([
+  [0, {}, {}, "so the current policy is not replayed, and how far this replay is off is unknown."],
+  [3, {}, {}, "In this project, agents that ran a policy never responded, and replay told none."],
+  [
+    3,
+    { maskings: 31, restarts: 4, compactions: 10 },
+    { maskings: 33, restarts: 4, compactions: 9, subticks: 2 },
+    "In this project, replay told 6% too many maskings (33 for 31), 10% too few compactions (9 for 10), too many sub-ticks (2 for 0), exactly as many restarts (4 for 4), in 3 agents that ran a policy.",
+  ],
+  [
+    1,
+    { maskings: 1_000 },
+    { maskings: 1_001 },
+    "In this project, replay told 1% too many maskings (1001 for 1000), in 1 agent that ran a policy. The other 2 ran none that the server knows of.",
+  ],
+])("tells how far it may be off: %d agents, %o for %o", (agents, happened, told, text) => {
+  const ran = { agents, happened: { ...RESPONSES, ...happened }, told: { ...RESPONSES, ...told } };
+  expect(errorText(result({ ran }))).toContain(text);
 });
 
 it("leaves out thresholds that nobody crosses", () => {

@@ -1,5 +1,5 @@
 import type { ReplayAssumption, ReplayFigure, ReplayResult, ReplayRunView } from "@plimsoll/protocol/api";
-import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import { replayErrors, THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 import { compact, exact, plural } from "../../format.ts";
 import type { EditedScope } from "../scope-key.ts";
 import type { ReplayOptions } from "./use-replay.ts";
@@ -43,10 +43,32 @@ export function resultRows({ runs }: Pick<ReplayResult, "runs">): ResultRow[] {
   ];
 }
 
+/** Whether a run of a result is one that no agent could have had: a policy that none of them acknowledged. */
+export const isUnrun = (run: RunName, { ran }: Pick<ReplayResult, "ran">): boolean =>
+  run === "current" && ran.agents === 0;
+
+/** How far this replay may be off, by the agents of the project that ran a policy. */
+export function errorText({ ran, agents }: Pick<ReplayResult, "ran" | "agents">): string {
+  if (ran.agents === 0)
+    return "None of these agents acknowledged a policy before its first turn, so the current policy is not replayed, and how far this replay is off is unknown.";
+  const errors = replayErrors(ran);
+  const told =
+    errors.length === 0
+      ? "In this project, agents that ran a policy never responded, and replay told none."
+      : `In this project, replay told ${errors.join(", ")}, in ${plural(ran.agents, "agent")} that ran a policy.`;
+  const others = agents - ran.agents;
+  return others === 0 ? told : `${told} The other ${exact(others)} ran none that the server knows of.`;
+}
+
 /** What the draft does, in a sentence. */
 export function summaryText(result: ReplayResult): string {
   const { turns, agents, sessions, affected_sessions: affected } = result;
   const over = `${plural(turns, "turn")} of ${plural(agents, "agent")} in ${plural(sessions, "session")}`;
+  if (isUnrun("current", result)) {
+    const kept = result.runs.candidate.kept_out_tokens;
+    if (kept === 0) return `${over}: the draft changes nothing.`;
+    return `${over}: the draft ${kept > 0 ? "keeps out" : "adds"} ${compact(Math.abs(kept))} tokens.`;
+  }
   if (affected === 0) return `${over}: the draft changes nothing.`;
   const kept = result.runs.candidate.kept_out_tokens - result.runs.current.kept_out_tokens;
   const change =

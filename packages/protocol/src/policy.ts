@@ -5,6 +5,7 @@ export * from "./policy/policy-rules.ts";
 export * from "./policy/policy-schema.ts";
 export * from "./policy/policy-versions.ts";
 export * from "./policy/presets.ts";
+export * from "./policy/replay-errors.ts";
 export * from "./policy/resolve-policy.ts";
 export * from "./policy/rollout.ts";
 export * from "./policy/thresholds.ts";

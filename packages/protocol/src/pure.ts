@@ -20,6 +20,7 @@ export { canonicalJson } from "./policy/canonical-json.ts";
 export type { PolicySettings } from "./policy/policy-schema.ts";
 export * from "./policy/policy-versions.ts";
 export * from "./policy/presets.ts";
+export { replayErrors } from "./policy/replay-errors.ts";
 export * from "./policy/resolve-policy.ts";
 export * from "./policy/threshold-rules.ts";
 export * from "./terms.ts";

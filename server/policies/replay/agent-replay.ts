@@ -41,6 +41,8 @@ export type ReplayItem =
 export interface AgentReplayOptions extends RunOptions {
   /** The policy of a run for a model. Return the same object for the same policy. */
   policyOf: (run: "current" | "candidate", model: string) => ReplayPolicy;
+  /** The policy that the agent ran when a turn happened; absent if it did not run one from its first turn on. */
+  ran?: ((at: number, model: string) => ReplayPolicy) | undefined;
   /** The thresholds in force when a turn happened. */
   inForce: (at: number, model: string) => Thresholds;
   /** Receives the levels of each counted turn, for charts. */
@@ -55,6 +57,8 @@ export interface AgentFigures {
   /** Turns that stand for a level. */
   turns: number;
   runs: Record<ReplayRun, RunFigures>;
+  /** What a replay tells of the policy that the agent ran; undefined if it ran none from its first turn on. */
+  told?: RunFigures | undefined;
   /** True if the candidate differs from the current policy at some turn or boundary. */
   differs: boolean;
 }
@@ -72,6 +76,8 @@ export class AgentReplay {
   readonly #happened = noFigures();
   readonly #current: PolicyRun;
   readonly #candidate: PolicyRun;
+  readonly #told: PolicyRun | undefined;
+  readonly #runs: readonly PolicyRun[];
   #turns = 0;
   #differs = false;
   /** The last recorded level, moved by the boundaries since. */
@@ -89,6 +95,8 @@ export class AgentReplay {
     this.#options = options;
     this.#current = new PolicyRun(options);
     this.#candidate = new PolicyRun(options);
+    this.#told = options.ran && new PolicyRun(options);
+    this.#runs = [this.#current, this.#candidate, ...(this.#told === undefined ? [] : [this.#told])];
   }
 
   /** Takes the next item, in the order of the record. */
@@ -104,6 +112,7 @@ export class AgentReplay {
     return {
       turns: this.#turns,
       runs: { happened: this.#happened, current, candidate },
+      told: this.#told?.figures,
       differs: this.#differs || boundariesOf(current) !== boundariesOf(candidate),
     };
   }
@@ -113,15 +122,15 @@ export class AgentReplay {
     const { at, model, contextTokens: recorded, windowTokens, outputTokens } = turn;
     const [current, candidate] = [this.#current, this.#candidate];
     if (recorded === undefined) {
-      current.uncounted();
-      candidate.uncounted();
+      for (const run of this.#runs) run.uncounted();
       return;
     }
     const growth = this.#growthTo(recorded);
     const run = { at, growth, recorded, windowTokens, outputTokens };
-    const { policyOf } = this.#options;
+    const { policyOf, ran } = this.#options;
     current.turn(run, policyOf("current", model));
     candidate.turn(run, policyOf("candidate", model));
+    if (ran !== undefined) this.#told!.turn(run, ran(at, model));
     this.#turns += 1;
     this.#differs ||= current.level !== candidate.level;
     const happened = this.#happened;
@@ -162,7 +171,7 @@ export class AgentReplay {
       return;
     }
     const after = this.#recorded;
-    for (const run of [this.#current, this.#candidate]) {
+    for (const run of this.#runs) {
       if (boundary === "cleared" || boundary === "restarted") run.cleared(after);
       else run.fell(before, after);
       if (isReplaced(boundary)) run.figures[FIGURE_OF[boundary]] += 1;

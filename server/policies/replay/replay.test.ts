@@ -305,3 +305,58 @@ describe("a replay of stored turns", () => {
     expect(kept.map(({ at }) => at)).toEqual(expect.arrayContaining([4_321, 7_777, 12_344]));
   });
 });
+
+it("tells how far it is off, by the agents that ran a policy from their first turn on", async () => {
+  const { ran: none } = await replayOf(bodyOf({ ceiling: "50%" }), { harness: "coder@1" });
+  expect(none).toMatchObject({ agents: 0, happened: { compactions: 0 }, told: { compactions: 0 } });
+  const HASH = "a".repeat(64);
+  const row = { projectId: 1, generation: 1, createdAt: new Date(EVENTS_START - MINUTE) };
+  await path.prisma.policyVersion.create({
+    data: {
+      ...row,
+      hash: HASH,
+      body: bodyOf({ ceiling: "75%" }) as object,
+      reason: "a test",
+      actor: "server",
+    },
+  });
+  await path.prisma.policyStep.create({
+    data: { ...row, revision: 1, at: row.createdAt, share: 1, harnesses: [] },
+  });
+  const ack = (harness: string, at: number, more: object = {}) => ({
+    type: "policy_ack",
+    id: `ack-${harness}`,
+    harness,
+    at,
+    generation: 1,
+    hash: HASH,
+    status: "applied",
+    ...more,
+  });
+  await path.sendOnce([
+    ack("ran@1", EVENTS_START - 1_000),
+    ...eventsOf("ran@1", "ran", ...compactions),
+    ack("late@1", EVENTS_START + MINUTE),
+    ...eventsOf("late@1", "late", ...compactions),
+    ack("refused@1", EVENTS_START - 1_000, { status: "rejected", code: "invalid" }),
+    ...eventsOf("refused@1", "refused", ...compactions),
+    ack("other@1", EVENTS_START - 1_000, {
+      status: "overridden",
+      effective: { thresholds: { ceiling: "40%" } },
+      differences: [{ path: "thresholds.ceiling", code: "local_override" }],
+    }),
+    ...eventsOf("other@1", "other", ...compactions),
+  ]);
+  // The error is that of the policy that ran, whatever the candidate.
+  for (const ceiling of ["75%", "20%"]) {
+    const { ran } = await replayOf(bodyOf({ ceiling }), { harness: "ran@1" });
+    expect(ran).toMatchObject({ agents: 1, happened: { compactions: 4 } });
+    expect(Math.abs(ran.told.compactions - 4)).toBeLessThanOrEqual(1);
+  }
+  for (const harness of ["late@1", "refused@1"])
+    expect((await replayOf(bodyOf({ ceiling: "75%" }), { harness })).ran.agents).toBe(0);
+  // It ran a lower line than the policy: replay tells many more than the four that happened.
+  const { ran, runs } = await replayOf(bodyOf({ ceiling: "75%" }), { harness: "other@1" });
+  expect(ran.told.compactions + ran.told.maskings).toBeGreaterThan(8);
+  expect(runs.current.compactions.count).toBeLessThanOrEqual(5);
+});

@@ -21,6 +21,7 @@ export function resultView(
     sessions: totals.sessions,
     agents: totals.agents,
     turns: totals.turns,
+    ran: { ...totals.ran, happened: { ...totals.ran.happened }, told: { ...totals.ran.told } },
     affected_sessions: totals.affected,
     most_affected: totals.mostAffected.map(({ id, keptOut }) => ({ id, kept_out_tokens: keptOut })),
     names,

@@ -1,6 +1,7 @@
-import type { ThresholdTimeline } from "@plimsoll/fold";
+import type { Acknowledgement, InForce, ThresholdTimeline } from "@plimsoll/fold";
+import { familyDefaults } from "@plimsoll/harnesses/lines";
 import type { ReplayResult } from "@plimsoll/protocol/api";
-import { familyOf, type PolicyBody } from "@plimsoll/protocol/policy";
+import { familyOf, type PolicyBody, resolveForHarness } from "@plimsoll/protocol/policy";
 import { atOneMoment } from "../../db/one-moment.ts";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
@@ -16,6 +17,7 @@ import {
   readAgentRecords,
   replayRecord,
 } from "./read-agents.ts";
+import { type ReplayPolicy, replayPolicyOf } from "./replay-policy.ts";
 import { namedSessions, resultView } from "./result-view.ts";
 import { mergeTotals, noTotals, sessionTotals } from "./totals.ts";
 
@@ -138,15 +140,16 @@ async function openReplayer(
     current: policyLookup(book.whole().policy, effects),
     candidate: policyLookup(candidate, effects),
   };
-  const timelines = new Map<string, ThresholdTimeline>();
-  const timelineOf = async (harness: string) => {
-    let timeline = timelines.get(harness);
-    if (timeline === undefined) {
-      const acknowledged = await readAcknowledgements(sql, projectId, [harness]);
-      timeline = book.timelineOf(harness, acknowledged.get(harness)!.acks);
-      timelines.set(harness, timeline);
+  const histories = new Map<string, HarnessHistory>();
+  const historyOf = async (harness: string) => {
+    let history = histories.get(harness);
+    if (history === undefined) {
+      const { acks } = (await readAcknowledgements(sql, projectId, [harness])).get(harness)!;
+      const timeline = book.timelineOf(harness, acks);
+      history = { timeline, ranFrom: ranFrom(acks), ran: ranPolicies(harness, { timeline, book, effects }) };
+      histories.set(harness, history);
     }
-    return timeline;
+    return history;
   };
   const replayer = async (
     record: AgentRecord,
@@ -154,7 +157,7 @@ async function openReplayer(
     onTurn?: (point: ReplayPoint) => void,
   ) => {
     const { harness, inLoop, firstAt, windowTokens } = record.agent;
-    const timeline = await timelineOf(harness);
+    const { timeline, ran, ...history } = await historyOf(harness);
     const policyOf = { current: runs.current(harness), candidate: runs.candidate(harness) };
     const replay = new AgentReplay({
       policyOf: (run, model) => policyOf[run](model),
@@ -162,12 +165,56 @@ async function openReplayer(
       effects: effects.of(familyOf(harness), windowTokens ?? undefined),
       inLoop,
       fromStart: firstAt >= filter.from,
+      ran: history.ranFrom <= Math.max(firstAt, filter.from) ? ran : undefined,
       ...(onTurn && { onTurn }),
     });
     await replayRecord(replay, record, modelName, pause);
     return replay.figures();
   };
   return Object.assign(replayer, { assumptions: () => effects.assumptions() });
+}
+
+/** What is known of the policies of one harness. */
+interface HarnessHistory {
+  timeline: ThresholdTimeline;
+  /** When it first acknowledged that it runs a policy, epoch ms; infinite if it never did. */
+  ranFrom: number;
+  /** The policy that it ran at a time. */
+  ran: (at: number, model: string) => ReplayPolicy;
+}
+
+const ranFrom = (acks: readonly Acknowledgement[]): number =>
+  Math.min(
+    ...acks
+      .filter(
+        ({ status, effective }) =>
+          status === "applied" ||
+          status === "overridden" ||
+          (status === "written" && effective !== undefined),
+      )
+      .map(({ at }) => at),
+  );
+
+/** The policies that a harness ran, with the thresholds that it had in force. The same object for each of them. */
+function ranPolicies(
+  harness: string,
+  { timeline, book, effects }: { timeline: ThresholdTimeline; book: PolicyBook; effects: MeasuredEffects },
+): HarnessHistory["ran"] {
+  const known = new WeakMap<InForce, ReplayPolicy>();
+  return (at, model) => {
+    const inForce = timeline.at(at, model);
+    let policy = known.get(inForce);
+    if (policy === undefined) {
+      const body = book.bodyOf(inForce.generation) ?? { settings: {}, layers: [] };
+      const { settings } = resolveForHarness(body, { harness, model }, familyDefaults(harness));
+      policy = replayPolicyOf(
+        { ...settings, thresholds: inForce.thresholds },
+        effects.habitsOf(familyOf(harness)),
+      );
+      known.set(inForce, policy);
+    }
+    return policy;
+  };
 }
 
 /** Returns a function that waits for other work once a slice of time is used up. */

@@ -33,12 +33,23 @@ export interface ReplayTotals {
   sessions: number;
   agents: number;
   turns: number;
+  /** Agents that ran a policy from their first turn on: how often they responded, and how often a replay of that policy tells. */
+  ran: { agents: number; happened: Responses; told: Responses };
   /** Sessions in which the candidate differs from the current policy. */
   affected: number;
   /** Those with the largest difference in tokens; at most {@link MOST_AFFECTED}. */
   mostAffected: readonly AffectedSession[];
   runs: Record<ReplayRun, RunTotals>;
 }
+
+/** How often each response happened. */
+export type Responses = Readonly<Record<(typeof RESPONSES)[number], number>>;
+const RESPONSES = ["maskings", "compactions", "subticks", "restarts"] as const;
+
+const sumOf = (all: readonly Responses[]): Responses =>
+  Object.fromEntries(
+    RESPONSES.map((name) => [name, all.reduce((sum, one) => sum + one[name], 0)]),
+  ) as Responses;
 
 /** Sessions listed for one count. */
 export const MOST_RANKED = 20;
@@ -61,6 +72,7 @@ export function noTotals(): ReplayTotals {
     sessions: 0,
     agents: 0,
     turns: 0,
+    ran: { agents: 0, happened: sumOf([]), told: sumOf([]) },
     affected: 0,
     mostAffected: [],
     runs: byRun(() => ({ ...noFigures(), sessionsWith: byCount(() => 0), most: byCount(() => []) })),
@@ -75,12 +87,20 @@ export function sessionTotals(id: string, agents: readonly AgentFigures[]): Repl
       agents.map((agent) => agent.runs[run]),
     ),
   );
+  const ran = agents.flatMap(({ told, runs: { happened } }) =>
+    told === undefined ? [] : [{ told, happened }],
+  );
   const affected = agents.some(({ differs }) => differs);
   const keptOut = runs.candidate.keptOut - runs.current.keptOut;
   return {
     sessions: 1,
     agents: agents.length,
     turns: agents.reduce((sum, { turns }) => sum + turns, 0),
+    ran: {
+      agents: ran.length,
+      happened: sumOf(ran.map(({ happened }) => happened)),
+      told: sumOf(ran.map(({ told }) => told)),
+    },
     affected: affected ? 1 : 0,
     mostAffected: affected ? [{ id, keptOut }] : [],
     runs,
@@ -110,6 +130,11 @@ export function mergeTotals(one: ReplayTotals, other: ReplayTotals): ReplayTotal
     sessions: one.sessions + other.sessions,
     agents: one.agents + other.agents,
     turns: one.turns + other.turns,
+    ran: {
+      agents: one.ran.agents + other.ran.agents,
+      happened: sumOf([one.ran.happened, other.ran.happened]),
+      told: sumOf([one.ran.told, other.ran.told]),
+    },
     affected: one.affected + other.affected,
     mostAffected: firstOf(
       [one.mostAffected, other.mostAffected],

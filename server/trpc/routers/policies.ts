@@ -13,6 +13,7 @@ import {
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readPolicyHarnesses } from "../../policies/read-harnesses.ts";
+import { readRejudging } from "../../policies/read-rejudging.ts";
 import { readPolicyVersion, readPolicyVersions } from "../../policies/read-versions.ts";
 import { actorOf } from "../../tenants/access/principal.ts";
 import { answer, freshProcedure, procedure, restRoutes, router } from "../init.ts";
@@ -51,6 +52,8 @@ export const policies = router({
       async ({ ctx: { principal, services }, input: { policy, expected, reason, from, rollout } }) => {
         const { projectId } = principal;
         const actor = actorOf(principal);
+        // A share is one of all harnesses that have reported until now.
+        if (rollout !== undefined) await services.freshness.wait(projectId);
         await services.policies.save({
           projectId,
           body: policy,
@@ -69,10 +72,10 @@ export const policies = router({
     .output(WholePolicy)
     .mutation(async ({ ctx: { principal, reader, services }, input: { generation, expected, reason } }) => {
       const { projectId } = principal;
-      const { policy: body } = await readPolicyVersion(reader, generation);
+      const { policy, text } = await readPolicyVersion(reader, generation);
       await services.policies.save({
         projectId,
-        body,
+        body: text ?? policy,
         expected,
         reason,
         actor: actorOf(principal),
@@ -81,7 +84,7 @@ export const policies = router({
       return (await services.policies.bookOf(projectId)).whole();
     }),
 
-  rejudging: procedure("read")
+  rejudging: freshProcedure("read")
     .meta(
       rest(
         "GET",
@@ -90,12 +93,8 @@ export const policies = router({
       ),
     )
     .input(z.object({}).optional())
-    .output(RejudgingView)
-    .query(async ({ ctx: { reader } }) => ({
-      agents_left: await reader.prisma.refold.count({
-        where: { projectId: reader.projectId, reason: "policy" },
-      }),
-    })),
+    .output(answer(RejudgingView))
+    .query(({ ctx: { reader } }) => readRejudging(reader)),
 
   rollout: freshProcedure("read")
     .meta(
@@ -108,7 +107,9 @@ export const policies = router({
     })),
 
   changeRollout: procedure("policy:write")
-    .meta(rest("POST", "/policy/rollout", "Advances, halts or resumes a rollout"))
+    .meta(
+      rest("POST", "/policy/rollout", "Advances, halts or resumes a rollout, or offers it to the next set"),
+    )
     .input(ChangeRolloutCall)
     .output(RolloutAnswer)
     .mutation(async ({ ctx: { principal, services }, input }) => ({

@@ -13,7 +13,7 @@ import { type Client, createClient } from "../client.ts";
 import { type CommandContext, wholeNumber, withConnection } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
-import { ago } from "../number-format.ts";
+import { ago, plural } from "../number-format.ts";
 import { tableLines, writeTable } from "../table.ts";
 import { printable, printableJson, type Terminal } from "../terminal.ts";
 import { watchScreen } from "../watch-screen.ts";
@@ -61,7 +61,7 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
       const whole = await read(await open(flags), flags.generation);
       if (flags.harness === undefined) {
         context.out.write(
-          flags.json ? `${printableJson(whole)}\n` : printableLines(policyYaml(whole.policy)),
+          flags.json ? `${printableJson(whole)}\n` : printableLines(whole.text ?? policyYaml(whole.policy)),
         );
         return;
       }
@@ -86,7 +86,7 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
     .argument("<file>", "YAML or JSON file, or - for standard input")
     .option("--generation <n>", "compare with an earlier version", wholeNumber)
     .action(async (file: string, flags: Flags & { generation?: number }) => {
-      const body = await readPolicyFile(file);
+      const { body } = await readPolicyFile(file);
       const whole = await read(await open(flags), flags.generation);
       context.out.write(printableLines(patchOf(whole, body, file)));
     });
@@ -102,17 +102,23 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
         .default("now"),
     )
     .action(async (file: string, flags: SetFlags) => {
-      const body = await readPolicyFile(file);
+      const { text } = await readPolicyFile(file);
       const rollout = rolloutPlanOf(flags);
       const client = await open(flags);
       const expected = flags.expect ?? (await read(client)).generation;
       const saved = await client.mutate(
         "policies.save",
-        { policy: body, expected, reason: flags.reason, from: flags.from, rollout },
+        { policy: text, expected, reason: flags.reason, from: flags.from, rollout },
         WholePolicy,
       );
       context.out.write(`Saved as generation ${saved.generation}.\n`);
-      if (rollout !== undefined) context.out.write("Follow its rollout with: npx plimsoll policy rollout\n");
+      if (rollout === undefined) return;
+      const begun = await readRollout(client);
+      if (begun !== null)
+        context.out.write(
+          `It is offered to ${begun.offered} of ${plural(begun.connected, "connected harness", "connected harnesses")} first.\n`,
+        );
+      context.out.write("Follow its rollout with: npx plimsoll policy rollout\n");
     });
 
   addRolloutCommand(policy, context);
@@ -235,12 +241,13 @@ function harnessLines(harnesses: readonly PolicyHarnessView[], out: Terminal): s
       harness.desired.generation === 0 ? "" : String(harness.desired.generation),
       detailOf(harness),
     ],
-    warn: harness.state === "rejected" || harness.not_effective !== null,
+    warn: harness.state === "rejected" || harness.clock !== null || harness.not_effective !== null,
   }));
   return tableLines(out, ["harness", "", "state", "runs", "offered", "detail"], rows);
 }
 
-function detailOf({ said, not_effective }: PolicyHarnessView): string {
+function detailOf({ said, not_effective, clock }: PolicyHarnessView): string {
+  if (clock !== null) return clock;
   if (not_effective !== null)
     return `not effective: compacts at ${Math.round(not_effective.median * 100)}% of its line`;
   const differences = said?.differences.map(({ path, code, by }) => `${path} ${by ?? code}`) ?? [];

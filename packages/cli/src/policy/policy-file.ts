@@ -10,9 +10,10 @@ const ALIASES = 20;
 /**
  * Reads a policy from a YAML or JSON file.
  * @param path a file, or `-` for standard input
+ * @returns the policy and its text
  * @throws CliError with every mistake, its line and the fix
  */
-export async function readPolicyFile(path: string): Promise<PolicyBody> {
+export async function readPolicyFile(path: string): Promise<{ body: PolicyBody; text: string }> {
   const text = await readText(path);
   const name = path === "-" ? "standard input" : path;
   const excess = yamlExcess(new Lexer().lex(text));
@@ -28,7 +29,7 @@ export async function readPolicyFile(path: string): Promise<PolicyBody> {
     throw new CliError(`${name} cannot be read: ${printable(messageOf(error))}`, { cause: error });
   }
   const read = readPolicy(value);
-  if (read.ok) return read.body;
+  if (read.ok) return { body: read.body, text };
   const mistakes = read.mistakes.map(({ path: field, message }) => `  ${field || "policy"}: ${message}`);
   throw new CliError(
     `${name} has ${mistakes.length === 1 ? "a mistake" : "mistakes"}:\n${printableLines(mistakes)}`,

@@ -1,5 +1,5 @@
 import { type ReplayFigure, type ReplayResult, ReplayView } from "@plimsoll/protocol/api";
-import { type PolicyBody, THRESHOLD_NAMES } from "@plimsoll/protocol/policy";
+import { type PolicyBody, replayErrors, THRESHOLD_NAMES } from "@plimsoll/protocol/policy";
 import { type Command, InvalidArgumentError } from "commander";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withConnection } from "../command-context.ts";
@@ -40,7 +40,7 @@ export function addReplayCommand(policy: Command, context: CommandContext): void
     .option("--session <id>", "only this session")
     .option("--json", "print JSON")
     .action(async (flags: ReplayFlags) => {
-      const candidate = await readPolicyFile(flags.file);
+      const { body: candidate } = await readPolicyFile(flags.file);
       const client = createClient(await connect(flags, context.env));
       const result = await replayOn(client, candidate, flags, context);
       if (flags.json) context.out.write(`${printableJson(result)}\n`);
@@ -105,17 +105,19 @@ function progressOn(terminal: Terminal): { show(view: ReplayView): void; end(): 
 }
 
 function writeResult(result: ReplayResult, out: Terminal): void {
-  const { runs, sessions, agents, turns, affected_sessions: affected } = result;
+  const { runs, sessions, agents, turns, ran, affected_sessions: affected } = result;
   if (turns === 0) {
     out.write("No recorded turns in this range. Choose another range with --from and --to.\n");
     return;
   }
+  const isUnrun = ran.agents === 0;
+  const change = isUnrun ? "" : `; the candidate changes ${number(affected)} of them`;
   out.write(
-    `${plural(turns, "turn")} of ${plural(agents, "agent")} in ${plural(sessions, "session")}; the candidate changes ${number(affected)} of them.\n\n`,
+    `${plural(turns, "turn")} of ${plural(agents, "agent")} in ${plural(sessions, "session")}${change}.\n${errorText(result)}\n\n`,
   );
   const all = [runs.happened, runs.current, runs.candidate];
   const row = (name: string, cellOf: (run: (typeof all)[number]) => string): TableRow => ({
-    cells: [name, ...all.map(cellOf)],
+    cells: [name, ...all.map((run) => (isUnrun && run === runs.current ? "not run" : cellOf(run)))],
   });
   const thresholds = THRESHOLD_NAMES.filter((name) => all.some((run) => run.crossings[name].count > 0));
   const current = result.generation === 0 ? "current" : `current (${result.generation})`;
@@ -134,6 +136,17 @@ function writeResult(result: ReplayResult, out: Terminal): void {
     ],
   );
   writeAssumptions(result, out);
+}
+
+/** How far the replay may be off, by the agents of the project that ran a policy. */
+function errorText({ ran }: ReplayResult): string {
+  if (ran.agents === 0)
+    return "None of these agents acknowledged a policy before its first turn: the current policy is not replayed, and how far this replay is off is unknown.";
+  const errors = replayErrors(ran);
+  const of = `${plural(ran.agents, "agent")} that ran a policy`;
+  return errors.length === 0
+    ? `In this project, ${of} never responded, and replay told none.`
+    : `In this project, replay told ${errors.join(", ")}, in ${of}.`;
 }
 
 /** Such as `12 in 3 sessions`. */

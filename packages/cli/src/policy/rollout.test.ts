@@ -77,10 +77,10 @@ describe.skipIf(!hasServer)("plimsoll policy rollout with a real server", () => 
     expect(await plimsoll("rollout")).toBe("No policy has been rolled out in steps.\n");
     await expect(plimsoll("rollout", "--halt")).rejects.toThrow("No policy has been rolled out");
     expect(await plimsoll("set", file, "-m", "a trial", "--linear", "50%", "--bake", "2h")).toBe(
-      "Saved as generation 1.\nFollow its rollout with: npx plimsoll policy rollout\n",
+      "Saved as generation 1.\nIt is offered to 0 of 0 connected harnesses first.\nFollow its rollout with: npx plimsoll policy rollout\n",
     );
     expect(await plimsoll("rollout")).toBe(
-      "Generation 1: running\nStep 1 of 2: offered to 50.0% of the harnesses; 0 of 0 connected harnesses run it\nNext step in 2 h\n",
+      "Generation 1: running\nStep 1 of 2: offered to 50.0% of the harnesses; 0 of 0 connected harnesses, 0 of them run it\nThe next step waits until a harness of this step is connected.\n",
     );
     expect(await plimsoll("watch", "--once")).toContain("Generation 1: running\n");
     expect(await plimsoll("rollout", "--halt")).toContain(
@@ -122,5 +122,9 @@ describe.skipIf(!hasServer)("plimsoll policy rollout with a real server", () => 
     await expect
       .poll(() => plimsoll("rollout"), { timeout: 10_000 })
       .toMatch(/halted, because a harness rejected it\n.*\n.*phantom@vm-3 rejected it: at most 60%\n/);
+    expect(await plimsoll("rollout", "--resume")).toContain(
+      "All harnesses of this step rejected it, so nobody is left to apply it. Roll it back, or go on with --next-set.\n",
+    );
+    await expect(plimsoll("rollout", "--next-set")).rejects.toThrow("offered this version already");
   });
 });

@@ -4,7 +4,7 @@ import {
   RolloutAnswer,
   type RolloutView,
 } from "@plimsoll/protocol/api";
-import { RolloutPlan } from "@plimsoll/protocol/policy";
+import { RolloutPlan, type RolloutWait } from "@plimsoll/protocol/policy";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withConnection } from "../command-context.ts";
@@ -89,20 +89,35 @@ function secondsOf(text: string): number {
   return Number(value) * SECONDS[unit as keyof typeof SECONDS];
 }
 
-type ActionFlags = ConnectionFlags & { json?: boolean } & Partial<
-    Record<ChangeRolloutCall["action"], boolean>
-  >;
+type ActionFlags = ConnectionFlags & { json?: boolean } & Partial<Record<keyof typeof ACTIONS, boolean>>;
+
+/** What each option asks for. */
+const ACTIONS = {
+  advance: "advance",
+  halt: "halt",
+  resume: "resume",
+  nextSet: "next_set",
+} as const satisfies Record<string, ChangeRolloutCall["action"]>;
 
 export function addRolloutCommand(policy: Command, context: CommandContext): void {
   withConnection(policy.command("rollout"))
     .description("Show the rollout of the policy, or change it")
-    .addOption(new Option("--advance", "go on with the next step now").conflicts(["halt", "resume"]))
-    .addOption(new Option("--halt", "stop it; who has the policy keeps it").conflicts("resume"))
-    .option("--resume", "go on after a halt")
+    .addOption(
+      new Option("--advance", "go on with the next step now").conflicts(["halt", "resume", "nextSet"]),
+    )
+    .addOption(
+      new Option("--halt", "stop it; harnesses that have the policy keep it").conflicts([
+        "resume",
+        "nextSet",
+      ]),
+    )
+    .addOption(new Option("--resume", "go on after a halt").conflicts("nextSet"))
+    .option("--next-set", "offer the policy to as many harnesses again in this step")
     .option("--json", "print JSON")
     .action(async (flags: ActionFlags) => {
       const client = createClient(await connect(flags, context.env));
-      const action = (["advance", "halt", "resume"] as const).find((one) => flags[one]);
+      const option = (Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]).find((one) => flags[one]);
+      const action = option && ACTIONS[option];
       const seen = await readRollout(client);
       const rollout = action === undefined ? seen : await change(client, seen, action);
       if (flags.json) context.out.write(`${printableJson({ rollout })}\n`);
@@ -132,9 +147,18 @@ const HALTED = {
   asked: "somebody halted it",
 } as const satisfies Record<NonNullable<RolloutView["halt_reason"]>, string>;
 
+/** What a step waits for that time alone does not bring. */
+const WAITS = {
+  application: "The next step waits until a harness of this step has applied it.",
+  harness: "The next step waits until a harness of this step is connected.",
+  next_set:
+    "All harnesses of this step rejected it, so nobody is left to apply it. Roll it back, or go on with --next-set.",
+} as const satisfies Record<Exclude<RolloutWait, "bake">, string>;
+
 /** How far a rollout is. `now` in epoch ms. */
 export function rolloutLines(rollout: RolloutView, now: number): string[] {
-  const { generation, state, stage, stages, applied, offered, rejected, restarts, crossings } = rollout;
+  const { generation, state, stage, stages, applied, offered, connected, rejected, restarts, crossings } =
+    rollout;
   const { share, harnesses } = stages[stage]!;
   const whom = [
     ...(share >= 1 ? ["all harnesses"] : share > 0 ? [`${percent(share)} of the harnesses`] : []),
@@ -142,11 +166,9 @@ export function rolloutLines(rollout: RolloutView, now: number): string[] {
   ].join(", ");
   return [
     `Generation ${generation}: ${state}${rollout.halt_reason === null ? "" : `, because ${HALTED[rollout.halt_reason]}`}`,
-    `Step ${stage + 1} of ${stages.length}: offered to ${whom}; ${number(applied)} of ${plural(offered, "connected harness", "connected harnesses")} run${offered === 1 ? "s" : ""} it`,
-    ...(rollout.waits_for === "application" ? ["The next step waits until one of them has applied it."] : []),
-    ...(rollout.waits_for === "bake" && rollout.next_at !== null
-      ? [`Next step ${ahead(Date.parse(rollout.next_at) - now)}`]
-      : []),
+    `Step ${stage + 1} of ${stages.length}: offered to ${whom}; ${number(offered)} of ${plural(connected, "connected harness", "connected harnesses")}, ${number(applied)} of them run${applied === 1 ? "s" : ""} it`,
+    ...(rollout.waits_for === null || rollout.waits_for === "bake" ? [] : [WAITS[rollout.waits_for]]),
+    ...(rollout.next_at === null ? [] : [`Next step ${ahead(Date.parse(rollout.next_at) - now)}`]),
     ...rejected.map(
       ({ instance, message, code }) =>
         `${printable(instance)} rejected it: ${printable(message ?? code ?? "without a reason")}`,

@@ -13,9 +13,31 @@ export async function refusalOf(response: Response): Promise<ServerRefusal> {
   return { status: response.status, text: text.slice(0, MOST_REFUSAL_CHARACTERS) };
 }
 
-/** A refusal in one line. */
+const MOST_SHOWN_CHARACTERS = 300;
+
+/** A refusal in one line, without a full stop: the server's own message if it sent one, else the beginning of its answer. */
 export function refusalText({ status, text }: ServerRefusal): string {
-  return text === "" ? `HTTP ${status}` : `HTTP ${status}: ${text.slice(0, 300)}`;
+  const shown = messageIn(text)?.replace(/\.$/, "") ?? text;
+  return shown === "" ? `HTTP ${status}` : `HTTP ${status}: ${shown.slice(0, MOST_SHOWN_CHARACTERS)}`;
+}
+
+/** The message of an error as Plimsoll sends it; undefined if the answer is another one, such as that of a proxy. */
+function messageIn(text: string): string | undefined {
+  try {
+    const message = (JSON.parse(text) as { error?: { message?: unknown } } | null)?.error?.message;
+    return typeof message === "string" ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How many events an answer rejects, and the server's reason for the first of them. */
+export function rejectionsIn(answer: unknown): { count: number; reason: string } {
+  const { rejected } = (answer ?? {}) as { rejected?: unknown };
+  if (!Array.isArray(rejected)) return { count: 0, reason: "" };
+  const { path, message } = (rejected[0] ?? {}) as { path?: unknown; message?: unknown };
+  const texts = [path, message].filter((text): text is string => typeof text === "string" && text !== "");
+  return { count: rejected.length, reason: texts.join(": ").slice(0, MOST_SHOWN_CHARACTERS) };
 }
 
 /** The body of an answer. A longer one than `most` characters is not read to its end. */

@@ -269,6 +269,14 @@ describe("the server's refusals", () => {
     await until(() => source.generation === 1);
   });
 
+  it.each([403, 400])("are passed on in the server's own words: %d", async (status) => {
+    const refusal = { error: { code: "forbidden", message: "Ask for the scope policy:read." } };
+    t.server.faults = [answerWith(status, JSON.stringify(refusal))];
+    const { troubles } = client();
+    await until(() => troubles.length > 0);
+    expect(troubles[0]).toContain(`HTTP ${status}: Ask for the scope policy:read`);
+  });
+
   it("Retry-After is honoured, also by what the stream says", async () => {
     t.server.save({ thresholds: { ceiling: "50%" } });
     t.server.faults = [answerWith(429, "", { "retry-after": "0.4" })];

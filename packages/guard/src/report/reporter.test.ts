@@ -131,6 +131,37 @@ describe("the reporter", () => {
     expect(reporter.stats.waiting).toBe(5);
   });
 
+  it.each([
+    [
+      "an event's rejection",
+      {
+        status: 200,
+        body: { accepted: 0, rejected: [{ index: 0, path: "at", message: "is 42 minutes ahead" }] },
+      },
+      "The server rejected 1 event(s), the first because of at: is 42 minutes ahead",
+    ],
+    [
+      "a refusal of the key",
+      { status: 403, body: { error: { code: "forbidden", message: "This key may only read." } } },
+      "The server refused the events with HTTP 403: This key may only read. Check the URL and the key.",
+    ],
+    [
+      "an answer of something else",
+      { status: 502, body: "bad gateway" },
+      'The events could not be sent and will be retried: HTTP 502: "bad gateway"',
+    ],
+    [
+      "a rejection without a reason",
+      { status: 200, body: { rejected: [null] } },
+      "rejected 1 event(s) as invalid.",
+    ],
+  ])("passes on the server's own words: %s", async (_, answer, message) => {
+    const { reporter, troubles } = await setup(() => answer, { flushMs: 10 });
+    reporter.record(event());
+    await until(() => troubles.length > 0);
+    expect(troubles[0]!.message).toContain(message);
+  });
+
   it("counts rejected events and does not send them again", async () => {
     const { server, reporter } = await setup(() => ({
       status: 200,

@@ -1,6 +1,6 @@
 import { backoffMs, type PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { backgroundTimer } from "../background-timer.ts";
-import { refusalText } from "../http/answers.ts";
+import { refusalText, rejectionsIn } from "../http/answers.ts";
 import { checkTimes } from "../policy/check-times.ts";
 import type { ReporterOptions, ReporterStats, Trouble } from "./options.ts";
 import { Queue } from "./queue.ts";
@@ -220,14 +220,18 @@ export class Reporter {
 
   #settle(outcome: Exclude<SendOutcome, { kind: "split" }>, count: number): boolean {
     if (outcome.kind === "stored") {
-      const rejected = rejectedIn(outcome.answer);
+      const { count: rejected, reason } = rejectionsIn(outcome.answer);
       this.#sent += count - rejected;
       this.#rejected += rejected;
       this.#failures = 0;
       this.#notBefore = 0;
       this.#reportedTroubles.delete("away");
       this.#reportedTroubles.delete("refused");
-      if (rejected > 0) this.#trouble("rejected", `The server rejected ${rejected} event(s) as invalid.`);
+      if (rejected > 0)
+        this.#trouble(
+          "rejected",
+          `The server rejected ${rejected} event(s)${reason === "" ? " as invalid." : `, the first because of ${reason}`}`,
+        );
       return true;
     }
     if (outcome.kind === "never") {
@@ -348,11 +352,6 @@ export class Reporter {
 export function createReporter(options: ReporterOptions): Reporter {
   checkTimes(options);
   return new Reporter(options);
-}
-
-function rejectedIn(answer: unknown): number {
-  const { rejected } = (answer ?? {}) as { rejected?: unknown };
-  return Array.isArray(rejected) ? rejected.length : 0;
 }
 
 function messageOf(error: unknown): string {

@@ -29,6 +29,7 @@ export const AUDIT_ACTIONS = [
   "rollout_advanced",
   "rollout_halted",
   "rollout_resumed",
+  "rollout_next_set",
   "alert_rule_created",
   "alert_rule_changed",
   "alert_rule_deleted",
@@ -71,7 +72,14 @@ export const AUDIT_TOPICS = {
     "harnesses_restored",
     "retention_set",
   ],
-  policies: ["policy_saved", "policy_rolled_back", "rollout_advanced", "rollout_halted", "rollout_resumed"],
+  policies: [
+    "policy_saved",
+    "policy_rolled_back",
+    "rollout_advanced",
+    "rollout_halted",
+    "rollout_resumed",
+    "rollout_next_set",
+  ],
   alerts: [
     "alert_rule_created",
     "alert_rule_changed",

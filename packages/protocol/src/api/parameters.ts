@@ -13,11 +13,15 @@ export const rowNumber = z.number().int().min(0).max(LARGEST_INTEGER);
 export const rowNumberText = z.coerce.number().int().min(0).max(LARGEST_INTEGER);
 
 /**
- * A text that a caller sends. PostgreSQL text holds no NUL: to send one is a mistake of the caller, and not a fault of the server.
+ * A text that a caller sends. PostgreSQL holds neither NUL nor half of a surrogate pair: to send one is a mistake of the caller, and
+ * not a fault of the server.
  * @param max UTF-16 units
  */
 export const callText = (max: number, string = z.string()) =>
-  string.max(max).refine((value) => !value.includes("\u0000"), "must not contain a NUL character");
+  string
+    .max(max)
+    .refine((value) => !value.includes("\u0000"), "must not contain a NUL character")
+    .refine((value) => value.isWellFormed(), "must not contain half of a surrogate pair");
 
 /** `next_cursor` of the page before. */
 export const cursorText = callText(2_000).optional();

@@ -34,6 +34,8 @@ export const WholePolicy = z.object({
   /** The sha256 of the canonical JSON of `policy`, in hexadecimal digits. */
   hash: z.string(),
   policy: PolicyBody,
+  /** The YAML that it was written as; null without comments. */
+  text: z.string().nullable(),
 });
 export type WholePolicy = z.infer<typeof WholePolicy>;
 
@@ -42,7 +44,7 @@ export const POLICY_STARTS = ["now", "history"] as const;
 
 /** The body of `PUT /api/v1/policy`. The header `If-Match` names the generation that was changed. */
 export const SavePolicyInput = z.object({
-  /** Checked by `readPolicy`, which names every mistake. */
+  /** The policy, or its YAML as a text, whose comments are kept. Checked by `readPolicy`, which names every mistake. */
   policy: z.unknown(),
   reason: callText(500, z.string().trim().min(3, "say why, in a few words")),
   from: z.enum(POLICY_STARTS).optional(),
@@ -87,7 +89,10 @@ export type PolicyVersionPage = z.infer<typeof PolicyVersionPage>;
 export const PolicyGenerationQuery = z.object({ generation: rowNumberText });
 
 /** A saved version with its content. */
-export const PolicyVersionDetail = PolicyVersionView.extend({ policy: PolicyBody });
+export const PolicyVersionDetail = PolicyVersionView.extend({
+  policy: PolicyBody,
+  text: WholePolicy.shape.text,
+});
 export type PolicyVersionDetail = z.infer<typeof PolicyVersionDetail>;
 
 export const SavePolicyCall = SavePolicyInput.extend({
@@ -102,7 +107,7 @@ export const RollbackPolicyCall = z.object({
   reason: SavePolicyInput.shape.reason,
 });
 
-/** Agents whose recorded turns are still to be judged again, because a policy or an acknowledgement changed their past. */
+/** Agents whose recorded turns are still to be judged again, such as by a policy for history. Zero once that is done. */
 export const RejudgingView = z.object({ agents_left: z.number().int().nonnegative() });
 export type RejudgingView = z.infer<typeof RejudgingView>;
 
@@ -133,7 +138,10 @@ export const PolicyHarnessView = z.object({
   last_at: time,
   /** What it is offered. */
   desired: z.object({ generation: z.number().int(), hash: z.string() }),
-  state: z.enum(CONVERGENCE_STATES),
+  /** `clock_off`: what it sends about policies is refused, or cannot be true, because of its clock. */
+  state: z.enum([...CONVERGENCE_STATES, "clock_off"]),
+  /** What is wrong with its clock; null unless its state is `clock_off`. */
+  clock: z.string().nullable(),
   /** What it said last of a policy. */
   said: z
     .object({
@@ -156,5 +164,7 @@ export const PolicyHarnessList = z.object({
   harnesses: z.array(PolicyHarnessView),
   /** Instances beyond those listed. */
   more: z.number().int(),
+  /** Instances heard from lately: of these, a rollout offers a version to a share. */
+  connected: z.number().int(),
 });
 export type PolicyHarnessList = z.infer<typeof PolicyHarnessList>;

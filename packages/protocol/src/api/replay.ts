@@ -72,12 +72,25 @@ export const ReplayAssumption = z.object({
 });
 export type ReplayAssumption = z.infer<typeof ReplayAssumption>;
 
+const ReplayResponses = z.object({
+  maskings: count,
+  compactions: count,
+  subticks: count,
+  restarts: count,
+});
+export type ReplayResponses = z.infer<typeof ReplayResponses>;
+
 export const ReplayResult = z.object({
   /** Of the current policy; 0 without one. */
   generation: count,
   sessions: count,
   agents: count,
   turns: count,
+  /**
+   * The agents that acknowledged a policy before their first turn: how often they responded, and how often a replay of the policies
+   * that they ran tells. The difference is the error to expect of this replay. No agents: the current policy ran in none of them.
+   */
+  ran: z.object({ agents: count, happened: ReplayResponses, told: ReplayResponses }),
   /** Sessions in which the candidate differs from the current policy. */
   affected_sessions: count,
   /** Those with the largest difference. `kept_out_tokens` counts what the candidate keeps out beyond the current policy. */

@@ -21,18 +21,23 @@ export const RolloutView = z.object({
   stage: count,
   /** Since when the stage lasts. */
   since: time,
-  /** To whom each stage offers the version: a share of the harnesses (0 to 1), and some by name. */
+  /** To whom each stage offers the version: a share of the connected harnesses (0 to 1), and some by name. */
   stages: z.array(z.object({ share: z.number(), harnesses: z.array(z.string()) })),
-  /** Seconds for which a stage lasts at least. */
+  /** Seconds for which a stage lasts at least. They pass only while its harnesses can apply the version. */
   bake_s: count,
   /** What the next stage waits for; null unless the rollout is running. */
   waits_for: z.enum(ROLLOUT_WAITS).nullable(),
-  /** When the stage has lasted long enough; null unless the rollout is running. */
+  /** When the stage has lasted long enough if its time goes on passing; null while it does not. */
   next_at: time.nullable(),
   ended_at: time.nullable(),
-  /** Instances heard from lately that are offered the version, and how many of them run it. */
+  /** Instances heard from lately, how many of them are offered the version, and how many of these run it. */
+  connected: count,
   offered: count,
   applied: count,
+  /** Of `offered`, those that the stage was the first to offer it to: the next stage waits for one of them. */
+  own: z.object({ connected: count, applied: count, rejected: count }),
+  /** How many more the action `next_set` would offer it to; 0 if all connected ones are offered it, or the rollout is over. */
+  next_set: count,
   /** Those that rejected it; at most 20. */
   rejected: z.array(
     z.object({

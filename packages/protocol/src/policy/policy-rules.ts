@@ -1,11 +1,6 @@
 import { safeParse } from "../safe-parse.ts";
 import { PolicyBody, type PolicySettings } from "./policy-schema.ts";
-import {
-  THRESHOLD_NAMES,
-  type ThresholdName,
-  type ThresholdValue,
-  thresholdText,
-} from "./threshold-rules.ts";
+import { THRESHOLD_NAMES, THRESHOLD_ORDER, type ThresholdValue, thresholdText } from "./threshold-rules.ts";
 
 /** A mistake in a policy: where it is, and how to mend it. */
 export interface PolicyMistake {
@@ -14,14 +9,6 @@ export interface PolicyMistake {
   message: string;
 }
 
-/** Pairs of thresholds of which the first must be crossed before the second. */
-const ORDER: readonly (readonly [ThresholdName, ThresholdName])[] = [
-  ["warning", "ceiling"],
-  ["warning", "hard"],
-  ["soft", "hard"],
-  ["ceiling", "hard"],
-];
-
 /**
  * Reads a policy that somebody wrote.
  * @returns the policy, or every mistake in it
@@ -29,6 +16,8 @@ const ORDER: readonly (readonly [ThresholdName, ThresholdName])[] = [
 export function readPolicy(
   value: unknown,
 ): { ok: true; body: PolicyBody } | { ok: false; mistakes: PolicyMistake[] } {
+  const unstorable = [...unstorableIn(value, [])];
+  if (unstorable.length > 0) return { ok: false, mistakes: unstorable };
   const parsed = safeParse(PolicyBody, value);
   if (!parsed.success) {
     const mistakes = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
@@ -52,6 +41,27 @@ export function readPolicy(
   return mistakes.length === 0 ? { ok: true, body: parsed.data } : { ok: false, mistakes };
 }
 
+/** Values that JSON allows and no database or hash can hold, also in fields that this version does not know. */
+function* unstorableIn(value: unknown, path: readonly (string | number)[]): Generator<PolicyMistake> {
+  const mistake = (message: string): PolicyMistake => ({ path: path.join("."), message });
+  if (typeof value === "string") {
+    if (!isStorable(value)) yield mistake(NOT_STORABLE);
+  } else if (typeof value === "number") {
+    if (!Number.isFinite(value)) yield mistake("is too large for a number");
+  } else if (Array.isArray(value)) {
+    for (const [place, one] of value.entries()) yield* unstorableIn(one, [...path, place]);
+  } else if (typeof value === "object" && value !== null) {
+    for (const [key, one] of Object.entries(value)) {
+      if (isStorable(key)) yield* unstorableIn(one, [...path, key]);
+      else yield mistake(`has a field whose name ${NOT_STORABLE}`);
+    }
+  }
+}
+
+/** Whether PostgreSQL can store a text. */
+export const isStorable = (text: string) => text.isWellFormed() && !text.includes("\u0000");
+export const NOT_STORABLE = "must not contain a NUL character or half of a surrogate pair";
+
 function mistakesIn(settings: PolicySettings, path: string): PolicyMistake[] {
   return [...shareMistakes(settings, path), ...orderMistakes(settings, path)];
 }
@@ -68,7 +78,7 @@ function shareMistakes({ thresholds = {} }: PolicySettings, path: string): Polic
 }
 
 function orderMistakes({ thresholds = {} }: PolicySettings, path: string): PolicyMistake[] {
-  return ORDER.flatMap(([first, second]) => {
+  return THRESHOLD_ORDER.flatMap(([first, second]) => {
     const [low, high] = [thresholds[first], thresholds[second]];
     if (low == null || high == null || !isAbove(low, high)) return [];
     const message = `${thresholdText(low)} must be below ${second}, which is ${thresholdText(high)}. Lower ${first} or raise ${second}`;

@@ -43,10 +43,29 @@ export function isOffered(
   return harnesses.includes(harness) || placeOf(generation, harness) < share;
 }
 
-/** The harness that gets a version first; undefined if there is none. */
-export function firstInLine(generation: number, harnesses: readonly string[]): string | undefined {
-  const places = harnesses.map((harness) => ({ harness, place: placeOf(generation, harness) }));
-  return places.sort((one, other) => one.place - other.place)[0]?.harness;
+/** How many harnesses a share offers a version to: at least one of them, unless only named ones try it. */
+export function harnessesIn(share: number, harnesses: number): number {
+  if (share === 0) return 0;
+  return Math.min(harnesses, Math.max(1, Math.round(share * harnesses)));
+}
+
+/** Half the distance of two places that differ. */
+const NEXT_TO = 2 ** -33;
+
+/**
+ * The share that offers a version to so many of some harnesses: those that are first in line.
+ * @param size at most as many as there are harnesses
+ * @param wanted taken if it offers it to as many, because it decides for harnesses that come later
+ */
+export function shareFor(
+  generation: number,
+  harnesses: readonly string[],
+  size: number,
+  wanted: number,
+): number {
+  const places = harnesses.map((harness) => placeOf(generation, harness)).sort((one, other) => one - other);
+  const least = size === 0 ? 0 : places[size - 1]! + NEXT_TO;
+  return Math.max(least, Math.min(wanted, places[size] ?? 1 - NEXT_TO));
 }
 
 /**

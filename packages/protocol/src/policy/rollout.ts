@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { callText } from "../api/parameters.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { PolicyBody } from "./policy-schema.ts";
-import type { RolloutStep } from "./policy-versions.ts";
+import { harnessesIn, isOffered, type RolloutStep, shareFor } from "./policy-versions.ts";
 import { THRESHOLD_NAMES, type ThresholdName } from "./threshold-rules.ts";
 
 /** Seconds in which harnesses are watched before more of them are offered a version. */
@@ -30,7 +31,10 @@ export const RolloutPlan = z.discriminatedUnion("strategy", [
       /** 0 if only the named instances try it. */
       share: z.number().min(0).lt(1, ALL_AT_ONCE).default(0.1),
       /** Instances that try it whatever the share. */
-      harnesses: z.array(z.string().min(1).max(128)).max(100).default([]),
+      harnesses: z
+        .array(callText(128, z.string().min(1)))
+        .max(100)
+        .default([]),
       bake_s: bake,
       halt,
     })
@@ -49,8 +53,11 @@ export const RolloutPlan = z.discriminatedUnion("strategy", [
 export type RolloutPlan = z.infer<typeof RolloutPlan>;
 export type StagedPlan = Exclude<RolloutPlan, { strategy: "all_at_once" }>;
 
-/** To whom each stage of a plan offers a version. The last stage is everybody. */
-export function stagesOf(plan: StagedPlan): Omit<RolloutStep, "at">[] {
+/** To whom a stage offers a version. */
+export type Offer = Omit<RolloutStep, "at">;
+
+/** What a plan asks of each of its stages. The last stage is everybody. */
+export function stagesOf(plan: StagedPlan): Offer[] {
   const everybody = { share: 1, harnesses: [] };
   if (plan.strategy === "canary") return [{ share: plan.share, harnesses: plan.harnesses }, everybody];
   // Counted in thousandths: 1/10 + 2/10 is not 3/10 in floating point.
@@ -62,8 +69,52 @@ export function stagesOf(plan: StagedPlan): Omit<RolloutStep, "at">[] {
   return [...stages, everybody];
 }
 
-/** What a person can do with a rollout. */
-export const ROLLOUT_ACTIONS = ["advance", "halt", "resume"] as const;
+/** Where a rollout is when it looks for harnesses that try its version. */
+export interface OfferPlace {
+  generation: number;
+  /** Index in `stagesOf(plan)`. */
+  stage: number;
+  /** To whom the version is offered already; they keep it. */
+  before: Offer | undefined;
+  /** The harnesses that are connected. */
+  live: readonly string[];
+}
+
+/** To whom a stage offers a version: its share of the connected harnesses, and at least one more than before. */
+export function offerOfStage(plan: StagedPlan, { generation, stage, before, live }: OfferPlace): Offer {
+  const { share, harnesses } = stagesOf(plan)[stage]!;
+  if (share === 1 || share === 0) return { share, harnesses };
+  const ranked = live.filter((harness) => !harnesses.includes(harness));
+  const known = before === undefined ? 0 : offeredOf(before, generation, ranked).length;
+  const size = Math.min(ranked.length, Math.max(harnessesIn(share, ranked.length), known + 1));
+  const reached = shareFor(generation, ranked, size, share);
+  return { share: Math.max(reached, before?.share ?? 0), harnesses };
+}
+
+/** Harnesses of the next set of a stage, as many as the first had; 0 if all connected ones are offered the version. */
+export function nextSetSize(plan: StagedPlan, { generation, stage, before, live }: OfferPlace): number {
+  const { share, harnesses } = stagesOf(plan)[stage]!;
+  const more = harnessesIn(share, live.length) || harnesses.length;
+  const known = before === undefined ? 0 : offeredOf(before, generation, live).length;
+  return Math.min(more, live.length - known);
+}
+
+/** Offers a version to the next set of a stage as well. */
+export function offerOfNextSet(plan: StagedPlan, place: OfferPlace): Offer {
+  const { generation, before = { share: 0, harnesses: [] }, live } = place;
+  const ranked = live.filter((harness) => !before.harnesses.includes(harness));
+  const known = offeredOf(before, generation, ranked).length;
+  return {
+    ...before,
+    share: shareFor(generation, ranked, known + nextSetSize(plan, place), before.share),
+  };
+}
+
+const offeredOf = (offer: Offer, generation: number, harnesses: readonly string[]) =>
+  harnesses.filter((harness) => isOffered(offer, generation, harness));
+
+/** What a person can do with a rollout. `next_set`: offer the version to as many harnesses again in the same stage. */
+export const ROLLOUT_ACTIONS = ["advance", "halt", "resume", "next_set"] as const;
 export type RolloutAction = (typeof ROLLOUT_ACTIONS)[number];
 
 /** `superseded`: a newer version was saved. */
@@ -74,8 +125,11 @@ export type RolloutState = (typeof ROLLOUT_STATES)[number];
 export const HALT_REASONS = ["rejected", "more_restarts", "more_crossings", "asked"] as const;
 export type HaltReason = (typeof HALT_REASONS)[number];
 
-/** What a rollout waits for: the time of its stage, or the first harness that applies the version. */
-export const ROLLOUT_WAITS = ["bake", "application"] as const;
+/**
+ * What a stage of a rollout waits for. `application`: the first of its harnesses that applies the version; `harness`: one of them that
+ * is connected; `next_set`: a person, because each of its harnesses rejected the version.
+ */
+export const ROLLOUT_WAITS = ["bake", "application", "harness", "next_set"] as const;
 export type RolloutWait = (typeof ROLLOUT_WAITS)[number];
 
 /** How often something happened in so many turns. */
@@ -90,19 +144,32 @@ export interface RateChange {
   since: EventRate;
 }
 
-/** What is known of the harnesses that are offered a version. */
+/** The connected harnesses that a stage was the first to offer the version to. */
+export interface StageHarnesses {
+  connected: number;
+  /** Those that run it. */
+  applied: number;
+  /** Those that rejected it. */
+  rejected: number;
+}
+
+/** What is known of the harnesses of a project while a version is rolled out. */
 export interface RolloutObservations {
   /** Harnesses that rejected it since the rollout began or was resumed. */
   rejected: number;
-  /** Harnesses that run it. */
-  applied: number;
+  own: StageHarnesses;
+  /** Whether the stage was the first to offer it to a harness heard from in the last days, connected or not. */
+  hasOwn: boolean;
+  /** Whether harnesses heard from in the last days are still to be offered it. True while there are none: the first may come. */
+  hasOthers: boolean;
   restarts: RateChange;
   /** Of thresholds that the version leaves as they were. */
   crossings: RateChange;
 }
 
 export type RolloutDecision =
-  | { type: "wait"; for: RolloutWait; until: number }
+  /** `leftMs` is what is missing of the stage's time. */
+  | { type: "wait"; for: RolloutWait; leftMs: number }
   | { type: "advance"; to: number; last: boolean }
   | { type: "halt"; reason: Exclude<HaltReason, "asked"> };
 
@@ -124,29 +191,44 @@ export const FEWEST_TURNS = 50;
 /** Events beyond what was expected below which a rise says nothing. */
 export const FEWEST_MORE = 3;
 
+/** Whether a harness of the stage can apply the version: only then does the time of the stage count. */
+export const isWatched = ({ connected, rejected }: StageHarnesses): boolean => connected > rejected;
+
+/**
+ * Milliseconds of a stage in which a server was there, from one look of that server to its next.
+ * @param elapsedMs between the looks, by a clock that cannot be set
+ * @param mostMs a longer time is that of a server that stood still
+ */
+export const watchedMs = (elapsedMs: number, mostMs: number): number =>
+  Math.round(Math.min(Math.max(0, elapsedMs), mostMs));
+
 /**
  * What a rollout does next.
- * @param stage index in `stagesOf(plan)`, which began at `since` (epoch ms)
- * @param now epoch ms
+ * @param stage index in `stagesOf(plan)`
+ * @param bakedMs how long harnesses of the stage could have applied the version, while a server was there
  */
 export function decideRollout(
   plan: StagedPlan,
-  { stage, since }: { stage: number; since: number },
-  observed: RolloutObservations,
-  now: number,
+  { stage, bakedMs }: { stage: number; bakedMs: number },
+  { rejected, own, hasOwn, hasOthers, restarts, crossings }: RolloutObservations,
 ): RolloutDecision {
   const { rejections, rise } = plan.halt;
-  if (observed.rejected >= rejections) return { type: "halt", reason: "rejected" };
+  if (rejected >= rejections) return { type: "halt", reason: "rejected" };
   if (rise !== null) {
-    if (hasRisen(observed.restarts, rise)) return { type: "halt", reason: "more_restarts" };
-    if (hasRisen(observed.crossings, rise)) return { type: "halt", reason: "more_crossings" };
+    if (hasRisen(restarts, rise)) return { type: "halt", reason: "more_restarts" };
+    if (hasRisen(crossings, rise)) return { type: "halt", reason: "more_crossings" };
   }
-  const until = since + plan.bake_s * 1_000;
-  if (now < until) return { type: "wait", for: "bake", until };
-  // Time alone proves nothing: a version that nobody has tried stays with the first.
-  if (observed.applied === 0) return { type: "wait", for: "application", until };
   const last = stagesOf(plan).length - 1;
-  return { type: "advance", to: Math.min(stage + 1, last), last: stage + 1 >= last };
+  // All have it already, as after a person advanced it: nobody is left to try it first.
+  if (!hasOwn && !hasOthers) return { type: "advance", to: last, last: true };
+  const leftMs = Math.max(0, plan.bake_s * 1_000 - bakedMs);
+  if (own.connected === 0) return { type: "wait", for: "harness", leftMs };
+  if (!isWatched(own)) return { type: "wait", for: "next_set", leftMs };
+  if (leftMs > 0) return { type: "wait", for: "bake", leftMs };
+  // Time alone proves nothing, and neither does what earlier stages applied.
+  if (own.applied === 0) return { type: "wait", for: "application", leftMs };
+  const to = hasOthers ? Math.min(stage + 1, last) : last;
+  return { type: "advance", to, last: to === last };
 }
 
 /** More than `rise` times as many events as before for as many turns, and not by chance alone. */

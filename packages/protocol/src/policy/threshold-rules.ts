@@ -25,6 +25,14 @@ export const DEFAULT_THRESHOLDS: Thresholds = {
   reserve: null,
 };
 
+/** Pairs of thresholds of which the first must be crossed before the second. */
+export const THRESHOLD_ORDER: readonly (readonly [ThresholdName, ThresholdName])[] = [
+  ["warning", "ceiling"],
+  ["warning", "hard"],
+  ["soft", "hard"],
+  ["ceiling", "hard"],
+];
+
 /**
  * A threshold in tokens for a window of the given size, or undefined when it is off or needs a window size that is
  * unknown. `reserve` names what must stay free, so its limit is the window less that share. A floor above the window

@@ -30,12 +30,20 @@ export type PolicyRolloutAvgAggregateOutputType = {
   projectId: number | null
   generation: number | null
   stage: number | null
+  bakedMs: number | null
+  beat: number | null
+  revision: number | null
+  passedRevision: number | null
 }
 
 export type PolicyRolloutSumAggregateOutputType = {
   projectId: number | null
   generation: number | null
   stage: number | null
+  bakedMs: number | null
+  beat: number | null
+  revision: number | null
+  passedRevision: number | null
 }
 
 export type PolicyRolloutMinAggregateOutputType = {
@@ -44,7 +52,11 @@ export type PolicyRolloutMinAggregateOutputType = {
   state: string | null
   stage: number | null
   since: Date | null
-  canary: string | null
+  bakedMs: number | null
+  countedAt: Date | null
+  beat: number | null
+  revision: number | null
+  passedRevision: number | null
   resumedAt: Date | null
   haltReason: string | null
   endedAt: Date | null
@@ -56,7 +68,11 @@ export type PolicyRolloutMaxAggregateOutputType = {
   state: string | null
   stage: number | null
   since: Date | null
-  canary: string | null
+  bakedMs: number | null
+  countedAt: Date | null
+  beat: number | null
+  revision: number | null
+  passedRevision: number | null
   resumedAt: Date | null
   haltReason: string | null
   endedAt: Date | null
@@ -69,7 +85,11 @@ export type PolicyRolloutCountAggregateOutputType = {
   state: number
   stage: number
   since: number
-  canary: number
+  bakedMs: number
+  countedAt: number
+  beat: number
+  revision: number
+  passedRevision: number
   resumedAt: number
   forgiven: number
   haltReason: number
@@ -82,12 +102,20 @@ export type PolicyRolloutAvgAggregateInputType = {
   projectId?: true
   generation?: true
   stage?: true
+  bakedMs?: true
+  beat?: true
+  revision?: true
+  passedRevision?: true
 }
 
 export type PolicyRolloutSumAggregateInputType = {
   projectId?: true
   generation?: true
   stage?: true
+  bakedMs?: true
+  beat?: true
+  revision?: true
+  passedRevision?: true
 }
 
 export type PolicyRolloutMinAggregateInputType = {
@@ -96,7 +124,11 @@ export type PolicyRolloutMinAggregateInputType = {
   state?: true
   stage?: true
   since?: true
-  canary?: true
+  bakedMs?: true
+  countedAt?: true
+  beat?: true
+  revision?: true
+  passedRevision?: true
   resumedAt?: true
   haltReason?: true
   endedAt?: true
@@ -108,7 +140,11 @@ export type PolicyRolloutMaxAggregateInputType = {
   state?: true
   stage?: true
   since?: true
-  canary?: true
+  bakedMs?: true
+  countedAt?: true
+  beat?: true
+  revision?: true
+  passedRevision?: true
   resumedAt?: true
   haltReason?: true
   endedAt?: true
@@ -121,7 +157,11 @@ export type PolicyRolloutCountAggregateInputType = {
   state?: true
   stage?: true
   since?: true
-  canary?: true
+  bakedMs?: true
+  countedAt?: true
+  beat?: true
+  revision?: true
+  passedRevision?: true
   resumedAt?: true
   forgiven?: true
   haltReason?: true
@@ -222,7 +262,11 @@ export type PolicyRolloutGroupByOutputType = {
   state: string
   stage: number
   since: Date
-  canary: string | null
+  bakedMs: number
+  countedAt: Date | null
+  beat: number
+  revision: number
+  passedRevision: number | null
   resumedAt: Date | null
   forgiven: string[]
   haltReason: string | null
@@ -259,7 +303,11 @@ export type PolicyRolloutWhereInput = {
   state?: Prisma.StringFilter<"PolicyRollout"> | string
   stage?: Prisma.IntFilter<"PolicyRollout"> | number
   since?: Prisma.DateTimeFilter<"PolicyRollout"> | Date | string
-  canary?: Prisma.StringNullableFilter<"PolicyRollout"> | string | null
+  bakedMs?: Prisma.IntFilter<"PolicyRollout"> | number
+  countedAt?: Prisma.DateTimeNullableFilter<"PolicyRollout"> | Date | string | null
+  beat?: Prisma.IntFilter<"PolicyRollout"> | number
+  revision?: Prisma.IntFilter<"PolicyRollout"> | number
+  passedRevision?: Prisma.IntNullableFilter<"PolicyRollout"> | number | null
   resumedAt?: Prisma.DateTimeNullableFilter<"PolicyRollout"> | Date | string | null
   forgiven?: Prisma.StringNullableListFilter<"PolicyRollout">
   haltReason?: Prisma.StringNullableFilter<"PolicyRollout"> | string | null
@@ -273,7 +321,11 @@ export type PolicyRolloutOrderByWithRelationInput = {
   state?: Prisma.SortOrder
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
-  canary?: Prisma.SortOrderInput | Prisma.SortOrder
+  bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  beat?: Prisma.SortOrder
+  revision?: Prisma.SortOrder
+  passedRevision?: Prisma.SortOrderInput | Prisma.SortOrder
   resumedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   forgiven?: Prisma.SortOrder
   haltReason?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -291,7 +343,11 @@ export type PolicyRolloutWhereUniqueInput = Prisma.AtLeast<{
   state?: Prisma.StringFilter<"PolicyRollout"> | string
   stage?: Prisma.IntFilter<"PolicyRollout"> | number
   since?: Prisma.DateTimeFilter<"PolicyRollout"> | Date | string
-  canary?: Prisma.StringNullableFilter<"PolicyRollout"> | string | null
+  bakedMs?: Prisma.IntFilter<"PolicyRollout"> | number
+  countedAt?: Prisma.DateTimeNullableFilter<"PolicyRollout"> | Date | string | null
+  beat?: Prisma.IntFilter<"PolicyRollout"> | number
+  revision?: Prisma.IntFilter<"PolicyRollout"> | number
+  passedRevision?: Prisma.IntNullableFilter<"PolicyRollout"> | number | null
   resumedAt?: Prisma.DateTimeNullableFilter<"PolicyRollout"> | Date | string | null
   forgiven?: Prisma.StringNullableListFilter<"PolicyRollout">
   haltReason?: Prisma.StringNullableFilter<"PolicyRollout"> | string | null
@@ -305,7 +361,11 @@ export type PolicyRolloutOrderByWithAggregationInput = {
   state?: Prisma.SortOrder
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
-  canary?: Prisma.SortOrderInput | Prisma.SortOrder
+  bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  beat?: Prisma.SortOrder
+  revision?: Prisma.SortOrder
+  passedRevision?: Prisma.SortOrderInput | Prisma.SortOrder
   resumedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   forgiven?: Prisma.SortOrder
   haltReason?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -327,7 +387,11 @@ export type PolicyRolloutScalarWhereWithAggregatesInput = {
   state?: Prisma.StringWithAggregatesFilter<"PolicyRollout"> | string
   stage?: Prisma.IntWithAggregatesFilter<"PolicyRollout"> | number
   since?: Prisma.DateTimeWithAggregatesFilter<"PolicyRollout"> | Date | string
-  canary?: Prisma.StringNullableWithAggregatesFilter<"PolicyRollout"> | string | null
+  bakedMs?: Prisma.IntWithAggregatesFilter<"PolicyRollout"> | number
+  countedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"PolicyRollout"> | Date | string | null
+  beat?: Prisma.IntWithAggregatesFilter<"PolicyRollout"> | number
+  revision?: Prisma.IntWithAggregatesFilter<"PolicyRollout"> | number
+  passedRevision?: Prisma.IntNullableWithAggregatesFilter<"PolicyRollout"> | number | null
   resumedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"PolicyRollout"> | Date | string | null
   forgiven?: Prisma.StringNullableListFilter<"PolicyRollout">
   haltReason?: Prisma.StringNullableWithAggregatesFilter<"PolicyRollout"> | string | null
@@ -341,7 +405,11 @@ export type PolicyRolloutCreateInput = {
   state: string
   stage: number
   since: Date | string
-  canary?: string | null
+  bakedMs?: number
+  countedAt?: Date | string | null
+  beat?: number
+  revision?: number
+  passedRevision?: number | null
   resumedAt?: Date | string | null
   forgiven?: Prisma.PolicyRolloutCreateforgivenInput | string[]
   haltReason?: string | null
@@ -355,7 +423,11 @@ export type PolicyRolloutUncheckedCreateInput = {
   state: string
   stage: number
   since: Date | string
-  canary?: string | null
+  bakedMs?: number
+  countedAt?: Date | string | null
+  beat?: number
+  revision?: number
+  passedRevision?: number | null
   resumedAt?: Date | string | null
   forgiven?: Prisma.PolicyRolloutCreateforgivenInput | string[]
   haltReason?: string | null
@@ -369,7 +441,11 @@ export type PolicyRolloutUpdateInput = {
   state?: Prisma.StringFieldUpdateOperationsInput | string
   stage?: Prisma.IntFieldUpdateOperationsInput | number
   since?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  canary?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  bakedMs?: Prisma.IntFieldUpdateOperationsInput | number
+  countedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  beat?: Prisma.IntFieldUpdateOperationsInput | number
+  revision?: Prisma.IntFieldUpdateOperationsInput | number
+  passedRevision?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   resumedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   forgiven?: Prisma.PolicyRolloutUpdateforgivenInput | string[]
   haltReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -383,7 +459,11 @@ export type PolicyRolloutUncheckedUpdateInput = {
   state?: Prisma.StringFieldUpdateOperationsInput | string
   stage?: Prisma.IntFieldUpdateOperationsInput | number
   since?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  canary?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  bakedMs?: Prisma.IntFieldUpdateOperationsInput | number
+  countedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  beat?: Prisma.IntFieldUpdateOperationsInput | number
+  revision?: Prisma.IntFieldUpdateOperationsInput | number
+  passedRevision?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   resumedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   forgiven?: Prisma.PolicyRolloutUpdateforgivenInput | string[]
   haltReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -397,7 +477,11 @@ export type PolicyRolloutCreateManyInput = {
   state: string
   stage: number
   since: Date | string
-  canary?: string | null
+  bakedMs?: number
+  countedAt?: Date | string | null
+  beat?: number
+  revision?: number
+  passedRevision?: number | null
   resumedAt?: Date | string | null
   forgiven?: Prisma.PolicyRolloutCreateforgivenInput | string[]
   haltReason?: string | null
@@ -411,7 +495,11 @@ export type PolicyRolloutUpdateManyMutationInput = {
   state?: Prisma.StringFieldUpdateOperationsInput | string
   stage?: Prisma.IntFieldUpdateOperationsInput | number
   since?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  canary?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  bakedMs?: Prisma.IntFieldUpdateOperationsInput | number
+  countedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  beat?: Prisma.IntFieldUpdateOperationsInput | number
+  revision?: Prisma.IntFieldUpdateOperationsInput | number
+  passedRevision?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   resumedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   forgiven?: Prisma.PolicyRolloutUpdateforgivenInput | string[]
   haltReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -425,7 +513,11 @@ export type PolicyRolloutUncheckedUpdateManyInput = {
   state?: Prisma.StringFieldUpdateOperationsInput | string
   stage?: Prisma.IntFieldUpdateOperationsInput | number
   since?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  canary?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  bakedMs?: Prisma.IntFieldUpdateOperationsInput | number
+  countedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  beat?: Prisma.IntFieldUpdateOperationsInput | number
+  revision?: Prisma.IntFieldUpdateOperationsInput | number
+  passedRevision?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   resumedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   forgiven?: Prisma.PolicyRolloutUpdateforgivenInput | string[]
   haltReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -444,7 +536,11 @@ export type PolicyRolloutCountOrderByAggregateInput = {
   state?: Prisma.SortOrder
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
-  canary?: Prisma.SortOrder
+  bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrder
+  beat?: Prisma.SortOrder
+  revision?: Prisma.SortOrder
+  passedRevision?: Prisma.SortOrder
   resumedAt?: Prisma.SortOrder
   forgiven?: Prisma.SortOrder
   haltReason?: Prisma.SortOrder
@@ -455,6 +551,10 @@ export type PolicyRolloutAvgOrderByAggregateInput = {
   projectId?: Prisma.SortOrder
   generation?: Prisma.SortOrder
   stage?: Prisma.SortOrder
+  bakedMs?: Prisma.SortOrder
+  beat?: Prisma.SortOrder
+  revision?: Prisma.SortOrder
+  passedRevision?: Prisma.SortOrder
 }
 
 export type PolicyRolloutMaxOrderByAggregateInput = {
@@ -463,7 +563,11 @@ export type PolicyRolloutMaxOrderByAggregateInput = {
   state?: Prisma.SortOrder
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
-  canary?: Prisma.SortOrder
+  bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrder
+  beat?: Prisma.SortOrder
+  revision?: Prisma.SortOrder
+  passedRevision?: Prisma.SortOrder
   resumedAt?: Prisma.SortOrder
   haltReason?: Prisma.SortOrder
   endedAt?: Prisma.SortOrder
@@ -475,7 +579,11 @@ export type PolicyRolloutMinOrderByAggregateInput = {
   state?: Prisma.SortOrder
   stage?: Prisma.SortOrder
   since?: Prisma.SortOrder
-  canary?: Prisma.SortOrder
+  bakedMs?: Prisma.SortOrder
+  countedAt?: Prisma.SortOrder
+  beat?: Prisma.SortOrder
+  revision?: Prisma.SortOrder
+  passedRevision?: Prisma.SortOrder
   resumedAt?: Prisma.SortOrder
   haltReason?: Prisma.SortOrder
   endedAt?: Prisma.SortOrder
@@ -485,6 +593,10 @@ export type PolicyRolloutSumOrderByAggregateInput = {
   projectId?: Prisma.SortOrder
   generation?: Prisma.SortOrder
   stage?: Prisma.SortOrder
+  bakedMs?: Prisma.SortOrder
+  beat?: Prisma.SortOrder
+  revision?: Prisma.SortOrder
+  passedRevision?: Prisma.SortOrder
 }
 
 export type PolicyRolloutCreateforgivenInput = {
@@ -505,7 +617,11 @@ export type PolicyRolloutSelect<ExtArgs extends runtime.Types.Extensions.Interna
   state?: boolean
   stage?: boolean
   since?: boolean
-  canary?: boolean
+  bakedMs?: boolean
+  countedAt?: boolean
+  beat?: boolean
+  revision?: boolean
+  passedRevision?: boolean
   resumedAt?: boolean
   forgiven?: boolean
   haltReason?: boolean
@@ -519,7 +635,11 @@ export type PolicyRolloutSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   state?: boolean
   stage?: boolean
   since?: boolean
-  canary?: boolean
+  bakedMs?: boolean
+  countedAt?: boolean
+  beat?: boolean
+  revision?: boolean
+  passedRevision?: boolean
   resumedAt?: boolean
   forgiven?: boolean
   haltReason?: boolean
@@ -533,7 +653,11 @@ export type PolicyRolloutSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   state?: boolean
   stage?: boolean
   since?: boolean
-  canary?: boolean
+  bakedMs?: boolean
+  countedAt?: boolean
+  beat?: boolean
+  revision?: boolean
+  passedRevision?: boolean
   resumedAt?: boolean
   forgiven?: boolean
   haltReason?: boolean
@@ -547,14 +671,18 @@ export type PolicyRolloutSelectScalar = {
   state?: boolean
   stage?: boolean
   since?: boolean
-  canary?: boolean
+  bakedMs?: boolean
+  countedAt?: boolean
+  beat?: boolean
+  revision?: boolean
+  passedRevision?: boolean
   resumedAt?: boolean
   forgiven?: boolean
   haltReason?: boolean
   endedAt?: boolean
 }
 
-export type PolicyRolloutOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "generation" | "plan" | "state" | "stage" | "since" | "canary" | "resumedAt" | "forgiven" | "haltReason" | "endedAt", ExtArgs["result"]["policyRollout"]>
+export type PolicyRolloutOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "generation" | "plan" | "state" | "stage" | "since" | "bakedMs" | "countedAt" | "beat" | "revision" | "passedRevision" | "resumedAt" | "forgiven" | "haltReason" | "endedAt", ExtArgs["result"]["policyRollout"]>
 
 export type $PolicyRolloutPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "PolicyRollout"
@@ -571,14 +699,27 @@ export type $PolicyRolloutPayload<ExtArgs extends runtime.Types.Extensions.Inter
      */
     state: string
     /**
-     * Index of the stage, and since when it lasts.
+     * Index of the stage, and since when it lasts. For people only: durations decide.
      */
     stage: number
     since: Date
     /**
-     * An instance that tries it first because the share would have reached none.
+     * How long harnesses of the stage could apply the version, while a server was there.
      */
-    canary: string | null
+    bakedMs: number
+    /**
+     * When that was counted last. For people only.
+     */
+    countedAt: Date | null
+    /**
+     * Raised with every change. A server adds the time since it saw the beat that is still there.
+     */
+    beat: number
+    /**
+     * The step in policy_steps that it is at, and the last one of the stage before.
+     */
+    revision: number
+    passedRevision: number | null
     /**
      * What happened before does not halt it again.
      */
@@ -1018,7 +1159,11 @@ export interface PolicyRolloutFieldRefs {
   readonly state: Prisma.FieldRef<"PolicyRollout", 'String'>
   readonly stage: Prisma.FieldRef<"PolicyRollout", 'Int'>
   readonly since: Prisma.FieldRef<"PolicyRollout", 'DateTime'>
-  readonly canary: Prisma.FieldRef<"PolicyRollout", 'String'>
+  readonly bakedMs: Prisma.FieldRef<"PolicyRollout", 'Int'>
+  readonly countedAt: Prisma.FieldRef<"PolicyRollout", 'DateTime'>
+  readonly beat: Prisma.FieldRef<"PolicyRollout", 'Int'>
+  readonly revision: Prisma.FieldRef<"PolicyRollout", 'Int'>
+  readonly passedRevision: Prisma.FieldRef<"PolicyRollout", 'Int'>
   readonly resumedAt: Prisma.FieldRef<"PolicyRollout", 'DateTime'>
   readonly forgiven: Prisma.FieldRef<"PolicyRollout", 'String[]'>
   readonly haltReason: Prisma.FieldRef<"PolicyRollout", 'String'>

@@ -42,6 +42,7 @@ export type PolicyVersionMinAggregateOutputType = {
   projectId: number | null
   generation: number | null
   hash: string | null
+  text: string | null
   reason: string | null
   actor: string | null
   actorName: string | null
@@ -53,6 +54,7 @@ export type PolicyVersionMaxAggregateOutputType = {
   projectId: number | null
   generation: number | null
   hash: string | null
+  text: string | null
   reason: string | null
   actor: string | null
   actorName: string | null
@@ -65,6 +67,7 @@ export type PolicyVersionCountAggregateOutputType = {
   generation: number
   hash: number
   body: number
+  text: number
   reason: number
   actor: number
   actorName: number
@@ -90,6 +93,7 @@ export type PolicyVersionMinAggregateInputType = {
   projectId?: true
   generation?: true
   hash?: true
+  text?: true
   reason?: true
   actor?: true
   actorName?: true
@@ -101,6 +105,7 @@ export type PolicyVersionMaxAggregateInputType = {
   projectId?: true
   generation?: true
   hash?: true
+  text?: true
   reason?: true
   actor?: true
   actorName?: true
@@ -113,6 +118,7 @@ export type PolicyVersionCountAggregateInputType = {
   generation?: true
   hash?: true
   body?: true
+  text?: true
   reason?: true
   actor?: true
   actorName?: true
@@ -212,6 +218,7 @@ export type PolicyVersionGroupByOutputType = {
   generation: number
   hash: string
   body: runtime.JsonValue
+  text: string | null
   reason: string
   actor: string
   actorName: string | null
@@ -247,6 +254,7 @@ export type PolicyVersionWhereInput = {
   generation?: Prisma.IntFilter<"PolicyVersion"> | number
   hash?: Prisma.StringFilter<"PolicyVersion"> | string
   body?: Prisma.JsonFilter<"PolicyVersion">
+  text?: Prisma.StringNullableFilter<"PolicyVersion"> | string | null
   reason?: Prisma.StringFilter<"PolicyVersion"> | string
   actor?: Prisma.StringFilter<"PolicyVersion"> | string
   actorName?: Prisma.StringNullableFilter<"PolicyVersion"> | string | null
@@ -259,6 +267,7 @@ export type PolicyVersionOrderByWithRelationInput = {
   generation?: Prisma.SortOrder
   hash?: Prisma.SortOrder
   body?: Prisma.SortOrder
+  text?: Prisma.SortOrderInput | Prisma.SortOrder
   reason?: Prisma.SortOrder
   actor?: Prisma.SortOrder
   actorName?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -275,6 +284,7 @@ export type PolicyVersionWhereUniqueInput = Prisma.AtLeast<{
   generation?: Prisma.IntFilter<"PolicyVersion"> | number
   hash?: Prisma.StringFilter<"PolicyVersion"> | string
   body?: Prisma.JsonFilter<"PolicyVersion">
+  text?: Prisma.StringNullableFilter<"PolicyVersion"> | string | null
   reason?: Prisma.StringFilter<"PolicyVersion"> | string
   actor?: Prisma.StringFilter<"PolicyVersion"> | string
   actorName?: Prisma.StringNullableFilter<"PolicyVersion"> | string | null
@@ -287,6 +297,7 @@ export type PolicyVersionOrderByWithAggregationInput = {
   generation?: Prisma.SortOrder
   hash?: Prisma.SortOrder
   body?: Prisma.SortOrder
+  text?: Prisma.SortOrderInput | Prisma.SortOrder
   reason?: Prisma.SortOrder
   actor?: Prisma.SortOrder
   actorName?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -307,6 +318,7 @@ export type PolicyVersionScalarWhereWithAggregatesInput = {
   generation?: Prisma.IntWithAggregatesFilter<"PolicyVersion"> | number
   hash?: Prisma.StringWithAggregatesFilter<"PolicyVersion"> | string
   body?: Prisma.JsonWithAggregatesFilter<"PolicyVersion">
+  text?: Prisma.StringNullableWithAggregatesFilter<"PolicyVersion"> | string | null
   reason?: Prisma.StringWithAggregatesFilter<"PolicyVersion"> | string
   actor?: Prisma.StringWithAggregatesFilter<"PolicyVersion"> | string
   actorName?: Prisma.StringNullableWithAggregatesFilter<"PolicyVersion"> | string | null
@@ -319,6 +331,7 @@ export type PolicyVersionCreateInput = {
   generation: number
   hash: string
   body: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  text?: string | null
   reason: string
   actor: string
   actorName?: string | null
@@ -331,6 +344,7 @@ export type PolicyVersionUncheckedCreateInput = {
   generation: number
   hash: string
   body: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  text?: string | null
   reason: string
   actor: string
   actorName?: string | null
@@ -343,6 +357,7 @@ export type PolicyVersionUpdateInput = {
   generation?: Prisma.IntFieldUpdateOperationsInput | number
   hash?: Prisma.StringFieldUpdateOperationsInput | string
   body?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  text?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   reason?: Prisma.StringFieldUpdateOperationsInput | string
   actor?: Prisma.StringFieldUpdateOperationsInput | string
   actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -355,6 +370,7 @@ export type PolicyVersionUncheckedUpdateInput = {
   generation?: Prisma.IntFieldUpdateOperationsInput | number
   hash?: Prisma.StringFieldUpdateOperationsInput | string
   body?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  text?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   reason?: Prisma.StringFieldUpdateOperationsInput | string
   actor?: Prisma.StringFieldUpdateOperationsInput | string
   actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -367,6 +383,7 @@ export type PolicyVersionCreateManyInput = {
   generation: number
   hash: string
   body: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  text?: string | null
   reason: string
   actor: string
   actorName?: string | null
@@ -379,6 +396,7 @@ export type PolicyVersionUpdateManyMutationInput = {
   generation?: Prisma.IntFieldUpdateOperationsInput | number
   hash?: Prisma.StringFieldUpdateOperationsInput | string
   body?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  text?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   reason?: Prisma.StringFieldUpdateOperationsInput | string
   actor?: Prisma.StringFieldUpdateOperationsInput | string
   actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -391,6 +409,7 @@ export type PolicyVersionUncheckedUpdateManyInput = {
   generation?: Prisma.IntFieldUpdateOperationsInput | number
   hash?: Prisma.StringFieldUpdateOperationsInput | string
   body?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  text?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   reason?: Prisma.StringFieldUpdateOperationsInput | string
   actor?: Prisma.StringFieldUpdateOperationsInput | string
   actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -408,6 +427,7 @@ export type PolicyVersionCountOrderByAggregateInput = {
   generation?: Prisma.SortOrder
   hash?: Prisma.SortOrder
   body?: Prisma.SortOrder
+  text?: Prisma.SortOrder
   reason?: Prisma.SortOrder
   actor?: Prisma.SortOrder
   actorName?: Prisma.SortOrder
@@ -425,6 +445,7 @@ export type PolicyVersionMaxOrderByAggregateInput = {
   projectId?: Prisma.SortOrder
   generation?: Prisma.SortOrder
   hash?: Prisma.SortOrder
+  text?: Prisma.SortOrder
   reason?: Prisma.SortOrder
   actor?: Prisma.SortOrder
   actorName?: Prisma.SortOrder
@@ -436,6 +457,7 @@ export type PolicyVersionMinOrderByAggregateInput = {
   projectId?: Prisma.SortOrder
   generation?: Prisma.SortOrder
   hash?: Prisma.SortOrder
+  text?: Prisma.SortOrder
   reason?: Prisma.SortOrder
   actor?: Prisma.SortOrder
   actorName?: Prisma.SortOrder
@@ -456,6 +478,7 @@ export type PolicyVersionSelect<ExtArgs extends runtime.Types.Extensions.Interna
   generation?: boolean
   hash?: boolean
   body?: boolean
+  text?: boolean
   reason?: boolean
   actor?: boolean
   actorName?: boolean
@@ -468,6 +491,7 @@ export type PolicyVersionSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   generation?: boolean
   hash?: boolean
   body?: boolean
+  text?: boolean
   reason?: boolean
   actor?: boolean
   actorName?: boolean
@@ -480,6 +504,7 @@ export type PolicyVersionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   generation?: boolean
   hash?: boolean
   body?: boolean
+  text?: boolean
   reason?: boolean
   actor?: boolean
   actorName?: boolean
@@ -492,6 +517,7 @@ export type PolicyVersionSelectScalar = {
   generation?: boolean
   hash?: boolean
   body?: boolean
+  text?: boolean
   reason?: boolean
   actor?: boolean
   actorName?: boolean
@@ -499,7 +525,7 @@ export type PolicyVersionSelectScalar = {
   createdAt?: boolean
 }
 
-export type PolicyVersionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "generation" | "hash" | "body" | "reason" | "actor" | "actorName" | "restores" | "createdAt", ExtArgs["result"]["policyVersion"]>
+export type PolicyVersionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "generation" | "hash" | "body" | "text" | "reason" | "actor" | "actorName" | "restores" | "createdAt", ExtArgs["result"]["policyVersion"]>
 
 export type $PolicyVersionPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "PolicyVersion"
@@ -515,6 +541,10 @@ export type $PolicyVersionPayload<ExtArgs extends runtime.Types.Extensions.Inter
      */
     hash: string
     body: runtime.JsonValue
+    /**
+     * The YAML that it was written as; NULL without comments.
+     */
+    text: string | null
     reason: string
     /**
      * Who saved it; see AuditEntry.
@@ -953,6 +983,7 @@ export interface PolicyVersionFieldRefs {
   readonly generation: Prisma.FieldRef<"PolicyVersion", 'Int'>
   readonly hash: Prisma.FieldRef<"PolicyVersion", 'String'>
   readonly body: Prisma.FieldRef<"PolicyVersion", 'Json'>
+  readonly text: Prisma.FieldRef<"PolicyVersion", 'String'>
   readonly reason: Prisma.FieldRef<"PolicyVersion", 'String'>
   readonly actor: Prisma.FieldRef<"PolicyVersion", 'String'>
   readonly actorName: Prisma.FieldRef<"PolicyVersion", 'String'>
