@@ -46,7 +46,7 @@ const OVERHEAD = 3_000;
 const SLOPE = 1.1;
 
 /** Numbers from 0 to 1, always the same for a seed. */
-function numbers(seed: number): () => number {
+export function numbers(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296;

@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { alertCost } from "./alert-cost.ts";
 import { alertWebhook } from "./alert-webhook.ts";
 import { baseline } from "./baseline.ts";
+import { guardCompare } from "./guard-compare.ts";
 import { guardPolicy } from "./guard-policy.ts";
 import { ingest } from "./ingest.ts";
 import { lateEvent } from "./late-event.ts";
@@ -96,6 +97,7 @@ async function main(): Promise<void> {
     memory,
     pageSpeed,
     await guardGroup(note),
+    guardCompare,
     guardPolicy,
     policyPush,
     alertCost,

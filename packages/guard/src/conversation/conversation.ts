@@ -40,6 +40,7 @@ import { settleWindDown, withFact } from "../state/state-changes.ts";
 import { syncHistory } from "../state/sync-history.ts";
 import { type GuardWindow, windowOf, withWindow } from "../state/window-size.ts";
 import { Editor } from "../view/editor.ts";
+import { LIST_KEY, listOf } from "../view/filed.ts";
 import { placeholderFor } from "../view/placeholder.ts";
 import { readerOf } from "../view/reader.ts";
 import type { Message, Shape } from "../view/shape.ts";
@@ -344,9 +345,15 @@ export class Conversation<M = Message> {
     return before.length - masks.length;
   }
 
-  /** Returns the full text of a masked result from the store, or `undefined` if the store does not have it. */
+  /**
+   * Returns the full text of a masked or removed result from the store, or `undefined` if the store does not have it. The key
+   * `removed-results` returns the list of the results that were removed with their turns.
+   */
   recall(key: string): string | undefined {
-    return this.#options.store?.get(key);
+    const { filed = [] } = this.#state;
+    return (
+      this.#options.store?.get(key) ?? (key === LIST_KEY && filed.length > 0 ? listOf(filed) : undefined)
+    );
   }
 
   #switchPolicy(): void {

@@ -26,11 +26,11 @@ export function recallTool<M>(conversation: Conversation<M>): RecallTool {
   return {
     name: "recall",
     description:
-      "Returns the whole text of an earlier tool result that was replaced by a placeholder in square brackets. " +
-      "The placeholder names the key.",
+      "Returns the whole text of an earlier tool result that was replaced by a placeholder or removed with its turn. " +
+      "The placeholder or the list of removed results names the key.",
     parameters: {
       type: "object",
-      properties: { key: { type: "string", description: "The recall key in the placeholder." } },
+      properties: { key: { type: "string", description: "The recall key." } },
       required: ["key"],
       additionalProperties: false,
     },

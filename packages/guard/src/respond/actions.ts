@@ -149,15 +149,21 @@ export function compact<M>(
   how: CompactPolicy["how"],
   covered?: number,
 ): ActionResult<"done"> | { state: GuardState; action: "no_gain" } {
-  const { editor, policy, limits } = input;
+  const { editor, policy, limits, archive } = input;
   const line = lineOfAction(limits).compact ?? input.state.level ?? 0;
   const before = expectedTokens(input);
   const at = covered ?? editor.keepFrom(input.state, line, how, policy);
   const turns = editor.turnsBefore(at);
   const { kept: said, left } = editor.userWords(input.state, at, line, policy);
-  const verbatim = verbatimPart(said, left, input.state.facts ?? []);
+  const filed = editor.file(input.state, at, archive);
+  const list = editor.listed(input.state, filed, line);
+  const verbatim = verbatimPart(said, left, input.state.facts ?? []) + list;
   const head = how === "compact" ? summaryHead(summary, turns, verbatim) : handoffHead(summary, verbatim);
-  const cut: GuardState = { ...input.state, cut: { at, head, turns, summary, said } };
+  const cut: GuardState = {
+    ...input.state,
+    ...(filed && { filed }),
+    cut: { at, head, turns, summary, said },
+  };
   const after = expectedTokens({ editor, state: cut });
   if (before - after < (policy.compact?.minGain ?? 0) * line) {
     const compactAfter = Math.round(before * 1.1);
@@ -243,11 +249,18 @@ export function restart<M>(
   const marker = restartMarker(state.session + 1, previousTurns);
   const { at, masks: shortened } = editor.carryover(state, marker, limits, policy, archive);
   const { kept: said, left } = editor.userWords(state, at, wordsLine(limits), policy);
-  const head = marker + verbatimPart(said, left, state.facts ?? []);
+  const filed = editor.file(state, at, archive);
+  const list = editor.listed(state, filed, wordsLine(limits));
+  const head = marker + verbatimPart(said, left, state.facts ?? []) + list;
   const masks = [...state.masks, ...shortened];
   editor.setMasks(masks);
   const carriedTurns = editor.turnsFrom(at);
-  const cut = { ...acted(state), masks, cut: { at, head, turns: editor.turnsBefore(at), said } };
+  const cut = {
+    ...acted(state),
+    masks,
+    ...(filed && { filed }),
+    cut: { at, head, turns: editor.turnsBefore(at), said },
+  };
   const begun = startSession(withoutNoticesBefore(cut, Number.POSITIVE_INFINITY), reason, carriedTurns);
   const session = begun.state.session;
   return { ...begun, action: { type: "restart", reason, session, previousTurns, carriedTurns } };

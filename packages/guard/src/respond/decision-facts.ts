@@ -56,12 +56,13 @@ export function factsOf<M>(
           lines.compact ?? 0,
           { ...compact, how: howToCompact(state, compact, policy) },
           policy,
+          archive,
         )
       : 0,
     restartGain: restartGain(),
     cutGain:
       full && policy.overflow === "cut"
-        ? editor.compactGain(state, roomTokens ?? 0, CUT, { ...policy, compact: CUT })
+        ? editor.compactGain(state, roomTokens ?? 0, CUT, { ...policy, compact: CUT }, archive)
         : 0,
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,

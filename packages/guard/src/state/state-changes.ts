@@ -91,6 +91,7 @@ export function afterClear(state: GuardState): GuardState {
     compactAsked: undefined,
     compactAfter: 0,
     weakActions: 0,
+    filed: [],
     lowered: true,
   };
 }

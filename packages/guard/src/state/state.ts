@@ -35,6 +35,14 @@ export interface Mask {
   short?: true;
 }
 
+/** A result of a tool that was removed with its turns. */
+export interface Filed {
+  /** Key of the full text in the store. */
+  key: string;
+  /** The tool and its subject. */
+  what: string;
+}
+
 /** A message from the guard to the agent. It is in the view but not in the canonical history. */
 export interface AgentNotice {
   kind: "masked" | "wind_down";
@@ -100,6 +108,8 @@ export interface GuardState {
   /** The latest turns by id, to merge repeated reports. */
   recent: { id: string; usage: Usage; at: number }[];
   masks: Mask[];
+  /** Results that summaries, restarts and cuts removed, newest last. Undefined without a store. */
+  filed?: readonly Filed[];
   cut: Cut | undefined;
   seen: SeenHistory | undefined;
   /** What the harness declared. It stands in every summary. */

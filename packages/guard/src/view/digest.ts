@@ -39,7 +39,7 @@ export function digest<M>(
     lines.push(`Tools used: ${[...calls].map(([tool, times]) => `${tool} x${times}`).join(", ")}`);
     lines.push(`Latest results: ${clip(results.slice(-3).join("; "), share)}`);
   }
-  if (lastAnswer !== "") lines.push(`Last lastAnswer: ${clip(lastAnswer, share)}`);
+  if (lastAnswer !== "") lines.push(`Last answer: ${clip(lastAnswer, share)}`);
   return clip(lines.join("\n"), maxChars);
 }
 

@@ -2,7 +2,7 @@ import type { Limits } from "../decide/decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy, type MaskPolicy } from "../policy/policy.ts";
 import { type NoticeCounts, summaryHead, tellsCounts } from "../respond/texts.ts";
-import type { AgentNotice, GuardState, Mask, SeenHistory } from "../state/state.ts";
+import type { AgentNotice, Filed, GuardState, Mask, SeenHistory } from "../state/state.ts";
 import { type ContextComposition, compositionOf } from "./composition.ts";
 import {
   type CutInput,
@@ -15,6 +15,7 @@ import {
   wordsLine,
 } from "./cut-points.ts";
 import { digest } from "./digest.ts";
+import { fileResults, listBudget, listWithin } from "./filed.ts";
 import { MessageHistory, type ResultPart } from "./history.ts";
 import { type Candidate, candidates, evenLength, leastOf, protectedFrom, unreadResults } from "./mask.ts";
 import { clip, shortenedInput, shortenedResult, shortenToShare } from "./placeholder.ts";
@@ -204,12 +205,19 @@ export class Editor<M> {
   }
 
   /** Upper bound of the tokens that a summary can save. */
-  compactGain(state: GuardState, line: number, compact: CompactPolicy, policy: GuardPolicy): number {
+  compactGain(
+    state: GuardState,
+    line: number,
+    compact: CompactPolicy,
+    policy: GuardPolicy,
+    archive: Archive,
+  ): number {
     const at = this.keepFrom(state, line, compact.how, policy);
     const { kept } = this.userWords(state, at, line, policy);
     const words = kept.reduce((sum, text) => sum + this.#tokenizer(text), 0);
     const before = state.cut === undefined ? 0 : this.#tokenizer(state.cut.head);
-    return compactGain(this.#cutInput(state), line, compact, words - before);
+    const grown = words + this.#listTokens(state, line, archive) - before;
+    return compactGain(this.#cutInput(state), line, compact, grown);
   }
 
   /** Index of the first canonical message that a summary keeps verbatim. */
@@ -231,11 +239,29 @@ export class Editor<M> {
     const { kept } = this.userWords(state, this.#history.entries.length, wordsLine(limits), policy);
     const facts = (state.facts ?? []).map(({ name, text }) => `${name}: ${text}`);
     const texts = [marker, ...kept, ...facts];
-    const head = texts.reduce((sum, text) => sum + this.#tokenizer(text) + 4, state.besides);
+    const list = this.#listTokens(state, wordsLine(limits), archive);
+    const head = texts.reduce((sum, text) => sum + this.#tokenizer(text) + 4, state.besides + list);
     const how = policy.restart ?? DEFAULT_POLICY.restart!;
     const { at, excess, gain } = carryover(this.#cutInput(state), head, this.estimate(state), limits, how);
     const masks = this.#shortenQuestion(state, excess, archive);
     return { at, masks, gain: masks.reduce((sum, { saved }) => sum + saved, gain) };
+  }
+
+  /** The list of removed results after what is before the message at `at` is removed too. Stores what no mask has stored. */
+  file(state: GuardState, at: number, archive: Archive): readonly Filed[] | undefined {
+    if (!archive.recallable) return undefined;
+    const range = { from: this.#firstSent(state), to: at };
+    return fileResults(this.#history, this.#masks, range, state.filed ?? [], archive.put);
+  }
+
+  /** The part of that list that stands in the context below a line of `line` tokens. */
+  listed(state: GuardState, filed: readonly Filed[] = [], line: number): string {
+    return listWithin(filed, listBudget(line / state.calibration.slope), this.#tokenizer);
+  }
+
+  /** Most tokens of {@link listed}, estimated. */
+  #listTokens({ calibration }: GuardState, line: number, { recallable }: Archive): number {
+    return recallable ? listBudget(line / calibration.slope) : 0;
   }
 
   /** Cuts the middle out of the open question until `excess` estimated tokens are saved. */

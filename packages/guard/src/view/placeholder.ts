@@ -117,10 +117,14 @@ export interface ToolOutput {
  * placeholderFor({ tool: "file_read", input: { path: "src/main.rs" }, text });
  */
 export function placeholderFor(result: ToolOutput | ResultPart, key?: string): string {
-  const subject = subjectOf(result.input);
-  const about = subject === undefined ? "" : ` ${clip(oneLine(subject), 80)}`;
   const where = key === undefined ? "" : `; recall key ${key}`;
-  return `[${result.tool}:${about} -- ${summaryOf(result.text, subject)}${where}]`;
+  return `[${titleOf(result)} -- ${summaryOf(result.text, subjectOf(result.input))}${where}]`;
+}
+
+/** The tool that gave a result, and the subject of its call. */
+export function titleOf({ tool, input }: Pick<ToolOutput, "tool" | "input">): string {
+  const subject = subjectOf(input);
+  return `${tool}:${subject === undefined ? "" : ` ${clip(oneLine(subject), 80)}`}`;
 }
 
 /**

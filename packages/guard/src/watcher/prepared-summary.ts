@@ -110,7 +110,7 @@ function planSummary<M>(
   if (expectedTokens(input) < state.compactAfter) return undefined;
   const line = lineOfAction(limits).compact ?? fallbackLine;
   const how = howToCompact(state, compact, policy);
-  const gain = editor.compactGain(state, line, { ...compact, how }, policy);
+  const gain = editor.compactGain(state, line, { ...compact, how }, policy, input.archive);
   if (gain <= 0 || gain < compact.minGain * line) return undefined;
   const { messages, maxChars } = askForSummary(input, how, line);
   const { pinned = 0, exact = [] } = state.seen ?? {};
