@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Conversation } from "../packages/guard/src/conversation/index.ts";
 import { fit as fitted, type Message, type PolicyInput } from "../packages/guard/src/index.ts";
 import { estimateTokens } from "../packages/guard/src/measure/index.ts";
+import { optimistic } from "../packages/guard/src/watcher/index.ts";
 import type { BenchGroup } from "./measurement.ts";
 
 /** One turn of an agent: an optional user message before it, the agent's text, and its tool call. */
@@ -31,6 +32,8 @@ export interface PolicyCost {
   restarts: number;
   /** The fewest actions possible: each would empty a full window. Per 100 turns. */
   least: number;
+  /** Prompt tokens of all calls, as the provider counted them. */
+  sent: number;
   /** Prompt tokens of all calls that were not sent, as a fraction of those of the unguarded session. */
   saved: number;
   /** How much of each prompt is the beginning of the next one, as a fraction of its tokens: what a cache can reuse. */
@@ -147,10 +150,14 @@ const sizeOf = (message: Message) =>
   estimateTokens(message.content) +
   (message.toolCalls ?? []).reduce((sum, call) => sum + estimateTokens(JSON.stringify(call.arguments)), 0);
 
-/** Runs a session under a policy, with a summariser that writes as much as it may. */
+/**
+ * Runs a session under a policy, with a summariser that writes as much as it may.
+ * @param ahead whether edits are prepared in the background. All of them are ready by the next call
+ */
 export async function policyCost(
   { windowTokens, system, turns }: PolicySession,
   policy: PolicyInput = {},
+  ahead = false,
 ): Promise<PolicyCost> {
   const did = { masked: 0, compacted: 0, restarted: 0 };
   const overhead = Math.min(OVERHEAD, windowTokens * 0.05);
@@ -163,6 +170,9 @@ export async function policyCost(
     },
     onWarning: () => {},
   });
+  const summarize = ({ maxChars }: { maxChars: number }) =>
+    "What was done, file by file. ".repeat(200).slice(0, maxChars);
+  const prepared = ahead ? optimistic(guard, { summarize }) : undefined;
   const history: Message[] = [{ role: "system", content: system }];
   const sizes = new Map<Message, number>();
   const size = (message: Message) => {
@@ -180,10 +190,7 @@ export async function policyCost(
   let view: readonly Message[] = [];
   for (const [at, turn] of turns.entries()) {
     if (turn.user !== undefined) history.push({ role: "user", content: turn.user });
-    const prepared = await fitted(guard, history, {
-      summarize: ({ maxChars }) => "What was done, file by file. ".repeat(200).slice(0, maxChars),
-    });
-    view = prepared.messages;
+    view = (await fitted(guard, history, { summarize })).messages;
     const tokens = Math.round(overhead + SLOPE * view.reduce((sum, message) => sum + size(message), 0));
     if (tokens > windowTokens) overWindow++;
     whole = overhead + SLOPE * history.reduce((sum, message) => sum + size(message), 0);
@@ -195,6 +202,7 @@ export async function policyCost(
     reusable += previous.reduce((sum, message) => sum + size(message), 0);
     previous = view;
     guard.observe({ id: `t${at}`, usage: { prompt_tokens: tokens, completion_tokens: 150 } });
+    await prepared?.settled();
     const id = `call-${at}`;
     history.push({
       role: "assistant",
@@ -214,6 +222,7 @@ export async function policyCost(
     summaries: did.compacted,
     restarts: did.restarted,
     least: per100(Math.max(0, Math.ceil(whole / windowTokens) - 1)),
+    sent,
     saved: unguarded === 0 ? 0 : Math.max(0, 1 - sent / unguarded),
     prefixKept: reusable === 0 ? 1 : kept / reusable,
     wordsKept: said.length === 0 ? 1 : said.filter((text) => last.includes(text)).length / said.length,
@@ -225,15 +234,17 @@ export async function policyCost(
 const WINDOWS = [16_000, 32_000, 64_000, 128_000, 200_000, 400_000, 1_000_000];
 const TURNS = 400;
 
-/** What the default policy costs, without a server: one row a session. */
+/** What the default policy costs, without a server: one row a session, and one with edits that are prepared before the line. */
 export const guardPolicy: BenchGroup = {
   names: ["guard.policy"],
   async *run({ note }) {
-    for (const session of [
+    const sessions = [
       ...WINDOWS.map((windowTokens) => codingSession(windowTokens, TURNS)),
       ...recordedSessions(),
-    ]) {
-      note(`guard.policy.${session.name} ...`);
+    ];
+    for (const [session, ahead] of sessions.flatMap((one) => [[one, false] as const, [one, true] as const])) {
+      const name = `guard.policy.${session.name}${ahead ? ".optimistic" : ""}`;
+      note(`${name} ...`);
       const {
         actions,
         least,
@@ -241,13 +252,14 @@ export const guardPolicy: BenchGroup = {
         maskings,
         summaries,
         restarts,
+        sent,
         saved,
         prefixKept,
         wordsKept,
         overWindow,
-      } = await policyCost(session);
+      } = await policyCost(session, {}, ahead);
       yield {
-        name: `guard.policy.${session.name}`,
+        name,
         value: Number(actions.toFixed(1)),
         unit: "actions/100 turns",
         least: Number(least.toFixed(1)),
@@ -255,6 +267,7 @@ export const guardPolicy: BenchGroup = {
         maskings,
         summaries,
         restarts,
+        "tokens sent": sent,
         "tokens saved": percentOf(saved),
         "prefix kept": percentOf(prefixKept),
         "user's words kept": percentOf(wordsKept),

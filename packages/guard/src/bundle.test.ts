@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -63,12 +64,36 @@ describe("bundles of the guard and the runtime", () => {
     expect(bytes).toBeLessThan(120_000);
   });
 
+  const guide = readFileSync(here("../../../docs/guard.md"), "utf8");
+  const guard = 'export { createGuard } from "./index.ts";';
+
   it.each([
-    ["the root entry", 'export * from "./index.ts"', 34_000],
-    ["createGuard alone", 'export { createGuard } from "./index.ts"', 32_000],
-    ["a reporter alone", 'export { createReporter } from "./report/index.ts"', 6_000],
-  ])("%s does not grow: %s", async (_, contents, most) => {
-    expect(await gzipped(contents)).toBeLessThan(most);
+    ["`createGuard`", guard],
+    ["all of `@plimsoll/guard`", 'export * from "./index.ts"'],
+    [
+      "`createGuard` with `guardChat`, or another adapter",
+      `${guard} export { chatShape, guardChat } from "./openai/index.ts"`,
+      `${guard} export { anthropicShape, guardMessages } from "./anthropic/index.ts"`,
+      `${guard} export { aiShape, guardMiddleware } from "./ai-sdk/index.ts"`,
+      `${guard} export { geminiShape, guardGemini } from "./google-genai/index.ts"`,
+    ],
+    [
+      "`createGuard` and `fit` with `optimistic`",
+      `${guard} export { fit } from "./index.ts"; export { optimistic } from "./watcher/index.ts"`,
+    ],
+    ["`createReporter`", 'export { createReporter } from "./report/index.ts"'],
+    ["`policySource`", 'export { policySource } from "./policy-source/index.ts"'],
+    ["`ContextWatcher` without a guard", 'export { ContextWatcher, PromptIr } from "./watcher/index.ts"'],
+    [
+      "`readUsage` and `estimateTokens` without a guard",
+      'export { estimateTokens, readUsage } from "./measure/index.ts"',
+    ],
+  ])("the guide says how large this is: %s", async (label, ...imports) => {
+    const row = guide.split("\n").find((line) => line.startsWith(`| ${label} | `));
+    const most = Number(/ (\d+) kB \|$/.exec(row ?? "")?.[1]) * 1_000;
+    const sizes = await Promise.all(imports.map(gzipped));
+    expect(Math.max(...sizes)).toBeLessThan(most);
+    expect(Math.max(...sizes), "smaller than the guide says").toBeGreaterThan(most - 1_500);
   });
 
   it("node/index only needs Node's own modules", async () => {

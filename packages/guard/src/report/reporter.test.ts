@@ -45,6 +45,18 @@ describe("the reporter", () => {
     expect(reporter.stats).toMatchObject({ recorded: 500, sent: 500, waiting: 0, dropped: 0 });
   });
 
+  it("calls fetch without an object, which browsers and Workers demand", async () => {
+    const demanding = function (this: unknown, ...[input, init]: Parameters<typeof fetch>) {
+      if (this !== undefined) throw new TypeError("Illegal invocation");
+      return fetch(input, init);
+    };
+    const { reporter, troubles } = await setup(() => OK, { fetch: demanding });
+    reporter.record(event());
+    await reporter.flush();
+    expect(reporter.stats).toMatchObject({ sent: 1, waiting: 0 });
+    expect(troubles).toEqual([]);
+  });
+
   it("retries after a failure and honours Retry-After", async () => {
     const { server, reporter } = await setup(
       (_, request) => (request === 1 ? { status: 429, headers: { "retry-after": "0.3" } } : OK),

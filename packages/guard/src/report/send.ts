@@ -44,9 +44,11 @@ export interface SendRequest extends RequestInit {
  */
 export async function sendEvents(target: SendTarget, lines: readonly string[]): Promise<SendOutcome> {
   const text = lines.join("\n");
+  // Called as a method, the fetch of browsers and Workers throws.
+  const { fetch } = target;
   try {
     const packed = text.length > 1_024 ? await gzip(text) : undefined;
-    const response = await target.fetch(`${target.url.replace(/\/+$/, "")}/api/v1/events`, {
+    const response = await fetch(`${target.url.replace(/\/+$/, "")}/api/v1/events`, {
       method: "POST",
       headers: {
         "content-type": "application/x-ndjson",

@@ -32,10 +32,15 @@ export interface Responses<M> {
 /** Responses of one prompt. More would mean that they undo each other. */
 const MOST_STEPS = 8;
 
+interface DueFacts<M> extends Omit<ResponseFacts, "summaries"> {
+  /** Carries out a summary that is there already. */
+  prepared: (input: ActionInput<M>) => Omit<Responses<M>, "status"> | undefined;
+}
+
 /** Carries out the responses that are due, one after the other, until the level rests. */
 export function respond<M>(
   input: ActionInput<M>,
-  { windowTokens, roomTokens, placeholder }: Omit<ResponseFacts, "summaries">,
+  { windowTokens, roomTokens, placeholder, prepared }: DueFacts<M>,
 ): Responses<M> {
   const { policy, limits } = input;
   let { state } = input;
@@ -99,6 +104,13 @@ export function respond<M>(
     }
     if (decision.type === "compact" || decision.type === "fresh_session") {
       const asked = state.compactAsked;
+      const ready = asked === undefined ? prepared(now()) : undefined;
+      if (ready !== undefined) {
+        ({ state } = ready);
+        events.push(...ready.events);
+        actions.push(...ready.actions);
+        continue;
+      }
       request = askForSummary(now(), decision.type, decision.line);
       place = actions.length;
       // The harness ignored a summary request from an earlier turn, so later responses must not wait for it.

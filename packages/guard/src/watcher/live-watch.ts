@@ -1,17 +1,19 @@
 import type { Conversation } from "../conversation/conversation.ts";
 import { isTooSoon, lineOfAction } from "../decide/decide.ts";
+import { inContext } from "../measure/calibrate.ts";
 import { type ActionInput, compact, expectedTokens, mask } from "../respond/actions.ts";
 import type { Companion } from "../respond/companion.ts";
 import { turnsSince } from "../respond/decision-facts.ts";
 import type { Responses } from "../respond/respond.ts";
 import { maskedNotice } from "../respond/texts.ts";
 import { modelSummarizer } from "../summary/summarizer.ts";
+import type { ResultPart } from "../view/history.ts";
 import { clip, shortenedInput, summaryOf } from "../view/placeholder.ts";
-import { limitOf, lowWaterOf } from "./budget.ts";
+import { limitOf, lowWaterOf, type TokenBudget } from "./budget.ts";
 import { FirstSent } from "./first-sent.ts";
 import { scaleOf, sectionsOf, shortTexts } from "./live-sections.ts";
 import type { OptimisticOptions } from "./optimistic.ts";
-import { PreparedSummary } from "./prepared-summary.ts";
+import { PreparedSummary, type Ready } from "./prepared-summary.ts";
 import { PromptIr } from "./prompt-ir.ts";
 import type { Section } from "./section.ts";
 import { ContextWatcher, DEFAULT_PATIENCE_MS } from "./watcher.ts";
@@ -22,6 +24,11 @@ type Applied<M> = Omit<Responses<M>, "status">;
 const LOW_WATER_RATIO = 0.3;
 /** What it leaves at least, however fast the context grows, as a fraction of the line. */
 const LEAST_LOW_WATER = 0.3;
+
+/** Turns before the guard's line at which its summary is begun. An earlier one would cover less, and may not be needed. */
+const TURNS_AHEAD = 2;
+/** Share of what a new summary could free that a prepared one must free to stand in for it. */
+const LEAST_OF_FRESH = 0.75;
 
 /** Prepares the edits of one conversation in the background. */
 export class LiveWatch<M> implements Companion<M> {
@@ -41,6 +48,10 @@ export class LiveWatch<M> implements Companion<M> {
   readonly #watcher: ContextWatcher;
   readonly #summary: PreparedSummary<M>;
   readonly #checks = new Set<Promise<void>>();
+  /** True if the harness itself cannot write summaries. */
+  #alone = false;
+  /** Shorter texts that are ready for the prompt that is being prepared, by the marks of their parts. */
+  #texts: ReadonlyMap<string, string> = new Map();
   #tokensOf: (text: string) => number = () => 0;
   /** False while there is nothing to prepare or to apply, so that turns far below the limit cost nothing. */
   #active = false;
@@ -76,15 +87,41 @@ export class LiveWatch<M> implements Companion<M> {
     return this.#options.summarize !== undefined || this.#options.summaryModel !== undefined;
   }
 
-  apply(input: ActionInput<M>, windowTokens: number | undefined): Applied<M> {
+  get isReady(): boolean {
+    return this.#texts.size > 0 || this.#summary.isReady;
+  }
+
+  apply(input: ActionInput<M>, { roomTokens, summaries }: Parameters<Companion<M>["apply"]>[1]): Applied<M> {
     const applied: Applied<M> = { state: input.state, events: [], actions: [] };
+    this.#alone = !summaries;
+    this.#texts = new Map();
     if (!this.#active || !this.#resize(input)) return applied;
     this.#sync(input);
+    this.#texts = shortTexts(this.#ir.sections(), this.#sent);
     const level = expectedTokens(input);
-    if (level <= limitOf(this.#watcher.budget) || isPacing(input, level, windowTokens)) return applied;
+    if (level <= limitOf(this.#watcher.budget) || isPacing(input, level, roomTokens)) return applied;
     this.#applyTexts(input, level, applied);
-    this.#applySummary({ ...input, state: applied.state }, applied);
+    this.#applySummary({ ...input, state: applied.state }, level, applied);
     return applied;
+  }
+
+  text({ mark }: ResultPart, key: string | undefined): string | undefined {
+    // A text that no harness wrote says no more than the guard's own placeholder, which the harness may have set.
+    const text = this.#options.compact === undefined ? undefined : this.#texts.get(mark);
+    return text === undefined ? undefined : withRecallKey(text, key);
+  }
+
+  summary(input: ActionInput<M>): Applied<M> | undefined {
+    const applied: Applied<M> = { state: input.state, events: [], actions: [] };
+    const ready = this.#summary.ready(input.state);
+    if (ready === undefined) return undefined;
+    const { editor, state, policy, limits } = input;
+    const line = lineOfAction(limits).compact ?? 0;
+    const { compact } = policy;
+    const most = this.#alone || compact === null ? 0 : editor.compactGain(state, line, compact, policy);
+    this.#replace(input, ready, applied, (gain) => gain >= most * LEAST_OF_FRESH);
+    this.#summary.drop();
+    return applied.events.length === 0 ? undefined : applied;
   }
 
   changed(input: ActionInput<M>): void {
@@ -99,6 +136,8 @@ export class LiveWatch<M> implements Companion<M> {
     if (over) this.#active = true;
     if (!this.#active) return;
     this.#sync(input);
+    // Something else freed so much that another one will cover more when it is needed.
+    if (expectedTokens(input) <= halfWay(this.#summaryBudget(input))) this.#summary.drop();
     if (over) {
       const check: Promise<void> = this.#check(now).finally(() => this.#checks.delete(check));
       this.#checks.add(check);
@@ -118,10 +157,11 @@ export class LiveWatch<M> implements Companion<M> {
 
   async #check(now: () => ActionInput<M>): Promise<void> {
     if (this.#ir.total <= limitOf(this.#watcher.budget)) return;
-    const { status } = await this.#watcher.check();
-    // While shorter texts are still being written, a summary may be there earlier.
-    if (this.#stopped || (status !== "busy" && this.#ir.total <= this.#halfWay())) return;
-    await this.#summary.prepare(now(), this.#watcher.budget.total);
+    await this.#watcher.check();
+    if (this.#stopped) return;
+    const input = now();
+    const least = this.#leastSummaryGain(input);
+    if (least !== undefined) await this.#summary.prepare(input, this.#watcher.budget.total, least);
   }
 
   /** Learns the line to stay below. Returns false if there is none, or the guard may not act. */
@@ -178,7 +218,7 @@ export class LiveWatch<M> implements Companion<M> {
 
   /** Masks the texts that have a shorter version. */
   #applyTexts(input: ActionInput<M>, level: number, applied: Applied<M>): void {
-    const texts = shortTexts(this.#ir.sections(), this.#sent);
+    const texts = this.#texts;
     if (texts.size === 0 || !this.#isWorthwhile(input, level)) return;
     const result = mask(input, {
       level,
@@ -195,46 +235,90 @@ export class LiveWatch<M> implements Companion<M> {
     applied.state = result.state;
   }
 
-  /** Each change costs the provider's prompt cache, so below the line a batch is applied as a whole. */
-  #isWorthwhile({ policy }: ActionInput<M>, level: number): boolean {
-    const { total } = this.#watcher.budget;
-    if (level >= total) return true;
-    if (this.#watcher.busy) return false;
-    if (this.#ir.total <= limitOf(this.#watcher.budget)) return true;
-    return level - this.#ir.total >= (policy.mask?.minGain ?? 0) * total;
+  /** Each change costs the provider's prompt cache, so a batch is applied as a whole, or at the line. */
+  #isWorthwhile(input: ActionInput<M>, level: number): boolean {
+    const { budget, busy } = this.#watcher;
+    if (this.#leavesToGuard(lineOfAction(input.limits).mask))
+      return !busy && this.#isLarge(input, level) && isRoomy(input, level - this.#ir.total);
+    if (level >= budget.total) return true;
+    return !busy && (this.#ir.total <= limitOf(budget) || this.#isLarge(input, level));
   }
 
-  /** Between the limit and the low-water mark. If shorter texts do not reach it, the next turns would need more. */
-  #halfWay(): number {
+  /** Whether shorter texts save as much as the guard's own masks must. */
+  #isLarge({ policy }: ActionInput<M>, level: number): boolean {
+    return level - this.#ir.total >= (policy.mask?.minGain ?? 0) * this.#watcher.budget.total;
+  }
+
+  /**
+   * Whether the guard acts at this line. What would free room for fewer turns than the guard's own pace then waits for it: acting
+   * before the line costs more actions. A budget that the harness set holds whatever it costs.
+   */
+  #leavesToGuard(line: number | undefined): line is number {
+    return line !== undefined && this.#options.budget === undefined;
+  }
+
+  /** The line at which the harness would write a summary, in tokens; undefined if there is none to wait for. */
+  #summaryLine({ limits }: ActionInput<M>): number | undefined {
+    const line = lineOfAction(limits).compact;
+    return this.#leavesToGuard(line) && !this.#alone ? line : undefined;
+  }
+
+  /** The budget with the line at which the guard summarises. */
+  #summaryBudget(input: ActionInput<M>): TokenBudget {
     const { budget } = this.#watcher;
-    return (limitOf(budget) + lowWaterOf(budget)) / 2;
+    return { ...budget, total: this.#summaryLine(input) ?? budget.total };
   }
 
-  /** Replaces older turns with their summary. A fresh session begins only at the guard's own line. */
-  #applySummary(input: ActionInput<M>, applied: Applied<M>): void {
-    const { editor, state, limits } = input;
-    const ready = this.#summary.ready(state);
+  /** The least gain of a summary that is worth preparing now, in tokens; undefined if none is. */
+  #leastSummaryGain(input: ActionInput<M>): number | undefined {
+    const { state, policy, limits, editor } = input;
+    const budget = this.#summaryBudget(input);
     const level = expectedTokens(input);
-    if (ready === undefined || level <= this.#halfWay()) return;
-    const { text, how, at } = ready;
-    if (how === "fresh_session" && level < (lineOfAction(limits).compact ?? 0)) return;
-    this.#summary.drop();
-    if (!editor.isCutPoint(at)) return;
+    // While shorter texts are still being written, a summary may be there earlier.
+    const left = this.#watcher.busy || !this.#isLarge(input, level) ? level : this.#ir.total;
+    if (level <= limitOf(budget) || left <= halfWay(budget)) return undefined;
+    const own = this.#summaryLine(input);
+    if (own === undefined) return 0;
+    const line = lineOfAction(limits).mask;
+    const soon = editor.candidates(state, policy.mask, true).reduce((sum, { saves }) => sum + saves, 0);
+    const masks =
+      line !== undefined && inContext(state.calibration, soon) >= (policy.mask?.minGain ?? 1) * line;
+    const isNear = level > own - state.growth * TURNS_AHEAD && !masks;
+    // So that a summary after another turn would not free much more.
+    return state.growth * (isNear ? LEAST_OF_FRESH / (1 - LEAST_OF_FRESH) : policy.pace.roomTurns);
+  }
+
+  /**
+   * Replaces older turns with their summary before the line. A fresh session begins only at the guard's own line.
+   * @param before level before texts were shortened, in tokens
+   */
+  #applySummary(input: ActionInput<M>, before: number, applied: Applied<M>): void {
+    const level = expectedTokens(input);
+    const ready = this.#summary.ready(input.state);
+    const budget = this.#summaryBudget(input);
+    if (ready === undefined || before <= limitOf(budget) || level <= halfWay(budget)) return;
+    if (ready.how === "fresh_session" && level < (lineOfAction(input.limits).compact ?? 0)) return;
+    const waits = this.#summaryLine(input) !== undefined;
+    if (this.#replace(input, ready, applied, (gain) => !waits || isRoomy(input, gain))) this.#summary.drop();
+  }
+
+  /** Returns false if the summary frees less than is wanted, and is left for later. */
+  #replace(
+    input: ActionInput<M>,
+    { text, how, at }: Ready,
+    applied: Applied<M>,
+    isWanted: (gain: number) => boolean,
+  ): boolean {
+    const { editor, state } = input;
+    if (!editor.isCutPoint(at)) return true;
+    const level = expectedTokens(input);
     const result = compact(input, text, how, at);
-    applied.state = result.state;
-    const window = state.window;
-    if (!("event" in result)) {
-      const body = {
-        type: "withheld",
-        response: "compact",
-        reason: "no_gain",
-        context_tokens: level,
-      } as const;
-      applied.events.push({ body, window });
-      return;
-    }
-    applied.events.push({ body: result.event, window });
+    // The guard asks for another one when it needs it.
+    if (!("event" in result)) return true;
     const tokensAfter = expectedTokens({ editor, state: result.state });
+    if (!isWanted(level - tokensAfter)) return false;
+    applied.state = result.state;
+    applied.events.push({ body: result.event, window: state.window });
     if (how === "compact") applied.actions.push({ type: "compacted", tokensBefore: level, tokensAfter });
     else {
       const { session } = result.state;
@@ -242,6 +326,7 @@ export class LiveWatch<M> implements Companion<M> {
       const previousTurns = state.turns;
       applied.actions.push({ type: "restart", reason: "ceiling", session, previousTurns, carriedTurns });
     }
+    return true;
   }
 
   #report(error: unknown): void {
@@ -255,6 +340,13 @@ export class LiveWatch<M> implements Companion<M> {
 
 /** One line, as the guard's own masks are. A longer text would be shortened again soon, and each change costs the cache. */
 const asPlaceholder = ({ label, content }: Section) => `[${clip(label, 80)} -- ${summaryOf(content, label)}]`;
+
+/** Between the limit and the low-water mark. If shorter texts do not reach it, the next turns would need more. */
+const halfWay = (budget: TokenBudget) => (limitOf(budget) + lowWaterOf(budget)) / 2;
+
+/** Whether a gain lasts for as many turns as the guard's own actions should. */
+const isRoomy = <M>({ state, policy }: ActionInput<M>, gain: number) =>
+  gain >= state.growth * policy.pace.roomTurns;
 
 /** True if the guard acted too few turns ago, and the prompt still fits. */
 function isPacing<M>(

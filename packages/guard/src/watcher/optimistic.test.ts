@@ -149,6 +149,71 @@ describe("optimistic compaction of a conversation", () => {
     expect(freed[1]).toBeGreaterThan(freed[0]! + 100);
   });
 
+  it("waits for the line where it could free room for only a few turns, and the guard masks with its texts", async () => {
+    const policy = { ...POLICY, pace: { minTurns: 0, roomTurns: 12 } };
+    const { step, ahead, of, guard } = setup({ compact: short }, { policy });
+    for (let turn = 0; turn < 40; turn++) {
+      step(150);
+      await ahead.settled();
+    }
+    const levels = (of("masked") as { tokens_before: number }[]).map((event) => event.tokens_before);
+    expect(levels.length).toBeGreaterThan(2);
+    expect(Math.min(...levels)).toBeGreaterThan(1_900);
+    expect(guard.state.peak).toBeLessThan(2_000);
+    expect(said(step(10).messages)).toContain("short version of");
+  });
+
+  it("keeps a budget of the harness whatever that costs [W7]", async () => {
+    const policy = { ...POLICY, pace: { minTurns: 0, roomTurns: 12 } };
+    const { step, ahead } = setup({ compact: short, budget: { reserveRatio: 0.15 } }, { policy });
+    for (let turn = 0; turn < 40; turn++) {
+      const { level } = step(150);
+      // What a turn adds is checked after it.
+      expect(level.tokens).toBeLessThanOrEqual(LIMIT + 160);
+      await ahead.settled();
+    }
+    expect(step(10).level.tokens).toBeLessThanOrEqual(LIMIT);
+  });
+
+  it("leaves the guard's own placeholders to the harness", async () => {
+    const policy = { ...POLICY, pace: { minTurns: 0, roomTurns: 12 } };
+    const { step, ahead } = setup({}, { policy, placeholder: ({ tool }) => `own words for ${tool}` });
+    let sent = "";
+    for (let turn = 0; turn < 20; turn++) {
+      sent = said(step(150).messages);
+      await ahead.settled();
+    }
+    expect(sent).toContain("own words for file_read");
+    expect(sent).not.toContain("TypeScript, starts with");
+  });
+
+  it("lets the harness summarise if the prepared summary has become too old", async () => {
+    const { guard, history, ahead, of } = setup(
+      { summarize: () => "prepared" },
+      { policy: { ...POLICY, mask: null, pace: { minTurns: 0, roomTurns: 12 } } },
+    );
+    const talk = (tokens: number) =>
+      history.push({ role: "assistant", content: filler(tokens) }, { role: "user", content: "go on" });
+    const summarize = vi.fn(() => "written at the line");
+    const turn = async () => {
+      guard.observe(
+        usage(counted((await fit(guard, history, { summarize })).messages), `t${history.length}`),
+      );
+      await ahead.settled();
+    };
+    for (let at = 0; at < 19; at++) {
+      talk(95);
+      await turn();
+    }
+    // A paste that is larger than all that the summary covers.
+    history.push({ role: "user", content: "see" }, { role: "assistant", content: filler(2_000) });
+    for (let at = 0; at < 4; at++) talk(95);
+    await turn();
+    expect(summarize).toHaveBeenCalled();
+    expect(of("withheld")).toEqual([]);
+    expect(guard.state.cut?.summary).toBe("written at the line");
+  });
+
   it("summarises where only it has a summariser", async () => {
     const warnings: string[] = [];
     const prompts: string[] = [];

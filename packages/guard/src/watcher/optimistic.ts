@@ -12,7 +12,8 @@ export interface OptimisticOptions<M> {
   /**
    * Default of `total`: the lowest line at which the guard acts, or else the window. Preparation begins `reserveRatio`
    * below it (default 0.15) and goes `lowWaterRatio` further (default: 0.3, or more if the context grows fast, so that there
-   * is room for `pace.roomTurns` turns).
+   * is room for `pace.roomTurns` turns). With a budget, each prompt is brought below the limit, whatever that costs. Without
+   * one, what frees room for fewer turns waits for the guard's line.
    */
   budget?: Partial<TokenBudget>;
   /** Shortens one text that the policy lets the guard mask. Default: one line about it, without a model. */
@@ -44,7 +45,7 @@ export interface OptimisticCompaction {
 
 /**
  * Compacts a conversation, or all conversations of a guard, before the guard has to. After each turn it prepares shorter
- * texts and summaries in the background. The next prompt gets those that are ready, and never waits for the others.
+ * texts and summaries in the background. A later prompt gets those that are ready, and never waits for the others.
  * Replaces an earlier `optimistic` of the same conversation. What is prepared is not part of the guard's state: call it
  * again after a restart of the process.
  * @throws {RangeError} If `budget` has an invalid field.

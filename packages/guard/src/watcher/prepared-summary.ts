@@ -1,4 +1,4 @@
-import { howToCompact, lineOfAction } from "../decide/decide.ts";
+import { howToCompact, isExhausted, lineOfAction } from "../decide/decide.ts";
 import { summaryTooLong } from "../error.ts";
 import type { SummaryRequest } from "../fit.ts";
 import type { CompactPolicy } from "../policy/policy.ts";
@@ -15,6 +15,14 @@ interface Covered {
   prints: readonly number[];
   /** What already stood in place of earlier messages. */
   head: string | undefined;
+}
+
+/** A summary that is ready. */
+export interface Ready {
+  text: string;
+  how: CompactPolicy["how"];
+  /** Index of the first message that it does not cover. */
+  at: number;
 }
 
 /** How a summary is prepared. */
@@ -43,11 +51,12 @@ export class PreparedSummary<M> {
    * Has a summary written of what the guard would summarise now, unless one is there or under way, or it cannot save
    * enough. Never rejects.
    * @param fallbackLine in tokens, for a policy without a line of its own
+   * @param leastGain in tokens, if it is more than that of the policy
    */
-  async prepare(input: ActionInput<M>, fallbackLine: number): Promise<void> {
+  async prepare(input: ActionInput<M>, fallbackLine: number, leastGain: number): Promise<void> {
     const { summarize, patienceMs, onError } = this.#options;
     if (summarize === undefined || this.#covered !== undefined || this.#isPaused()) return;
-    const plan = planSummary(input, fallbackLine);
+    const plan = planSummary(input, fallbackLine, leastGain);
     if (plan === undefined) return;
     const { covered, messages, maxChars } = plan;
     this.#covered = covered;
@@ -68,13 +77,18 @@ export class PreparedSummary<M> {
     }
   }
 
+  /** True if a summary is ready. */
+  get isReady(): boolean {
+    return this.#text !== undefined;
+  }
+
   /** True if a summary is ready or under way. */
   get isOpen(): boolean {
     return this.#covered !== undefined;
   }
 
-  /** The summary that is ready, and the index of the first message that it does not cover. */
-  ready({ seen }: GuardState): { text: string; how: CompactPolicy["how"]; at: number } | undefined {
+  /** The summary, if it is ready. */
+  ready({ seen }: GuardState): Ready | undefined {
     if (this.#covered === undefined || this.#text === undefined) return undefined;
     const { how, prints } = this.#covered;
     return { text: this.#text, how, at: prints.length + (seen?.pinned ?? 0) };
@@ -102,6 +116,7 @@ export class PreparedSummary<M> {
 function planSummary<M>(
   input: ActionInput<M>,
   fallbackLine: number,
+  leastGain: number,
 ): { covered: Covered; messages: readonly M[]; maxChars: number } | undefined {
   const { editor, state, policy, limits } = input;
   const { compact } = policy;
@@ -111,7 +126,8 @@ function planSummary<M>(
   const line = lineOfAction(limits).compact ?? fallbackLine;
   const how = howToCompact(state, compact, policy);
   const gain = editor.compactGain(state, line, { ...compact, how }, policy, input.archive);
-  if (gain <= 0 || gain < compact.minGain * line) return undefined;
+  const least = compact.minGain * line * (isExhausted(state) ? 2 : 1);
+  if (gain <= 0 || gain < Math.max(least, leastGain)) return undefined;
   const { messages, maxChars } = askForSummary(input, how, line);
   const { pinned = 0, exact = [] } = state.seen ?? {};
   const prints = exact.slice(0, editor.keepFrom(state, line, how, policy) - pinned);
