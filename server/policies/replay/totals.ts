@@ -34,7 +34,7 @@ export interface ReplayTotals {
   agents: number;
   turns: number;
   /** Agents that ran a policy from their first turn on: how often they responded, and how often a replay of that policy tells. */
-  ran: { agents: number; happened: Responses; told: Responses };
+  ran: { agents: number; happened: ReplayedActions; told: ReplayedActions };
   /** Sessions in which the candidate differs from the current policy. */
   affected: number;
   /** Those with the largest difference in tokens; at most {@link MOST_AFFECTED}. */
@@ -43,13 +43,13 @@ export interface ReplayTotals {
 }
 
 /** How often each response happened. */
-export type Responses = Readonly<Record<(typeof RESPONSES)[number], number>>;
+export type ReplayedActions = Readonly<Record<(typeof RESPONSES)[number], number>>;
 const RESPONSES = ["maskings", "compactions", "subticks", "restarts"] as const;
 
-const sumOf = (all: readonly Responses[]): Responses =>
+const sumOf = (all: readonly ReplayedActions[]): ReplayedActions =>
   Object.fromEntries(
     RESPONSES.map((name) => [name, all.reduce((sum, one) => sum + one[name], 0)]),
-  ) as Responses;
+  ) as ReplayedActions;
 
 /** Sessions listed for one count. */
 export const MOST_RANKED = 20;

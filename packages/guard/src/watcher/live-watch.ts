@@ -115,10 +115,11 @@ export class LiveWatch<M> implements Companion<M> {
     const applied: Applied<M> = { state: input.state, events: [], actions: [] };
     const ready = this.#summary.ready(input.state);
     if (ready === undefined) return undefined;
-    const { editor, state, policy, limits } = input;
+    const { editor, state, policy, limits, archive } = input;
     const line = lineOfAction(limits).compact ?? 0;
     const { compact } = policy;
-    const most = this.#alone || compact === null ? 0 : editor.compactGain(state, line, compact, policy);
+    const most =
+      this.#alone || compact === null ? 0 : editor.compactGain(state, line, compact, policy, archive);
     this.#replace(input, ready, applied, (gain) => gain >= most * LEAST_OF_FRESH);
     this.#summary.drop();
     return applied.events.length === 0 ? undefined : applied;
