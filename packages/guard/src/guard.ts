@@ -39,7 +39,7 @@ export class Guard<M = Message> {
   #sideCalls = 0;
 
   constructor(options: GuardOptions<M>) {
-    checkOptions(options ?? {}, true);
+    checkOptions(options ?? {}, []);
     this.options = { ...options, onWarning: once(options.onWarning ?? console.warn) };
     this.#policy = options.policy ?? {};
     this.#reader = readerOf(options);

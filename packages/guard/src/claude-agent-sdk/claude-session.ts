@@ -19,7 +19,7 @@ import { LiveQuery } from "./live-query.ts";
 import { type Arrival, nextInput, nextOutput } from "./next-arrival.ts";
 import { ResultTotals } from "./result-totals.ts";
 import { blocksOf, type SdkControls, type SdkMessage, type SdkUserMessage } from "./sdk-types.ts";
-import { type ClaudeSessionOptions, opensStored, optionsFor } from "./session-options.ts";
+import { type ClaudeSessionOptions, opensStored, optionsFor, SESSION_OPTIONS } from "./session-options.ts";
 import { type BatchAnswer, STOP, type ToolBatch, withStepHook } from "./step-hook.ts";
 import { cappedOutputs } from "./tool-output.ts";
 import { growthOf, growthOfBlock, wordsTokens } from "./transcript.ts";
@@ -69,9 +69,9 @@ export class ClaudeSession<M extends SdkMessage> {
   #promptTurns = 0;
 
   constructor(options: ClaudeSessionOptions<M>) {
+    this.guard = new Conversation<Message>(options, undefined, SESSION_OPTIONS);
     this.#options = options;
     this.#handoff = new HandoffWriter(options);
-    this.guard = new Conversation<Message>(options);
   }
 
   /** The SDK's session id. It changes with each fresh session. */

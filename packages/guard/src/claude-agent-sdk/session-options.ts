@@ -27,6 +27,23 @@ export interface ClaudeSessionOptions<M extends SdkMessage>
   onStop?: "throw" | "send";
 }
 
+/** The options beside those of a conversation. */
+export const SESSION_OPTIONS = Object.keys({
+  query: true,
+  options: true,
+  maxToolOutputChars: true,
+  say: true,
+  confirm: true,
+  onStop: true,
+  summarize: true,
+  summarizeMs: true,
+  onSummaryError: true,
+  getSessionMessages: true,
+} satisfies Record<
+  Exclude<keyof ClaudeSessionOptions<SdkMessage>, keyof ConversationOptions<Message>>,
+  true
+>);
+
 /** The SDK's options, as the caller gave them. */
 export type SdkOptions = Readonly<Record<string, unknown>>;
 

@@ -42,7 +42,7 @@ import { type GuardWindow, windowOf, withWindow } from "../state/window-size.ts"
 import { Editor } from "../view/editor.ts";
 import { LIST_KEY, listOf } from "../view/filed.ts";
 import { placeholderFor } from "../view/placeholder.ts";
-import { readerOf } from "../view/reader.ts";
+import { type MessageReader, readerOf } from "../view/reader.ts";
 import type { Message, Shape } from "../view/shape.ts";
 import type {
   Action,
@@ -91,11 +91,16 @@ export class Conversation<M = Message> {
   readonly #tell: (text: string) => void;
   #companion: Companion<M> | undefined;
 
-  /** @param reader shared by the conversations of a guard */
-  constructor(options: ConversationOptions<M>, reader = readerOf(options)) {
+  /**
+   * @param shared reader of the conversations of a guard
+   * @param others names of options that the caller reads itself; any other unknown option is refused
+   * @throws {GuardError} `invalid_option`
+   */
+  constructor(options: ConversationOptions<M>, shared?: MessageReader<M>, others: readonly string[] = []) {
+    checkOptions(options ?? {}, ["state", ...others]);
+    const reader = shared ?? readerOf(options);
     this.#options = options;
     this.identity = options.identity;
-    checkOptions(options, false);
     this.policy = resolvePolicy(options.policy);
     this.shape = reader.shape;
     this.#clock = options.clock ?? Date.now;

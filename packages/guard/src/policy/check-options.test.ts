@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { aiShape, guardMiddleware, guardSteps } from "../ai-sdk/index.ts";
+import { ClaudeSession } from "../claude-agent-sdk/index.ts";
+import { Conversation } from "../conversation/index.ts";
 import { fit } from "../fit.ts";
 import { createGuard } from "../guard.ts";
 import { chatShape, guardChat } from "../openai/index.ts";
@@ -84,6 +86,61 @@ describe("options of a guard", () => {
   ])("%j is refused by its name", (options, message) => {
     expect(create(options)).toThrow(expect.objectContaining({ code: "invalid_option" }));
     expect(create(options)).toThrow(message);
+  });
+
+  const identity = { harness: "h", session: "s" };
+
+  it.each<[options: object, message: string]>([
+    [{ windowTokens: 9_000 }, "windowTokens: is no option. Options: identity, policy, shape, model, window"],
+    [{ polcy: undefined }, "polcy: is no option."],
+    [{ summarize: () => "" }, "summarize: is no option."],
+    [{ conversation: () => "k" }, "conversation: is no option."],
+    [{ onEvent: "x" }, 'onEvent: "x" must be a function.'],
+  ])("%j are refused by a conversation of its own", (options, message) => {
+    const make = () => new Conversation({ identity, ...options } as never);
+    expect(make).toThrow(expect.objectContaining({ code: "invalid_option" }));
+    expect(make).toThrow(message);
+  });
+
+  it("a missing options object is refused by its first option", () => {
+    expect(() => createGuard(undefined as never)).toThrow("identity: undefined must name the harness");
+    expect(() => new Conversation(undefined as never)).toThrow("identity: undefined must name the harness");
+  });
+
+  it("a conversation goes on from its state", () => {
+    const { state } = new Conversation({ identity });
+    expect(new Conversation({ identity, state }).state).toEqual(state);
+  });
+
+  it.each<[options: object, message: string]>([
+    [{ maxTokens: 5 }, "maxTokens: is no option. Options: identity, policy,"],
+    [
+      { Query: () => {} },
+      ", query, options, maxToolOutputChars, say, confirm, onStop, summarize, summarizeMs,",
+    ],
+    [{ summaryModel: "small" }, "summaryModel: is no option."],
+    [{ onStop: "refuse" }, 'onStop: "refuse" must be "throw" or "send".'],
+    [{ summarizeMs: -1 }, "summarizeMs: -1 must be a time in ms of 0 or more."],
+    [{ say: "hello" }, 'say: "hello" must be a function.'],
+  ])("%j of a ClaudeSession are refused by their names", (options, message) => {
+    const make = () => new ClaudeSession({ query: (() => {}) as never, identity, ...options });
+    expect(make).toThrow(expect.objectContaining({ code: "invalid_option" }));
+    expect(make).toThrow(message);
+  });
+
+  it("a ClaudeSession takes all of its own", () => {
+    const own = {
+      ...{
+        query: (() => {}) as never,
+        options: {},
+        maxToolOutputChars: 9,
+        say: () => {},
+        confirm: () => true,
+      },
+      ...{ onStop: "send" as const, summarize: () => "", summarizeMs: 5, onSummaryError: () => {} },
+      getSessionMessages: async () => [],
+    };
+    expect(() => new ClaudeSession({ identity, ...own })).not.toThrow();
   });
 
   it("that cannot be shown are named", () => {

@@ -114,7 +114,7 @@ const GUARD_OPTIONS: Readonly<Record<string, Rule>> = {
   clock: func,
 };
 
-/** Also those that adapters take: a wrapped client passes them on. */
+/** Also those that adapters and sessions take: a wrapped client passes them on. */
 const FIT_OPTIONS: Readonly<Record<string, Rule>> = {
   summarize: (value) =>
     typeof value === "function" || value === "without_model"
@@ -138,14 +138,18 @@ const FIT_OPTIONS: Readonly<Record<string, Rule>> = {
 };
 
 /**
- * Checks the options of a guard or a conversation.
- * @param isWhole false if they may hold others, such as those of a session
+ * Checks the options of a guard, or of what is built on one.
+ * @param others names of further options
  * @throws {GuardError} `invalid_option`
  */
-export function checkOptions(options: object, isWhole: boolean): void {
+export function checkOptions(options: object, others: readonly string[]): void {
   const given = options as Record<string, unknown>;
-  if (isWhole) refuseUnknown("", given, Object.keys(GUARD_OPTIONS));
+  refuseUnknown("", given, [...Object.keys(GUARD_OPTIONS), ...others]);
   checkValues(given, GUARD_OPTIONS);
+  for (const name of others) {
+    const rule = FIT_OPTIONS[name];
+    if (rule !== undefined && given[name] !== undefined) check(name, given[name], rule);
+  }
   if (given.identity === undefined) check("identity", undefined, identity);
   const { policy = {}, window } = given as { policy?: PolicyInput; window?: unknown };
   checkPolicy(policy);

@@ -37,6 +37,22 @@ function setup(over: Partial<SessionsOptions<Message>> & { sizes: readonly numbe
 }
 
 describe("runSessions", () => {
+  it.each<[options: object, message: string]>([
+    [{ maxTurn: 3 }, "maxTurn: is no option. Options: identity, policy,"],
+    [
+      { loadPrompt: () => "" },
+      ", title, loadSystemPrompt, system, start, turn, sessionStore, maxTurns, signal,",
+    ],
+    [{ summarizeMs: 5 }, "summarizeMs: is no option."],
+    [{ confirm: true }, "confirm: true must be a function."],
+  ])("refuses %j by its name, before the first turn", async (wrong, message) => {
+    const { options, sent } = setup({ sizes: [1] });
+    const run = runSessions({ ...options, ...wrong });
+    await expect(run).rejects.toThrow(message);
+    await expect(run).rejects.toMatchObject({ code: "invalid_option" });
+    expect(sent).toEqual([]);
+  });
+
   it("masks, winds down once, and restarts with marker, prompt and the last turns [O5]", async () => {
     let prompt = "version one";
     const { options, sent } = setup({

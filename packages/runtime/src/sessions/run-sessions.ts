@@ -57,6 +57,21 @@ export interface SessionsOptions<M>
   signal?: AbortSignal;
 }
 
+/** The options beside those of a conversation. */
+const SESSIONS_OPTIONS = Object.keys({
+  title: true,
+  loadSystemPrompt: true,
+  system: true,
+  start: true,
+  turn: true,
+  sessionStore: true,
+  maxTurns: true,
+  signal: true,
+  say: true,
+  confirm: true,
+  summarize: true,
+} satisfies Record<Exclude<keyof SessionsOptions<unknown>, keyof ConversationOptions<unknown>>, true>);
+
 /** The result of {@link runSessions}. */
 export interface SessionsResult<M> {
   end: SessionsEnd;
@@ -69,7 +84,7 @@ export interface SessionsResult<M> {
 /**
  * Runs an agent over as many sessions as it needs. It masks at the soft threshold and sends one wind-down notice at the
  * hard threshold. Then it starts a new session with the reloaded system prompt, a restart marker and the last turns.
- * @throws {GuardError} `store_locked` if another process or call uses the store.
+ * @throws {GuardError} `store_locked` if another process or call uses the store; `invalid_option`.
  * @throws Errors of `turn`, `loadSystemPrompt` and the store. The stored run stays valid.
  * @example
  * const { end, sessions } = await runSessions({
@@ -95,7 +110,8 @@ async function run<M>(
   stored: SessionsState<M> | undefined,
 ): Promise<SessionsResult<M>> {
   const system = options.system ?? ((content: string) => ({ role: "system", content }) as M);
-  const guard = new Conversation<M>({ ...options, ...(stored && { state: stored.guard }) });
+  const whole = { ...options, ...(stored && { state: stored.guard }) };
+  const guard = new Conversation<M>(whole, undefined, SESSIONS_OPTIONS);
   const { session } = guard.state;
   const prompt = system(withContinuity(await options.loadSystemPrompt(), session));
   let history: M[] = stored === undefined ? [prompt, options.start] : [prompt, ...stored.history.slice(1)];
