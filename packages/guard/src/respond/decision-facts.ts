@@ -11,7 +11,7 @@ export function turnsSince(actedAt: number | undefined, allTurns: number): numbe
 /** Whether the prompt fits into the room, with what its prediction may be off. Tokens. */
 export function fits<M>(input: ActionInput<M>, roomTokens: number | undefined): boolean {
   const { editor, state } = input;
-  const off = uncertainty(state.calibration, editor.estimate(state));
+  const off = uncertainty(state.calibration, editor.estimate(state), state.lowered);
   return roomTokens === undefined || expectedTokens(input) + off < roomTokens;
 }
 
@@ -30,7 +30,7 @@ export function factsOf<M>(
   const { restarts, windDownAt, allTurns, calibration, compactAfter, weakActions, growth } = state;
   const lines = lineOfAction(limits);
   const over = (line: number | undefined) => line !== undefined && level >= line;
-  const off = uncertainty(calibration, editor.estimate(state));
+  const off = uncertainty(calibration, editor.estimate(state), state.lowered);
   const full = roomTokens !== undefined && level + off >= roomTokens;
   const maskGain = (urgent: boolean) => {
     const found = editor.candidates(state, policy.mask, urgent);
