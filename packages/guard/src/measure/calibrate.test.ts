@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { calibrate, newCalibration, predict } from "./calibrate.ts";
+import { anchored, calibrate, newCalibration, predict, uncertainty } from "./calibrate.ts";
 import { estimateTokens, tokenizerScale } from "./estimate.ts";
 
 const FIXTURES = fileURLToPath(new URL("../../../../../shared/fixtures/agentd", import.meta.url));
@@ -111,6 +111,26 @@ describe("calibration", () => {
     expect(predict(once, 1_000)).toMatchObject({ tokens: 2_000, source: "measured" });
     expect(predict(once, 1_500)).toMatchObject({ tokens: 2_600, source: "calibrated" });
     expect(predict(calibrate(once, 1_500, 2_500), 1_500).error).toBeCloseTo(0.04, 2);
+  });
+
+  it("does not learn the slope from a prompt that the provider had cleared", () => {
+    let calibration = calibrate(newCalibration(), 1_000, 1_000);
+    calibration = calibrate(calibration, 3_000, 3_000);
+    calibration = anchored(calibration, 3_100, 1_900);
+    expect(predict(calibration, 3_200).tokens).toBe(2_000);
+    calibration = calibrate(calibration, 1_500, 1_500);
+    expect(calibration).toMatchObject({ slope: 1, errors: [0] });
+    expect(calibrate(calibration, 2_500, 3_000).slope).toBeGreaterThan(1);
+  });
+
+  it("takes into account that what was removed may be what the provider had cleared", () => {
+    let calibration = calibrate(newCalibration(), 3_000, 3_000);
+    calibration = anchored(calibration, 3_200, 2_000);
+    calibration = anchored(calibration, 3_300, 2_000);
+    const off = (estimate: number, lowered: boolean) => uncertainty(calibration, estimate, lowered);
+    expect(off(3_400, false)).toBeLessThan(100);
+    expect(predict(calibration, 2_300).tokens + off(2_300, true)).toBeGreaterThanOrEqual(2_300);
+    expect(predict(calibration, 500).tokens + off(500, true)).toBeLessThan(700);
   });
 
   it("limits the slope to a plausible range", () => {

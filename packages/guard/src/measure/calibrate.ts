@@ -9,7 +9,7 @@ export interface Calibration {
   products: number;
   squares: number;
   /** The last real count and the estimate of the same prompt, in tokens. */
-  anchor: { estimate: number; actual: number; ofOtherModel?: boolean } | undefined;
+  anchor: Anchor | undefined;
   /** Relative errors of the latest predictions, oldest first. Fractions. */
   errors: number[];
   /** Tokens assumed in addition to the messages, until the first real count. */
@@ -18,6 +18,15 @@ export interface Calibration {
   counts: number;
   /** Tokens of the model's tokenizer per estimated token that were assumed. 1 if missing. */
   scale?: number;
+}
+
+/** A real count, and the estimate of the same prompt. Tokens. */
+interface Anchor {
+  estimate: number;
+  actual: number;
+  ofOtherModel?: boolean;
+  /** What others than the guard had taken out of the prompt, which the estimate has. */
+  cleared?: number;
 }
 
 /** `measured`: this prompt was counted. `calibrated`: corrected by an earlier count. `estimated`: neither. */
@@ -66,7 +75,12 @@ export function rescaled(calibration: Calibration, scale: number): Calibration {
     scale,
     slope: slope * ratio,
     products: products * ratio,
-    anchor: anchor && { ...anchor, actual: actual!, ofOtherModel: true },
+    anchor: anchor && {
+      ...anchor,
+      actual: actual!,
+      ofOtherModel: true,
+      ...(anchor.cleared !== undefined && { cleared: anchor.cleared * ratio }),
+    },
   };
 }
 
@@ -90,13 +104,18 @@ const UNCHECKED = { whole: 0.05, change: 0.15 };
 /** Largest share of a prediction that it is assumed to be off. */
 export const MOST_OFF = 0.2;
 
-/** By how many tokens the true count may exceed the prediction for a prompt estimated at `estimate` tokens. */
-export function uncertainty(calibration: Calibration, estimate: number): number {
+/**
+ * By how many tokens the true count may exceed the prediction for a prompt estimated at `estimate` tokens.
+ * @param lowered the guard or the harness shortened the prompt since the last count. That may be what the provider had cleared.
+ */
+export function uncertainty(calibration: Calibration, estimate: number, lowered: boolean): number {
   const { tokens, source, error = 0 } = predict(calibration, estimate);
   if (source === "measured") return 0;
   const { anchor, slope } = calibration;
   const changed = anchor && slope * Math.abs(estimate - anchor.estimate);
-  return assumedError(tokens, changed, error);
+  const whole = slope * estimate * (1 + UNCHECKED.whole);
+  const cleared = lowered ? Math.min(anchor?.cleared ?? 0, Math.max(0, whole - tokens)) : 0;
+  return assumedError(tokens, changed, error) + Math.round(cleared);
 }
 
 /**
@@ -111,7 +130,8 @@ export function assumedError(tokens: number, changed: number | undefined, error:
 
 /** Learns from a real count. `estimate` must belong to the counted prompt. */
 export function calibrate(calibration: Calibration, estimate: number, actual: number): Calibration {
-  const { anchor } = calibration;
+  // The difference to a prompt that the provider had cleared says nothing of the estimate.
+  const anchor = calibration.anchor?.cleared ? undefined : calibration.anchor;
   const predicted = predict(calibration, estimate).tokens;
   const errors =
     actual > 0 && anchor !== undefined
@@ -138,7 +158,9 @@ export function calibrate(calibration: Calibration, estimate: number, actual: nu
 
 /** Takes a real count without learning the slope from it: something else than the estimate knows has changed the prompt. */
 export function anchored(calibration: Calibration, estimate: number, actual: number): Calibration {
-  return { ...calibration, anchor: { estimate, actual }, counts: calibration.counts + 1 };
+  const missing = predict(calibration, estimate).tokens - actual + (calibration.anchor?.cleared ?? 0);
+  const anchor = { estimate, actual, cleared: Math.max(0, missing) };
+  return { ...calibration, anchor, counts: calibration.counts + 1 };
 }
 
 /** Predicts the count of one piece of text, without the rest of the prompt. */

@@ -1,11 +1,18 @@
 import { type Facts, howToCompact, lineOfAction } from "../decide/decide.ts";
 import { inContext, uncertainty } from "../measure/calibrate.ts";
-import { type ActionInput, CUT } from "./actions.ts";
+import { type ActionInput, CUT, expectedTokens } from "./actions.ts";
 import { restartMarker } from "./texts.ts";
 
 /** Number of turns since the last action. A harness that does not report its turns cannot be paced by them. */
 export function turnsSince(actedAt: number | undefined, allTurns: number): number | undefined {
   return actedAt === undefined || allTurns === 0 ? undefined : allTurns - actedAt;
+}
+
+/** Whether the prompt fits into the room, with what its prediction may be off. Tokens. */
+export function fits<M>(input: ActionInput<M>, roomTokens: number | undefined): boolean {
+  const { editor, state } = input;
+  const off = uncertainty(state.calibration, editor.estimate(state), state.lowered);
+  return roomTokens === undefined || expectedTokens(input) + off < roomTokens;
 }
 
 /**
@@ -23,7 +30,7 @@ export function factsOf<M>(
   const { restarts, windDownAt, allTurns, calibration, compactAfter, weakActions, growth } = state;
   const lines = lineOfAction(limits);
   const over = (line: number | undefined) => line !== undefined && level >= line;
-  const off = uncertainty(calibration, editor.estimate(state));
+  const off = uncertainty(calibration, editor.estimate(state), state.lowered);
   const full = roomTokens !== undefined && level + off >= roomTokens;
   const maskGain = (urgent: boolean) => {
     const found = editor.candidates(state, policy.mask, urgent);

@@ -15,7 +15,7 @@ import {
   windDown,
 } from "./actions.ts";
 import type { ResponseFacts } from "./companion.ts";
-import { factsOf } from "./decision-facts.ts";
+import { factsOf, fits } from "./decision-facts.ts";
 import { maxRestartsReached, RESTART_CONFIRMATION, TOO_LONG } from "./texts.ts";
 
 type Withheld = Extract<EventBody, { type: "withheld" }>;
@@ -70,10 +70,12 @@ export function respond<M>(
   let compacting = false;
   let request: Action<M> | undefined;
   let place = 0;
+  let cuts: "open" | "last_resort" | "done" = "open";
   for (let step = 0; step < MOST_STEPS; step++) {
     const level = expectedTokens(now());
     state = settleWindDown(state, limits, level);
-    const decision = decide(factsOf(now(), level, roomTokens, compacting, input.state.actedAt), policy);
+    const facts = factsOf(now(), level, roomTokens, compacting, input.state.actedAt);
+    const decision = decide(cuts === "open" ? facts : { ...facts, cutGain: 0 }, policy);
     if (decision.type === "rest") {
       status = decision.status;
       pointless = decision.withheld !== undefined;
@@ -123,13 +125,20 @@ export function respond<M>(
       status = "winding_down";
       break;
     }
-    const cutDown = decision.type === "cut" ? cut(now(), roomTokens ?? 0) : undefined;
-    if (cutDown !== undefined) {
+    const isTooLong = decision.type === "stop" && decision.reason === "too_long";
+    if (decision.type === "cut" || (isTooLong && cuts === "last_resort")) {
+      const cutDown = cut(now(), roomTokens ?? 0);
+      // What replaces the turns may be as long as they are. Another response then makes room first.
+      if (cutDown === undefined || (!isTooLong && !fits({ ...now(), state: cutDown.state }, roomTokens))) {
+        cuts = cutDown === undefined ? "done" : "last_resort";
+        continue;
+      }
+      cuts = "done";
       withdrawSummaryRequest();
       actions.push(apply(cutDown));
       continue;
     }
-    if (decision.type === "cut" || (decision.type === "stop" && decision.reason === "too_long")) {
+    if (isTooLong) {
       // Reported once; otherwise every prompt would report it again.
       if (!state.restartPointless) withhold("restart", "no_gain");
       pointless = true;

@@ -54,9 +54,11 @@ export function judgeCount(
     return refused(expected ?? state.level, "count_missing");
   if (windowTokens !== undefined && tokens > windowTokens) flags.push("window_suspect");
   if (isEdited) return { level: tokens, flags, count: "anchored", doubt: undefined };
-  const grounded = calibration.counts > 0 && !lowered ? expected : undefined;
-  if (looksTruncated(tokens, grounded ?? state.level, windowTokens))
-    return refused(Math.max(grounded ?? 0, state.level ?? 0, tokens), "truncation_suspected");
+  const grounded = calibration.counts > 0 ? expected : undefined;
+  // The level before says nothing of a prompt that was shortened since.
+  const before = lowered && grounded !== undefined ? undefined : state.level;
+  if (looksTruncated(tokens, grounded ?? before, windowTokens))
+    return refused(Math.max(grounded ?? 0, before ?? 0, tokens), "truncation_suspected");
   if (expected === undefined || tokens >= expected * leastShare(state, tokens, expected))
     return { level: tokens, flags, count: "learned", doubt: undefined };
   const doubt = followedBy(state.doubt, sent!, tokens, calibration.slope);

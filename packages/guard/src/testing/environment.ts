@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Variables that the test runner sets and needs. */
-const RUNNER_VARIABLES = /^(NODE_ENV$|TEST$|DEV$|PROD$|MODE$|BASE_URL$|SSR$|VITEST)/;
+/** Variables of the test runner, and the length of a search for counterexamples. */
+const RUNNER_VARIABLES = /^(NODE_ENV$|TEST$|DEV$|PROD$|MODE$|BASE_URL$|SSR$|FUZZ_RUNS$|VITEST)/;
 
 /** Nothing listens here, so a client without a configured server fails instead of reaching a real one. */
 const UNREACHABLE_URL = "http://127.0.0.1:9";

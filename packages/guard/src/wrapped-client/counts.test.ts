@@ -16,7 +16,7 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from "../testing/scripted-model/index.ts";
-import { filler, testGuard, usage } from "../testing/test-guard.ts";
+import { filler, testGuard, toolTurn, usage } from "../testing/test-guard.ts";
 
 let server: ScriptedModel | undefined;
 afterEach(() => server?.close());
@@ -122,6 +122,26 @@ describe("counts far below the estimate", () => {
     guard.prepare(messages(5_000));
     expect(guard.observe(usage(200, "t0"))).toMatchObject({ flags: ["implausible"] });
     expect(guard.state.level).toBeGreaterThan(4_900);
+  });
+
+  it("are believed though they are half of the window, if the harness shortened its history", () => {
+    const { guard } = testGuard();
+    const said = [...messages(3_000), ...toolTurn(4_000), ...messages(990)];
+    guard.prepare(said);
+    guard.observe(usage(8_010, "t0"));
+    guard.prepare(said.slice(1));
+    expect(guard.observe(usage(5_002, "t1"))).toMatchObject({ flags: [], level: 5_002 });
+  });
+
+  it("of half of the window are not believed, if the history is still longer than the window", () => {
+    const { guard } = testGuard({ policy: { mode: "warn_only" } });
+    const said = [...messages(3_000), ...toolTurn(12_000)];
+    guard.prepare(said.slice(0, 1));
+    guard.observe(usage(3_004, "t0"));
+    guard.prepare(said);
+    guard.prepare(said.slice(1));
+    expect(guard.observe(usage(5_002, "t1"))).toMatchObject({ flags: ["truncation_suspected"] });
+    expect(guard.state.level).toBeGreaterThan(11_000);
   });
 
   it("of any server that counts new tokens alone never lower the level by a tenth", () => {

@@ -175,6 +175,35 @@ describe("a result that does not fit", () => {
     expect(counted(prepared.messages)).toBeLessThan(16_000);
   });
 
+  it("is shortened further where cutting the turns before it would not be enough", () => {
+    const thresholds = { warning: null, ceiling: "90%", soft: "80%", hard: null, reserve: null } as const;
+    const mask = { minTokens: 40, keepTurns: 1 };
+    for (let rules = 1_000; rules < 1_800; rules += 10) {
+      const { guard } = testGuard({
+        window: 5_000,
+        policy: { thresholds, mask, compact: null, restart: null },
+      });
+      const messages: Message[] = [
+        { role: "system", content: filler(rules) },
+        { role: "user", content: filler(280, "q") },
+        { role: "assistant", content: filler(130, "a") },
+        { role: "user", content: filler(280, "q") },
+        ...[27, 27, 27].flatMap((tokens) => toolTurn(tokens)),
+        { role: "assistant", content: filler(130, "a") },
+        { role: "user", content: "go" },
+      ];
+      guard.prepare(messages, { outputTokens: 50 });
+      guard.observe(usage(counted(messages), "t0"));
+      messages.push(...toolTurn(8_000));
+      const { actions, messages: sent, level } = guard.prepare(messages, { outputTokens: 1_500 });
+      const done = actions.map(({ type }) => type);
+      expect(done, `${rules}`).not.toContain("stop");
+      expect(done.filter((type) => type === "cut").length, `${rules}`).toBeLessThanOrEqual(1);
+      expect(counted(sent), `${rules}`).toBeLessThanOrEqual(3_500);
+      expect(level.tokens).toBeLessThan(3_500);
+    }
+  });
+
   it("is not read again and again: it stays readable over the next turns", () => {
     const { guard } = begin();
     const messages = [...start(), ...toolTurn(60_000)];
