@@ -78,6 +78,7 @@ const ROWS: readonly Row[] = [
   { name: "policy.connections", goal: "10,000 streams" },
   { name: "replay.turns", goal: "< 5 s" },
   { name: "replay.honest", goal: "within 10 %" },
+  { name: "policies.replay_error", goal: "within 10 %" },
   { name: "storage.turn", goal: "< 150 bytes" },
   { name: "storage.year", goal: "< 150 bytes a turn" },
   { name: "memory.idle", goal: "< 250 MB" },

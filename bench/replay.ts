@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ReplayRunView, ReplayView } from "@plimsoll/protocol/api";
+import type { PolicyAnswer, ReplayResult, ReplayRunView, ReplayView } from "@plimsoll/protocol/api";
 import { settle } from "./database.ts";
 import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
@@ -27,13 +27,13 @@ const range = () => ({
 
 /** How long a replay of 1M turns takes, what it does to receiving, and whether its predictions hold. */
 export const replayRows: BenchGroup = {
-  names: ["replay.turns", "replay.honest", "replay.transfer"],
+  names: ["replay.turns", "replay.honest", "replay.transfer", "policies.replay_error"],
   async *run(context) {
     if (context.wanted("replay.turns")) {
       context.note("replay.turns: seeding 1M turns ...");
       yield await withServer((server, home) => millionTurns(server, home));
     }
-    if (context.wanted("replay.honest") || context.wanted("replay.transfer")) {
+    if (["replay.honest", "replay.transfer", "policies.replay_error"].some((name) => context.wanted(name))) {
       context.note("replay.honest ...");
       yield* await withServer((server, home) => honestCheck(server, home));
     }
@@ -129,7 +129,11 @@ async function honestCheck(server: BenchServer, home: Home): Promise<Measurement
   const layers = KNOWN_AGENTS.map(({ family, settings }) => ({ scope: { family }, settings }));
   await server.mutate("policies.save", { policy: { layers }, expected: 0, reason: "as the agents run" });
   for (const { events } of KNOWN_AGENTS) {
-    const { status, body, text } = await server.send(await events(), key);
+    const made = await events();
+    const { status, body, text } = await server.send(
+      [...(await acknowledgements(server, made)), ...made],
+      key,
+    );
     if (status !== 200 || body.rejected.length > 0)
       throw new Error(`events were refused: ${text.slice(0, 500)}`);
   }
@@ -147,7 +151,37 @@ async function honestCheck(server: BenchServer, home: Home): Promise<Measurement
     const { happened } = inForce.find(({ name }) => name === to)!;
     other.push({ name: `${from} as ${to}`, happened, predicted: result!.runs.candidate });
   }
-  return [...rowsOf("replay.honest", inForce), ...rowsOf("replay.transfer", other)];
+  const { result } = await replayed(server, { layers }, {});
+  return [...rowsOf("replay.honest", inForce), ...rowsOf("replay.transfer", other), errorRow(result!.ran)];
+}
+
+/** The error that a replay tells of itself, over all agents: what is off is counted by type. */
+function errorRow({ agents, happened, told }: ReplayResult["ran"]): Measurement {
+  const sum = (of: (kind: (typeof BOUNDARIES)[number]) => number) =>
+    BOUNDARIES.reduce((all, kind) => all + of(kind), 0);
+  const off = sum((kind) => Math.abs(told[kind] - happened[kind]));
+  const did = sum((kind) => happened[kind]);
+  return {
+    name: "policies.replay_error",
+    value: rounded((off / Math.max(1, did)) * 100, 1),
+    unit: "% off",
+    agents,
+    happened: did,
+    ...Object.fromEntries(BOUNDARIES.map((kind) => [kind, `${happened[kind]} -> ${told[kind]}`])),
+  };
+}
+
+/** What the harnesses of some events would have said of the policy before their first event. */
+async function acknowledgements(server: BenchServer, events: readonly object[]): Promise<object[]> {
+  const known = events as readonly { harness: string; at: number | string }[];
+  const at = Math.min(...known.map((event) => new Date(event.at).getTime())) - 1;
+  return Promise.all(
+    [...new Set(known.map(({ harness }) => harness))].map(async (harness) => {
+      const path = `/api/v1/policy?harness=${encodeURIComponent(harness)}`;
+      const { generation, hash } = (await server.get<PolicyAnswer>(path)).body;
+      return { type: "policy_ack", id: `ack-${harness}`, at, harness, generation, hash, status: "applied" };
+    }),
+  );
 }
 
 interface Prediction {

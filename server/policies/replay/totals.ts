@@ -1,3 +1,4 @@
+import type { ReplayResponses } from "@plimsoll/protocol/api";
 import { THRESHOLD_NAMES, type ThresholdName } from "@plimsoll/protocol/pure";
 import type { AgentFigures, ReplayRun } from "./agent-replay.ts";
 import { noFigures, type RunFigures } from "./policy-run.ts";
@@ -34,7 +35,7 @@ export interface ReplayTotals {
   agents: number;
   turns: number;
   /** Agents that ran a policy from their first turn on: how often they responded, and how often a replay of that policy tells. */
-  ran: { agents: number; happened: ReplayedActions; told: ReplayedActions };
+  ran: { agents: number; happened: ReplayResponses; told: ReplayResponses };
   /** Sessions in which the candidate differs from the current policy. */
   affected: number;
   /** Those with the largest difference in tokens; at most {@link MOST_AFFECTED}. */
@@ -42,14 +43,12 @@ export interface ReplayTotals {
   runs: Record<ReplayRun, RunTotals>;
 }
 
-/** How often each response happened. */
-export type ReplayedActions = Readonly<Record<(typeof RESPONSES)[number], number>>;
 const RESPONSES = ["maskings", "compactions", "subticks", "restarts"] as const;
 
-const sumOf = (all: readonly ReplayedActions[]): ReplayedActions =>
+const sumOf = (all: readonly ReplayResponses[]): ReplayResponses =>
   Object.fromEntries(
     RESPONSES.map((name) => [name, all.reduce((sum, one) => sum + one[name], 0)]),
-  ) as ReplayedActions;
+  ) as ReplayResponses;
 
 /** Sessions listed for one count. */
 export const MOST_RANKED = 20;
