@@ -30,7 +30,7 @@ export default {
       playwright: true,
       prisma: true,
       ignoreBinaries: ["biome", "depcruise", "knip", "pg_config", "prisma"],
-      ignoreDependencies: ["@prisma/client", ...testPackages],
+      ignoreDependencies: ["@anthropic-ai/sdk", "@prisma/client", ...testPackages],
     },
     "packages/protocol": {
       entry: ["src/*.ts!"],

@@ -41,7 +41,7 @@ export interface ResponseFacts {
 function limitsInReach<M>({ editor, state, limits }: ActionInput<M>): Limits {
   const estimate = editor.estimate(state);
   const level = predict(state.calibration, estimate).tokens;
-  const most = level + uncertainty(state.calibration, estimate);
+  const most = level + uncertainty(state.calibration, estimate, state.lowered);
   const reached = (["soft", "ceiling", "reserve"] as const).filter((name) => (limits[name] ?? most) < most);
   return { ...limits, ...Object.fromEntries(reached.map((name) => [name, Math.min(limits[name]!, level)])) };
 }

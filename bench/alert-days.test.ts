@@ -1,13 +1,13 @@
 import { ALERT_PRESETS, type AlertPreset } from "@plimsoll/protocol/alerts";
 import type { AlertBacktest } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { seededRandom } from "../../../examples/large-fleet/random.ts";
-import { SHAPES } from "../../../examples/large-fleet/shapes.ts";
-import { SimulatedAgent } from "../../../examples/large-fleet/simulated-agent.ts";
-import { queriesOf } from "../../db/sql.ts";
-import { PolicyBook } from "../../lines/policy-book.ts";
-import { type TestIngest, type TestPipeline, testIngest } from "../../testing/ingest.ts";
-import { AlertBacktests } from "./backtests.ts";
+import { seededRandom } from "../examples/large-fleet/random.ts";
+import { SHAPES } from "../examples/large-fleet/shapes.ts";
+import { SimulatedAgent } from "../examples/large-fleet/simulated-agent.ts";
+import { AlertBacktests } from "../server/alerts/backtest/backtests.ts";
+import { queriesOf } from "../server/db/sql.ts";
+import { PolicyBook } from "../server/lines/policy-book.ts";
+import { type TestIngest, type TestPipeline, testIngest } from "../server/testing/ingest.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
