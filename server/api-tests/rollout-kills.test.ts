@@ -133,6 +133,29 @@ describe("a rollout whose only server is killed again and again", () => {
     }
   });
 
+  it("gains no time while one of two servers is dead and the other stands still", async () => {
+    const [server, other] = [await start(), await start()];
+    const row = async () =>
+      (await query("SELECT stage, baked_ms FROM policy_rollouts WHERE state = 'running'")).rows[0];
+    try {
+      await greet(server);
+      const generation = await save(server, 57_000, { strategy: "linear", share: 0.34, bake_s: 20 });
+      await acknowledge(server, (await offered(server, generation))[0]!);
+      await other.kill9();
+      const before = await row();
+      server.kill("SIGSTOP");
+      await pause(21_000);
+      server.kill("SIGCONT");
+      // It looks again, and counts the pause as one look.
+      await until(async () => (await row()).baked_ms > before.baked_ms);
+      expect(await rolloutOf(server)).toMatchObject({ stage: 0, waits_for: "bake" });
+      expect((await row()).baked_ms).toBeLessThan(before.baked_ms + 10_000);
+    } finally {
+      server.kill("SIGCONT");
+      await Promise.all([server.stop(), other.stop()]);
+    }
+  });
+
   it("halts at a rejection that was acknowledged just before the kill", async () => {
     let server = await start();
     try {
