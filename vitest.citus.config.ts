@@ -15,6 +15,7 @@ const FILES = [
   "server/upkeep/doctor/examine.test.ts",
   "server/http/health.test.ts",
   "server/write/project/{apply-retention,commands,deleted-project,own-sessions,remove-sessions,resumed-refolds,set-window,statements}.test.ts",
+  "server/policies/{read-rejudging,rollouts}.test.ts",
   "server/tenants/projects/{delete-step,projects}.test.ts",
   "server/read/{fleet,gauges,series}.test.ts",
 ];

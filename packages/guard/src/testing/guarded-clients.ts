@@ -8,7 +8,7 @@ import { type GeminiContent, geminiShape, guardGemini } from "../google-genai/in
 import { createGuard, type Guard } from "../guard.ts";
 import { type ChatMessage, chatShape, guardChat } from "../openai/index.ts";
 
-export type Json = Record<string, unknown>;
+export type ClientMessage = Record<string, unknown>;
 
 /** What a harness asks of its client beside the messages. */
 export interface CallOptions {
@@ -25,12 +25,12 @@ export interface CallOptions {
 
 /** How a harness of a provider writes its messages, and calls its client. */
 export interface GuardedClient {
-  user(text: string): Json;
-  agent(text: string): Json;
+  user(text: string): ClientMessage;
+  agent(text: string): ClientMessage;
   /** A call of a tool, and its result. */
-  tool(id: string, text: string): Json[];
+  tool(id: string, text: string): ClientMessage[];
   /** An answer that is not streamed is over at once. */
-  call(messages: readonly Json[], options: CallOptions): Promise<AsyncIterable<unknown>>;
+  call(messages: readonly ClientMessage[], options: CallOptions): Promise<AsyncIterable<unknown>>;
 }
 
 /** A guard, and a client that it is wrapped around. Half of the calls go through the client's helpers. */

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GuardState } from "../state/state.ts";
 import {
   anthropicHarness,
+  type ClientMessage,
   chatHarness,
   type GuardedHarness,
   geminiHarness,
-  type Json,
 } from "../testing/guarded-clients.ts";
 import { MESSAGE_RULES } from "../testing/message-rules.ts";
 import {
@@ -156,7 +156,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
 class Talk {
   readonly name: string;
-  messages: { ids: string[]; json: Json; begins: boolean; edited?: string[] }[] = [];
+  messages: { ids: string[]; json: ClientMessage; begins: boolean; edited?: string[] }[] = [];
   /** Ids of messages that the harness dropped from the beginning. */
   readonly dropped = new Set<string>();
   #said = 0;
@@ -169,7 +169,7 @@ class Talk {
     return `#${this.name}-${++this.#said}`;
   }
 
-  add(json: Json, begins: boolean): void {
+  add(json: ClientMessage, begins: boolean): void {
     this.messages.push({ ids: idsIn(json), json, begins });
   }
 
@@ -306,10 +306,11 @@ async function run(steps: readonly Step[], { keyed, copies, ceiling }: Habits): 
   expect(turns + sideCalls, "counted calls").toBe(model.requests.length - first);
 }
 
-const isResult = ({ role, content, parts }: Readonly<Json>) =>
+const isResult = ({ role, content, parts }: Readonly<ClientMessage>) =>
   role === "tool" ||
-  (Array.isArray(content) && (content as Json[]).some(({ type }) => type === "tool_result")) ||
-  (Array.isArray(parts) && (parts as Json[]).some(({ functionResponse }) => functionResponse !== undefined));
+  (Array.isArray(content) && (content as ClientMessage[]).some(({ type }) => type === "tool_result")) ||
+  (Array.isArray(parts) &&
+    (parts as ClientMessage[]).some(({ functionResponse }) => functionResponse !== undefined));
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 20);
 const steps = fc.array(step, { minLength: 5, maxLength: 40 });
