@@ -189,18 +189,19 @@ export function compact<M>(
 
 /** What stays when the oldest turns are cut, because a prompt does not fit. */
 export const CUT: CompactPolicy = { ...DEFAULT_POLICY.compact!, keepTurns: 1, minGain: 0 };
-/** Length of the model-free summary that replaces the cut turns, in characters. */
-const CUT_CHARS = 2_000;
+/** Length of the model-free summary that replaces the cut turns, in characters. The least is for a prompt that does not fit otherwise. */
+export const CUT_CHARS = { most: 2_000, least: 400 } as const;
 
 /** Replaces all but the newest turn with a short model-free summary. Returns `undefined` if that saves nothing. */
 export function cut<M>(
   input: ActionInput<M>,
   windowTokens: number,
+  maxChars: number,
 ): ActionResult<ActionOf<M, "cut">> | undefined {
   const { editor, state } = input;
   const policy = { ...input.policy, compact: CUT };
   const tokensBefore = expectedTokens(input);
-  const summary = editor.digest(state, editor.keepFrom(state, windowTokens, "compact", policy), CUT_CHARS);
+  const summary = editor.digest(state, editor.keepFrom(state, windowTokens, "compact", policy), maxChars);
   const result = compact({ ...input, policy, limits: { ceiling: windowTokens } }, summary, "compact");
   if (!("event" in result)) return undefined;
   const tokensAfter = expectedTokens({ editor, state: result.state });

@@ -7,6 +7,7 @@ import {
   type ActionInput,
   type ActionResult,
   askForSummary,
+  CUT_CHARS,
   cut,
   expectedTokens,
   mask,
@@ -127,7 +128,8 @@ export function respond<M>(
     }
     const isTooLong = decision.type === "stop" && decision.reason === "too_long";
     if (decision.type === "cut" || (isTooLong && cuts === "last_resort")) {
-      const cutDown = cut(now(), roomTokens ?? 0);
+      const chars = isTooLong ? CUT_CHARS.least : CUT_CHARS.most;
+      const cutDown = cut(now(), roomTokens ?? 0, chars);
       // What replaces the turns may be as long as they are. Another response then makes room first.
       if (cutDown === undefined || (!isTooLong && !fits({ ...now(), state: cutDown.state }, roomTokens))) {
         cuts = cutDown === undefined ? "done" : "last_resort";

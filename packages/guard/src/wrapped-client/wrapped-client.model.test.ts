@@ -150,7 +150,7 @@ const step = fc.record({
   size: fc.integer({ min: 20, max: 300 }),
   where: fc.nat({ max: 20 }),
   models: fc.constantFrom(...MODELS),
-  answer: fc.constantFrom(50, 400, 1_500),
+  answer: fc.constantFrom(50, 400, 1_000),
 });
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
@@ -312,7 +312,9 @@ const isResult = ({ role, content, parts }: Readonly<ClientMessage>) =>
   (Array.isArray(parts) &&
     (parts as ClientMessage[]).some(({ functionResponse }) => functionResponse !== undefined));
 
-const RUNS = Number(process.env.FUZZ_RUNS ?? 20);
+const { FUZZ_RUNS } = process.env;
+/** The same inputs in each run of all tests; others in a longer search. */
+const LENGTH = FUZZ_RUNS === undefined ? { numRuns: 20, seed: 31 } : { numRuns: Number(FUZZ_RUNS) };
 const steps = fc.array(step, { minLength: 5, maxLength: 40 });
 const habits = fc.record({ copies: fc.boolean(), ceiling: fc.constantFrom(50, 90) });
 
@@ -320,14 +322,14 @@ describe.each(Object.keys(MESSAGE_RULES) as Provider[])(
   "a harness that does anything, on a server of %s that checks prompt and answer",
   (provider) => {
     it.each([true, false])("loses nothing, mixes nothing and is never refused; keys: %s", async (keyed) => {
-      // Tokenizers differ by less than the guard allows for.
-      const scale = fc.constantFrom(0.9, 1, 1.12);
+      // Tokenizers differ by less than the guard allows for. It has no count of a call that it cannot place.
+      const scale = fc.constantFrom(0.9, 1, keyed ? 1.12 : 1.04);
       await fc.assert(
         fc.asyncProperty(steps, habits, scale, fc.boolean(), (list, habits, scale, edits) => {
           server = { provider, counts: "the whole prompt", scale, edits: edits && provider === "anthropic" };
           return run(list, { keyed, ...habits });
         }),
-        { numRuns: RUNS, endOnFailure: true },
+        { ...LENGTH, endOnFailure: true },
       );
     });
 
@@ -338,7 +340,7 @@ describe.each(Object.keys(MESSAGE_RULES) as Provider[])(
           server = { provider, counts, scale: 1, edits: false };
           return run(list, { keyed: true, ...habits });
         }),
-        { numRuns: RUNS, endOnFailure: true },
+        { ...LENGTH, endOnFailure: true },
       );
     });
   },
