@@ -77,8 +77,8 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
   it("fire once for an agent past its line, and end", async () => {
     const session = unique("line");
     await send(turn(session, 9_000));
-    await eventually(async () => (await firing("PlimsollLineCrossed")).length > 0);
-    const [alert, ...others] = await firing("PlimsollLineCrossed");
+    await eventually(async () => (await firing("PlimsollPastLine")).length > 0);
+    const [alert, ...others] = await firing("PlimsollPastLine");
     expect(others).toEqual([]);
     expect(alert).toMatchObject({
       labels: { harness: HARNESS, session, agent: "main", model: "m", severity: "critical" },
@@ -211,7 +211,7 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
     const session = unique("after");
     await send(turn(session, 9_500));
     await eventually(async () =>
-      (await firing("PlimsollLineCrossed")).some(({ labels }) => labels.session === session),
+      (await firing("PlimsollPastLine")).some(({ labels }) => labels.session === session),
     );
   });
 });

@@ -1,3 +1,5 @@
+import "./testing/clean-environment.ts";
+
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
