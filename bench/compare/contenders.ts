@@ -1,5 +1,4 @@
 import { createOpenAI } from "@ai-sdk/openai";
-import Anthropic from "@anthropic-ai/sdk";
 import {
   AIMessage,
   type BaseMessage,
@@ -221,23 +220,28 @@ const anthropicMessage = ({ role, content, toolCalls = [], toolCallId }: Message
 const edited: Contender = {
   name: "Anthropic context editing",
   start(url, window, answer) {
-    const anthropic = new Anthropic({ baseURL: url, apiKey: KEY, maxRetries: 0 });
     const messages: ReturnType<typeof anthropicMessage>[] = [];
     let system = "";
-    const trigger = { type: "input_tokens" as const, value: Math.round(window * TRIGGER_SHARE) };
+    const trigger = { type: "input_tokens", value: Math.round(window * TRIGGER_SHARE) };
     return {
-      send(added) {
+      async send(added) {
         for (const message of added)
           if (message.role === "system") system = message.content;
           else messages.push(anthropicMessage(message));
-        return anthropic.beta.messages.create({
-          model: "claude-sonnet-5",
-          max_tokens: answer,
-          system,
-          messages,
-          betas: ["context-management-2025-06-27"],
-          context_management: { edits: [{ type: "clear_tool_uses_20250919", trigger }] },
+        const edits = [{ type: "clear_tool_uses_20250919", trigger }];
+        const answered = await fetch(`${url}/v1/messages`, {
+          method: "POST",
+          headers: { "anthropic-version": "2023-06-01", "anthropic-beta": "context-management-2025-06-27" },
+          body: JSON.stringify({
+            model: "claude-sonnet-5",
+            max_tokens: answer,
+            system,
+            messages,
+            context_management: { edits },
+          }),
         });
+        const text = await answered.text();
+        if (!answered.ok) throw new Error(text);
       },
     };
   },
