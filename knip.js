@@ -30,7 +30,7 @@ export default {
       playwright: true,
       prisma: true,
       ignoreBinaries: ["biome", "depcruise", "knip", "pg_config", "prisma"],
-      ignoreDependencies: ["@anthropic-ai/sdk", "@prisma/client", ...testPackages],
+      ignoreDependencies: ["@prisma/client", ...testPackages],
     },
     "packages/protocol": {
       entry: ["src/*.ts!"],
