@@ -8,15 +8,20 @@ import { readInput } from "./read-input.ts";
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
   const asked = hookArguments(words);
+  if (asked.isForwarder) {
+    const { forwardConnection } = await import("./forward/forward-connection.ts");
+    await forwardConnection(asked.connection!, new AbortController().signal);
+    return;
+  }
   const input: unknown = JSON.parse(await readInput());
   if (asked.isReport) {
     const { reportHook } = await import("./hook/report-hook.ts");
     await reportHook(input as HookEvent[], asked, process.env);
   } else {
     const { connection } = asked;
-    // One that runs already keeps its port, and the new one ends.
+    // One that runs already keeps its port, and the new one ends. It must listen before the harness exports: this program loads fast.
     if (connection !== undefined && startsSession(input))
-      startReport(["forward", "--connection", connection], "");
+      startReport(["hook", "--connection", connection, "--forward"], "");
     const events = hookEvents(asked.family, input, Date.now(), existsSync);
     if (events.length > 0) startReport([...words, "--report"], JSON.stringify(events));
   }

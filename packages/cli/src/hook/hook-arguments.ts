@@ -8,6 +8,8 @@ export interface HookArguments {
   harness: string | undefined;
   /** Whether this run only reports to the server. */
   isReport: boolean;
+  /** Whether this run is the forwarder of the connection. */
+  isForwarder: boolean;
 }
 
 /** @param words after the name of the program, of which the first is `hook` */
@@ -22,5 +24,6 @@ export function hookArguments([, ...words]: readonly string[]): HookArguments {
     connection: after("--connection"),
     harness: after("--harness"),
     isReport: words.includes("--report"),
+    isForwarder: words.includes("--forward"),
   };
 }

@@ -98,6 +98,7 @@ describe("the words of a hook's command", () => {
     [["hook", "codex", "--connection", "/a b"], { family: "codex", connection: "/a b" }],
     [["hook", "kimi", "--harness", "kimi@x", "--report"], { harness: "kimi@x", isReport: true }],
     [["hook"], { family: "" }],
+    [["hook", "--connection", "/a", "--forward"], { connection: "/a", isReport: false, isForwarder: true }],
     [["hook", "--report"], { family: "", isReport: true }],
   ])("%j are %j", (words, asked) => {
     expect(hookArguments(words)).toMatchObject(asked);
