@@ -197,7 +197,8 @@ describe("saving a policy", () => {
     ]);
     const commented = await put(text.replace("measured", "guessed"), generation + 1);
     expect(commented.body).toMatchObject({ generation: generation + 2, hash: saved.body.hash });
-    expect((await newest(b)).text).toContain("guessed");
+    // The other server hears of it a moment later.
+    await until(async () => (await newest(b)).text?.includes("guessed") ?? false);
     const conflict = (await put({ settings: {} }, generation + 1)).body.error.details;
     expect(conflict).toMatchObject({ theirs_text: expect.stringContaining("guessed") });
     await put({ settings: {} }, generation + 2);
