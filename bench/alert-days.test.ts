@@ -88,7 +88,7 @@ describe("the presets", () => {
     ["past_line", "whose sub-ticks fail", "phantom@night", rise(20, 80, 4), 200_000, 5],
     [
       "past_line",
-      "of a harness that nobody knows, at the end of its window",
+      "of an unknown harness, at the end of its window",
       "my-bot@night",
       rise(100, 198, 2),
       200_000,

@@ -86,7 +86,7 @@ test("the form, the YAML and the lines are in step, and saving shows the differe
   await expect(newest).toContainText("Chrome on Linux");
 });
 
-test("comments survive saving, and a ceiling below the default warning is told @phone", async ({
+test("comments survive saving, and a ceiling below the default warning is shown @phone", async ({
   page,
   server,
   send,

@@ -66,7 +66,7 @@ describe("matchers as lines", () => {
     expect(readMatcherLines("=a").mistake).toBe("=a");
   });
 
-  it("say how often a rule would have told, and how much of it for nothing", () => {
+  it("say how often a rule would have fired, and how often for less than a minute", () => {
     const result = { count: 3, longest_ms: 22 * 60_000, brief: 2, complete: true } as AlertBacktest;
     expect(backtestText(result, 7)).toBe(
       "Would have fired 3 times in 7 days (0.4 a day), longest 22 min 0 s. 2 of 3 ended by themselves within a minute.",
