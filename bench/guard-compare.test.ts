@@ -70,7 +70,7 @@ describe("context editing", () => {
     expect(edit({ trigger: { type: "tool_uses", value: 5 } })).toBeUndefined();
   });
 
-  it("keeps as many as it is told, and those of excluded tools", () => {
+  it("keeps the number of results it is configured to, and those of excluded tools", () => {
     expect(cleared({ trigger, keep: { type: "tool_uses", value: 1 } })).toEqual(["a", "b", "c", "d"]);
     expect(cleared({ trigger, exclude_tools: ["memory"] })).toEqual(["a"]);
   });

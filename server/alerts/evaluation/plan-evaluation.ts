@@ -3,6 +3,7 @@ import {
   type AlertStepReason,
   INACTIVE_ALERT,
   isFiring,
+  isLevelCondition,
   stepAlert,
 } from "@plimsoll/protocol/alerts";
 import type { FiringFacts, OpenAlert } from "../alert-rows.ts";
@@ -16,7 +17,7 @@ export interface AlertsPlan {
   removed: OpenAlert[];
   /** Reasons of the changes, by alert. */
   reasons: Map<string, AlertStepReason>;
-  /** What is seen now of alerts that fire and do not change, by alert. It is told, and not stored. */
+  /** What notifications say now of alerts that fire and do not change, by alert. Not stored. */
   seen: Map<string, FiringFacts>;
 }
 
@@ -92,15 +93,23 @@ function advance(plan: AlertsPlan, known: OpenAlert, judged: JudgedSubject, now:
   plan.changed.push({ ...known, state, facts });
 }
 
-/** Why it fired stays as it was once it is no longer so, and the level is that of now. */
+/**
+ * The level is that of now. The link stays at the turn with which it fired, and the reason too once it no longer holds. Boundaries are
+ * read only where an alert fires or ends.
+ */
 function factsNow(judged: JudgedSubject, { facts: known, state: { startedAt } }: OpenAlert): FiringFacts {
   const { sighting } = judged;
-  if (known === undefined || sighting.verdict === "met") return factsOf(judged);
+  if (known === undefined) return factsOf(judged);
   if (sighting.verdict === "silent") return known;
-  const { level, boundaries } = judged.report();
-  const [newest] = boundaries;
-  const endedBy = newest !== undefined && Date.parse(newest.at) >= startedAt! ? newest : undefined;
-  return { ...known, level, boundaries, ...(endedBy !== undefined && { endedBy }) };
+  const { endedBy: _, ...before } = known;
+  const now = factsOf(judged);
+  const boundaries = now.boundaries.length === 0 ? known.boundaries : now.boundaries;
+  if (sighting.verdict === "met") return { ...now, boundaries, path: known.path };
+  const [newest] = now.boundaries;
+  // Of other conditions, a boundary may be what they are about.
+  const isCause =
+    isLevelCondition(known.condition) && newest !== undefined && Date.parse(newest.at) >= startedAt!;
+  return { ...before, level: now.level, boundaries, ...(isCause && { endedBy: newest }) };
 }
 
 const sameTimes = (one: OpenAlert["state"], other: OpenAlert["state"]) =>
