@@ -19,7 +19,7 @@ export interface ComparedCost {
   /** Of what the user said and of what tools returned, as fractions: word for word in the last prompt. */
   userKept: number;
   toolKept: number;
-  /** Of what tools returned: in the last prompt, or under a key that stands there beside the name of the file. */
+  /** Facts in tool results: in the last prompt, or under a recall key that the prompt lists beside the file name. */
   toolReachable: number;
   /** What was refused, once each. */
   errors: string[];

@@ -412,7 +412,7 @@ describe("an acknowledgement", () => {
     expect(await viewOf(harness)).toMatchObject({ state: "applied", running: generation, online: true });
   });
 
-  it("that a wrong clock spoils is told as the state of its harness, until the clock is right", async () => {
+  it("spoiled by a wrong clock shows as the state of its harness, until the clock is right", async () => {
     await save({ ceiling: 61_000 });
     const [unheard, ahead, behind] = ["unheard", "ahead", "behind"].map((name) => `mine@${unique(name)}`);
     const stateOf = async (harness: string | undefined) => {

@@ -44,8 +44,8 @@ const MOST_WATCHED_MS = 2 * EVERY_MS;
 const MOST_REJECTED = 20;
 
 /**
- * Leads rollouts through their stages. Every server does once it listens, for all projects: whoever changes the row of a stage first
- * has decided it, and a server that stood still changes nothing.
+ * Leads the rollouts of all projects through their stages. Each server does so once it listens. The first one that changes the row of a
+ * stage has decided it, so a server that was paused changes nothing.
  */
 export class Rollouts {
   readonly #options: RolloutsOptions;
