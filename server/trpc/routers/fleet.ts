@@ -1,4 +1,6 @@
 import {
+  Digest,
+  DigestQuery,
   Extent,
   FleetPart,
   FleetPartQuery,
@@ -14,6 +16,7 @@ import {
   StatusQuery,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
+import { readDigest } from "../../read/digest.ts";
 import { readExtent } from "../../read/extent.ts";
 import { readFleet, readFleetPart } from "../../read/fleet.ts";
 import { readHarnessLines } from "../../read/harness-lines.ts";
@@ -54,6 +57,12 @@ export const extent = procedure("read")
   .input(z.object({}).optional())
   .output(answer(Extent))
   .query(({ ctx }) => readExtent(ctx.reader));
+
+export const digest = freshProcedure("read")
+  .meta(rest("GET", "/digest", "What happened in a range: alerts, falls without a cause, restarts, ends"))
+  .input(DigestQuery)
+  .output(answer(Digest))
+  .query(({ ctx, input }) => ctx.shared(input, () => readDigest(ctx.reader, input)));
 
 export const restarts = freshProcedure("read")
   .meta(rest("GET", "/restarts", "Restarts in a range by harness and model"))
