@@ -73,6 +73,9 @@ export const agents = defineTable("agents", ["id"], {
   peakWindow: "int4?",
   peakUtilization: "float4?",
   peakAt: "time?",
+  /** Why the latest call ended, and when; unset unless that is known. See latest-stop.ts. */
+  stoppedAt: "time?",
+  stopReason: "int2?",
   /** See packed-state.ts; NULL while nobody expects more events of the agent. */
   state: "text?",
   /** Indexed while true: finds idle agents without touching an index on every write. */

@@ -12,7 +12,7 @@ import type { CrossingOrigin } from "@plimsoll/protocol/events";
 import { lineOf, loadOf } from "@plimsoll/protocol/policy";
 import { type AgentRow, EMPTY_TALLY, TALLY_OF, type Tally } from "../../db/tables/agents.ts";
 import type { BoundaryRow } from "../../db/tables/boundaries.ts";
-import { sourceCode } from "../../db/tables/codes.ts";
+import { sourceCode, stopReasonCode, stopReasonOfCode } from "../../db/tables/codes.ts";
 import type { CrossingRow } from "../../db/tables/crossings.ts";
 import { packStored, type StoredState } from "../../db/tables/packed-state.ts";
 import type { SegmentRow } from "../../db/tables/segments.ts";
@@ -21,6 +21,7 @@ import type { WindowRow } from "../../db/tables/windows.ts";
 import { smallerName } from "./agent-address.ts";
 import type { ArrivedAgent } from "./group-events.ts";
 import { KnownKeys } from "./known-keys.ts";
+import { laterStop, type Stop, stopOfLatestCall } from "./latest-stop.ts";
 
 /** Turns after which a segment is cut: a late event costs a fold of about so many. */
 export const SEGMENT_TURNS = 256;
@@ -157,7 +158,7 @@ export function countBoundary(tally: Tally, reading: BoundaryReading, count: 1 |
 /** Who an agent is, whatever its events say of its level. */
 export type AgentIdentity = Pick<
   ArrivedAgent,
-  "id" | "name" | "ownSession" | "parent" | "firstAt" | "lastAt" | "receivedAt"
+  "id" | "name" | "ownSession" | "parent" | "firstAt" | "lastAt" | "receivedAt" | "stopped"
 > & {
   sessionId: string;
 };
@@ -172,6 +173,7 @@ export function knownAgent(
   const { stored, totals, tally } = after;
   const { state } = stored;
   const row = before?.row;
+  const stop = stopOfLatestCall(laterStop(stopOfRow(row), identity.stopped), state.lastTurnAt);
   return {
     stored,
     keys: before?.keys ?? KnownKeys.empty(),
@@ -200,10 +202,17 @@ export function knownAgent(
       peakWindow: totals.peak?.windowTokens,
       peakUtilization: totals.peakUtilization,
       peakAt: totals.peak?.at,
+      stoppedAt: stop?.at,
+      stopReason: stop && stopReasonCode(stop.reason),
       state: undefined,
       hasState: true,
     },
   };
+}
+
+function stopOfRow(row: AgentRow | undefined): Stop | undefined {
+  if (row?.stoppedAt === undefined || row.stopReason === undefined) return undefined;
+  return { at: row.stoppedAt, reason: stopReasonOfCode(row.stopReason) };
 }
 
 /** The row as it is written. */

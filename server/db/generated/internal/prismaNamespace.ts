@@ -3796,6 +3796,8 @@ export const AgentScalarFieldEnum = {
   peakWindow: 'peakWindow',
   peakUtilization: 'peakUtilization',
   peakAt: 'peakAt',
+  stoppedAt: 'stoppedAt',
+  stopReason: 'stopReason',
   masked: 'masked',
   compacted: 'compacted',
   subticks: 'subticks',

@@ -302,6 +302,8 @@ export const AgentScalarFieldEnum = {
   peakWindow: 'peakWindow',
   peakUtilization: 'peakUtilization',
   peakAt: 'peakAt',
+  stoppedAt: 'stoppedAt',
+  stopReason: 'stopReason',
   masked: 'masked',
   compacted: 'compacted',
   subticks: 'subticks',

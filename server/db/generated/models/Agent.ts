@@ -37,6 +37,7 @@ export type AgentAvgAggregateOutputType = {
   peakTokens: number | null
   peakWindow: number | null
   peakUtilization: number | null
+  stopReason: number | null
   masked: number | null
   compacted: number | null
   subticks: number | null
@@ -60,6 +61,7 @@ export type AgentSumAggregateOutputType = {
   peakTokens: number | null
   peakWindow: number | null
   peakUtilization: number | null
+  stopReason: number | null
   masked: number | null
   compacted: number | null
   subticks: number | null
@@ -94,6 +96,8 @@ export type AgentMinAggregateOutputType = {
   peakWindow: number | null
   peakUtilization: number | null
   peakAt: Date | null
+  stoppedAt: Date | null
+  stopReason: number | null
   masked: number | null
   compacted: number | null
   subticks: number | null
@@ -130,6 +134,8 @@ export type AgentMaxAggregateOutputType = {
   peakWindow: number | null
   peakUtilization: number | null
   peakAt: Date | null
+  stoppedAt: Date | null
+  stopReason: number | null
   masked: number | null
   compacted: number | null
   subticks: number | null
@@ -166,6 +172,8 @@ export type AgentCountAggregateOutputType = {
   peakWindow: number
   peakUtilization: number
   peakAt: number
+  stoppedAt: number
+  stopReason: number
   masked: number
   compacted: number
   subticks: number
@@ -193,6 +201,7 @@ export type AgentAvgAggregateInputType = {
   peakTokens?: true
   peakWindow?: true
   peakUtilization?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -216,6 +225,7 @@ export type AgentSumAggregateInputType = {
   peakTokens?: true
   peakWindow?: true
   peakUtilization?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -250,6 +260,8 @@ export type AgentMinAggregateInputType = {
   peakWindow?: true
   peakUtilization?: true
   peakAt?: true
+  stoppedAt?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -286,6 +298,8 @@ export type AgentMaxAggregateInputType = {
   peakWindow?: true
   peakUtilization?: true
   peakAt?: true
+  stoppedAt?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -322,6 +336,8 @@ export type AgentCountAggregateInputType = {
   peakWindow?: true
   peakUtilization?: true
   peakAt?: true
+  stoppedAt?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -445,6 +461,8 @@ export type AgentGroupByOutputType = {
   peakWindow: number | null
   peakUtilization: number | null
   peakAt: Date | null
+  stoppedAt: Date | null
+  stopReason: number | null
   masked: number
   compacted: number
   subticks: number
@@ -504,6 +522,8 @@ export type AgentWhereInput = {
   peakWindow?: Prisma.IntNullableFilter<"Agent"> | number | null
   peakUtilization?: Prisma.FloatNullableFilter<"Agent"> | number | null
   peakAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  stoppedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  stopReason?: Prisma.IntNullableFilter<"Agent"> | number | null
   masked?: Prisma.IntFilter<"Agent"> | number
   compacted?: Prisma.IntFilter<"Agent"> | number
   subticks?: Prisma.IntFilter<"Agent"> | number
@@ -540,6 +560,8 @@ export type AgentOrderByWithRelationInput = {
   peakWindow?: Prisma.SortOrderInput | Prisma.SortOrder
   peakUtilization?: Prisma.SortOrderInput | Prisma.SortOrder
   peakAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  stopReason?: Prisma.SortOrderInput | Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -581,6 +603,8 @@ export type AgentWhereUniqueInput = Prisma.AtLeast<{
   peakWindow?: Prisma.IntNullableFilter<"Agent"> | number | null
   peakUtilization?: Prisma.FloatNullableFilter<"Agent"> | number | null
   peakAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  stoppedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  stopReason?: Prisma.IntNullableFilter<"Agent"> | number | null
   masked?: Prisma.IntFilter<"Agent"> | number
   compacted?: Prisma.IntFilter<"Agent"> | number
   subticks?: Prisma.IntFilter<"Agent"> | number
@@ -617,6 +641,8 @@ export type AgentOrderByWithAggregationInput = {
   peakWindow?: Prisma.SortOrderInput | Prisma.SortOrder
   peakUtilization?: Prisma.SortOrderInput | Prisma.SortOrder
   peakAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  stopReason?: Prisma.SortOrderInput | Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -661,6 +687,8 @@ export type AgentScalarWhereWithAggregatesInput = {
   peakWindow?: Prisma.IntNullableWithAggregatesFilter<"Agent"> | number | null
   peakUtilization?: Prisma.FloatNullableWithAggregatesFilter<"Agent"> | number | null
   peakAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Agent"> | Date | string | null
+  stoppedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Agent"> | Date | string | null
+  stopReason?: Prisma.IntNullableWithAggregatesFilter<"Agent"> | number | null
   masked?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   compacted?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   subticks?: Prisma.IntWithAggregatesFilter<"Agent"> | number
@@ -697,6 +725,8 @@ export type AgentCreateInput = {
   peakWindow?: number | null
   peakUtilization?: number | null
   peakAt?: Date | string | null
+  stoppedAt?: Date | string | null
+  stopReason?: number | null
   masked?: number
   compacted?: number
   subticks?: number
@@ -733,6 +763,8 @@ export type AgentUncheckedCreateInput = {
   peakWindow?: number | null
   peakUtilization?: number | null
   peakAt?: Date | string | null
+  stoppedAt?: Date | string | null
+  stopReason?: number | null
   masked?: number
   compacted?: number
   subticks?: number
@@ -769,6 +801,8 @@ export type AgentUpdateInput = {
   peakWindow?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   peakAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stoppedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopReason?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   masked?: Prisma.IntFieldUpdateOperationsInput | number
   compacted?: Prisma.IntFieldUpdateOperationsInput | number
   subticks?: Prisma.IntFieldUpdateOperationsInput | number
@@ -805,6 +839,8 @@ export type AgentUncheckedUpdateInput = {
   peakWindow?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   peakAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stoppedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopReason?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   masked?: Prisma.IntFieldUpdateOperationsInput | number
   compacted?: Prisma.IntFieldUpdateOperationsInput | number
   subticks?: Prisma.IntFieldUpdateOperationsInput | number
@@ -841,6 +877,8 @@ export type AgentCreateManyInput = {
   peakWindow?: number | null
   peakUtilization?: number | null
   peakAt?: Date | string | null
+  stoppedAt?: Date | string | null
+  stopReason?: number | null
   masked?: number
   compacted?: number
   subticks?: number
@@ -877,6 +915,8 @@ export type AgentUpdateManyMutationInput = {
   peakWindow?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   peakAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stoppedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopReason?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   masked?: Prisma.IntFieldUpdateOperationsInput | number
   compacted?: Prisma.IntFieldUpdateOperationsInput | number
   subticks?: Prisma.IntFieldUpdateOperationsInput | number
@@ -913,6 +953,8 @@ export type AgentUncheckedUpdateManyInput = {
   peakWindow?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   peakAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stoppedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopReason?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   masked?: Prisma.IntFieldUpdateOperationsInput | number
   compacted?: Prisma.IntFieldUpdateOperationsInput | number
   subticks?: Prisma.IntFieldUpdateOperationsInput | number
@@ -959,6 +1001,8 @@ export type AgentCountOrderByAggregateInput = {
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   peakAt?: Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -984,6 +1028,7 @@ export type AgentAvgOrderByAggregateInput = {
   peakTokens?: Prisma.SortOrder
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -1018,6 +1063,8 @@ export type AgentMaxOrderByAggregateInput = {
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   peakAt?: Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -1054,6 +1101,8 @@ export type AgentMinOrderByAggregateInput = {
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   peakAt?: Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -1079,6 +1128,7 @@ export type AgentSumOrderByAggregateInput = {
   peakTokens?: Prisma.SortOrder
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -1115,6 +1165,8 @@ export type AgentSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   peakWindow?: boolean
   peakUtilization?: boolean
   peakAt?: boolean
+  stoppedAt?: boolean
+  stopReason?: boolean
   masked?: boolean
   compacted?: boolean
   subticks?: boolean
@@ -1151,6 +1203,8 @@ export type AgentSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   peakWindow?: boolean
   peakUtilization?: boolean
   peakAt?: boolean
+  stoppedAt?: boolean
+  stopReason?: boolean
   masked?: boolean
   compacted?: boolean
   subticks?: boolean
@@ -1187,6 +1241,8 @@ export type AgentSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   peakWindow?: boolean
   peakUtilization?: boolean
   peakAt?: boolean
+  stoppedAt?: boolean
+  stopReason?: boolean
   masked?: boolean
   compacted?: boolean
   subticks?: boolean
@@ -1223,6 +1279,8 @@ export type AgentSelectScalar = {
   peakWindow?: boolean
   peakUtilization?: boolean
   peakAt?: boolean
+  stoppedAt?: boolean
+  stopReason?: boolean
   masked?: boolean
   compacted?: boolean
   subticks?: boolean
@@ -1237,7 +1295,7 @@ export type AgentSelectScalar = {
   version?: boolean
 }
 
-export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "state" | "hasState" | "number" | "version", ExtArgs["result"]["agent"]>
+export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "stoppedAt" | "stopReason" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "state" | "hasState" | "number" | "version", ExtArgs["result"]["agent"]>
 
 export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Agent"
@@ -1270,6 +1328,11 @@ export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     peakWindow: number | null
     peakUtilization: number | null
     peakAt: Date | null
+    /**
+     * Why the latest call ended (a position in STOP_REASONS), and when; unset unless that is known.
+     */
+    stoppedAt: Date | null
+    stopReason: number | null
     masked: number
     compacted: number
     subticks: number
@@ -1739,6 +1802,8 @@ export interface AgentFieldRefs {
   readonly peakWindow: Prisma.FieldRef<"Agent", 'Int'>
   readonly peakUtilization: Prisma.FieldRef<"Agent", 'Float'>
   readonly peakAt: Prisma.FieldRef<"Agent", 'DateTime'>
+  readonly stoppedAt: Prisma.FieldRef<"Agent", 'DateTime'>
+  readonly stopReason: Prisma.FieldRef<"Agent", 'Int'>
   readonly masked: Prisma.FieldRef<"Agent", 'Int'>
   readonly compacted: Prisma.FieldRef<"Agent", 'Int'>
   readonly subticks: Prisma.FieldRef<"Agent", 'Int'>
