@@ -2,6 +2,7 @@ import {
   type BoundaryReading,
   type FoldOptions,
   isBoundary,
+  normaliseUsage,
   reclaimedTokens,
   type Summary,
   type TurnReading,
@@ -17,6 +18,7 @@ import type { CrossingRow } from "../../db/tables/crossings.ts";
 import { packStored, type StoredState } from "../../db/tables/packed-state.ts";
 import type { SegmentRow } from "../../db/tables/segments.ts";
 import type { BlockKey, BlockStretch, TurnBlock } from "../../db/tables/turn-blocks.ts";
+import { costMicros } from "../../db/tables/turns.ts";
 import type { WindowRow } from "../../db/tables/windows.ts";
 import { smallerName } from "./agent-address.ts";
 import type { ArrivedAgent } from "./group-events.ts";
@@ -140,8 +142,46 @@ export function totalsOf(row: AgentRow | undefined): AgentTotals {
 
 export function tallyOf(row: AgentRow | undefined): Tally {
   if (row === undefined) return { ...EMPTY_TALLY };
-  const { masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings } = row;
-  return { masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings };
+  return {
+    masked: row.masked,
+    compacted: row.compacted,
+    subticks: row.subticks,
+    restarts: row.restarts,
+    cleared: row.cleared,
+    unexplained: row.unexplained,
+    reclaimed: row.reclaimed,
+    warnings: row.warnings,
+    promptTokens: row.promptTokens,
+    cachedTokens: row.cachedTokens,
+    estimatedTokens: row.estimatedTokens,
+    costMicros: row.costMicros,
+    costTurns: row.costTurns,
+  };
+}
+
+/** The tally after more turns, and after turns that read differently. */
+export function countTurns(tally: Tally, { added, replaced }: RowChanges["turns"]): Tally {
+  const sum = { ...tally };
+  for (const reading of added) addTurn(sum, reading, 1);
+  for (const { before, after } of replaced) {
+    addTurn(sum, before, -1);
+    addTurn(sum, after, 1);
+  }
+  return sum;
+}
+
+/** A repeat of a call counts nothing. */
+function addTurn(sum: Tally, { turn, isRepeat }: TurnReading, count: 1 | -1): void {
+  if (isRepeat) return;
+  const { fresh = 0, cacheRead = 0, cacheWrite = 0 } = normaliseUsage(turn.usage);
+  const prompt = fresh + cacheRead + cacheWrite;
+  sum.promptTokens += count * prompt;
+  sum.cachedTokens += count * cacheRead;
+  if (turn.estimated) sum.estimatedTokens += count * prompt;
+  const cost = costMicros(turn);
+  if (cost === undefined) return;
+  sum.costMicros += count * cost;
+  sum.costTurns += count;
 }
 
 /** The tally after one more, or one less, of a boundary. */

@@ -46,6 +46,11 @@ export type AgentAvgAggregateOutputType = {
   unexplained: number | null
   reclaimed: number | null
   warnings: number | null
+  promptTokens: number | null
+  cachedTokens: number | null
+  estimatedTokens: number | null
+  costMicros: number | null
+  costTurns: number | null
   number: number | null
   version: number | null
 }
@@ -70,6 +75,11 @@ export type AgentSumAggregateOutputType = {
   unexplained: number | null
   reclaimed: bigint | null
   warnings: number | null
+  promptTokens: bigint | null
+  cachedTokens: bigint | null
+  estimatedTokens: bigint | null
+  costMicros: bigint | null
+  costTurns: number | null
   number: number | null
   version: number | null
 }
@@ -106,6 +116,11 @@ export type AgentMinAggregateOutputType = {
   unexplained: number | null
   reclaimed: bigint | null
   warnings: number | null
+  promptTokens: bigint | null
+  cachedTokens: bigint | null
+  estimatedTokens: bigint | null
+  costMicros: bigint | null
+  costTurns: number | null
   state: string | null
   hasState: boolean | null
   number: number | null
@@ -144,6 +159,11 @@ export type AgentMaxAggregateOutputType = {
   unexplained: number | null
   reclaimed: bigint | null
   warnings: number | null
+  promptTokens: bigint | null
+  cachedTokens: bigint | null
+  estimatedTokens: bigint | null
+  costMicros: bigint | null
+  costTurns: number | null
   state: string | null
   hasState: boolean | null
   number: number | null
@@ -182,6 +202,11 @@ export type AgentCountAggregateOutputType = {
   unexplained: number
   reclaimed: number
   warnings: number
+  promptTokens: number
+  cachedTokens: number
+  estimatedTokens: number
+  costMicros: number
+  costTurns: number
   state: number
   hasState: number
   number: number
@@ -210,6 +235,11 @@ export type AgentAvgAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   number?: true
   version?: true
 }
@@ -234,6 +264,11 @@ export type AgentSumAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   number?: true
   version?: true
 }
@@ -270,6 +305,11 @@ export type AgentMinAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   state?: true
   hasState?: true
   number?: true
@@ -308,6 +348,11 @@ export type AgentMaxAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   state?: true
   hasState?: true
   number?: true
@@ -346,6 +391,11 @@ export type AgentCountAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   state?: true
   hasState?: true
   number?: true
@@ -471,6 +521,11 @@ export type AgentGroupByOutputType = {
   unexplained: number
   reclaimed: bigint
   warnings: number
+  promptTokens: bigint
+  cachedTokens: bigint
+  estimatedTokens: bigint
+  costMicros: bigint
+  costTurns: number
   state: string | null
   hasState: boolean
   number: number
@@ -532,6 +587,11 @@ export type AgentWhereInput = {
   unexplained?: Prisma.IntFilter<"Agent"> | number
   reclaimed?: Prisma.BigIntFilter<"Agent"> | bigint | number
   warnings?: Prisma.IntFilter<"Agent"> | number
+  promptTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  cachedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  estimatedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  costMicros?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  costTurns?: Prisma.IntFilter<"Agent"> | number
   state?: Prisma.StringNullableFilter<"Agent"> | string | null
   hasState?: Prisma.BoolFilter<"Agent"> | boolean
   number?: Prisma.IntFilter<"Agent"> | number
@@ -570,6 +630,11 @@ export type AgentOrderByWithRelationInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrderInput | Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -613,6 +678,11 @@ export type AgentWhereUniqueInput = Prisma.AtLeast<{
   unexplained?: Prisma.IntFilter<"Agent"> | number
   reclaimed?: Prisma.BigIntFilter<"Agent"> | bigint | number
   warnings?: Prisma.IntFilter<"Agent"> | number
+  promptTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  cachedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  estimatedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  costMicros?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  costTurns?: Prisma.IntFilter<"Agent"> | number
   state?: Prisma.StringNullableFilter<"Agent"> | string | null
   hasState?: Prisma.BoolFilter<"Agent"> | boolean
   number?: Prisma.IntFilter<"Agent"> | number
@@ -651,6 +721,11 @@ export type AgentOrderByWithAggregationInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrderInput | Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -697,6 +772,11 @@ export type AgentScalarWhereWithAggregatesInput = {
   unexplained?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   reclaimed?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
   warnings?: Prisma.IntWithAggregatesFilter<"Agent"> | number
+  promptTokens?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
+  cachedTokens?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
+  estimatedTokens?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
+  costMicros?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
+  costTurns?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   state?: Prisma.StringNullableWithAggregatesFilter<"Agent"> | string | null
   hasState?: Prisma.BoolWithAggregatesFilter<"Agent"> | boolean
   number?: Prisma.IntWithAggregatesFilter<"Agent"> | number
@@ -735,6 +815,11 @@ export type AgentCreateInput = {
   unexplained?: number
   reclaimed?: bigint | number
   warnings?: number
+  promptTokens?: bigint | number
+  cachedTokens?: bigint | number
+  estimatedTokens?: bigint | number
+  costMicros?: bigint | number
+  costTurns?: number
   state?: string | null
   hasState?: boolean
   number: number
@@ -773,6 +858,11 @@ export type AgentUncheckedCreateInput = {
   unexplained?: number
   reclaimed?: bigint | number
   warnings?: number
+  promptTokens?: bigint | number
+  cachedTokens?: bigint | number
+  estimatedTokens?: bigint | number
+  costMicros?: bigint | number
+  costTurns?: number
   state?: string | null
   hasState?: boolean
   number: number
@@ -811,6 +901,11 @@ export type AgentUpdateInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
@@ -849,6 +944,11 @@ export type AgentUncheckedUpdateInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
@@ -887,6 +987,11 @@ export type AgentCreateManyInput = {
   unexplained?: number
   reclaimed?: bigint | number
   warnings?: number
+  promptTokens?: bigint | number
+  cachedTokens?: bigint | number
+  estimatedTokens?: bigint | number
+  costMicros?: bigint | number
+  costTurns?: number
   state?: string | null
   hasState?: boolean
   number: number
@@ -925,6 +1030,11 @@ export type AgentUpdateManyMutationInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
@@ -963,6 +1073,11 @@ export type AgentUncheckedUpdateManyInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
@@ -1011,6 +1126,11 @@ export type AgentCountOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -1037,6 +1157,11 @@ export type AgentAvgOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -1073,6 +1198,11 @@ export type AgentMaxOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -1111,6 +1241,11 @@ export type AgentMinOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -1137,6 +1272,11 @@ export type AgentSumOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -1175,6 +1315,11 @@ export type AgentSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   state?: boolean
   hasState?: boolean
   number?: boolean
@@ -1213,6 +1358,11 @@ export type AgentSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   state?: boolean
   hasState?: boolean
   number?: boolean
@@ -1251,6 +1401,11 @@ export type AgentSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   state?: boolean
   hasState?: boolean
   number?: boolean
@@ -1289,13 +1444,18 @@ export type AgentSelectScalar = {
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   state?: boolean
   hasState?: boolean
   number?: boolean
   version?: boolean
 }
 
-export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "stoppedAt" | "stopReason" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "state" | "hasState" | "number" | "version", ExtArgs["result"]["agent"]>
+export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "stoppedAt" | "stopReason" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "state" | "hasState" | "number" | "version", ExtArgs["result"]["agent"]>
 
 export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Agent"
@@ -1341,6 +1501,17 @@ export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     unexplained: number
     reclaimed: bigint
     warnings: number
+    /**
+     * Of all turns: tokens of their prompts, those of them that a cache had, those that are estimates, and what they cost.
+     */
+    promptTokens: bigint
+    cachedTokens: bigint
+    estimatedTokens: bigint
+    costMicros: bigint
+    /**
+     * Turns that state a cost.
+     */
+    costTurns: number
     /**
      * The state of the fold over this agent's events, so that the next turn costs one step and no read of the history
      * (see server/db/tables/packed-state.ts). NULL while nobody expects more events of the agent.
@@ -1812,6 +1983,11 @@ export interface AgentFieldRefs {
   readonly unexplained: Prisma.FieldRef<"Agent", 'Int'>
   readonly reclaimed: Prisma.FieldRef<"Agent", 'BigInt'>
   readonly warnings: Prisma.FieldRef<"Agent", 'Int'>
+  readonly promptTokens: Prisma.FieldRef<"Agent", 'BigInt'>
+  readonly cachedTokens: Prisma.FieldRef<"Agent", 'BigInt'>
+  readonly estimatedTokens: Prisma.FieldRef<"Agent", 'BigInt'>
+  readonly costMicros: Prisma.FieldRef<"Agent", 'BigInt'>
+  readonly costTurns: Prisma.FieldRef<"Agent", 'Int'>
   readonly state: Prisma.FieldRef<"Agent", 'String'>
   readonly hasState: Prisma.FieldRef<"Agent", 'Boolean'>
   readonly number: Prisma.FieldRef<"Agent", 'Int'>
