@@ -37,7 +37,7 @@ export function useRange() {
 /** The start of the recorded history. The server sends it with every page that shows all time. */
 function useHistoryStart(needed: boolean): string | null {
   const { data } = useQuery(
-    useTRPC().extent.queryOptions(undefined, { enabled: needed, staleTime: Number.POSITIVE_INFINITY }),
+    useTRPC().extent.queryOptions({}, { enabled: needed, staleTime: Number.POSITIVE_INFINITY }),
   );
   return data?.first_at ?? null;
 }

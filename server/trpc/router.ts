@@ -4,11 +4,13 @@ import { alerts } from "./routers/alerts.ts";
 import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
 import {
+  beforeAfter,
   extent,
   fleet,
   fleetPart,
   harnesses,
   harnessLines,
+  marks,
   restarts,
   series,
   status,
@@ -26,6 +28,8 @@ export const appRouter = router({
   fleetPart,
   series,
   extent,
+  marks,
+  beforeAfter,
   harnesses,
   harnessLines,
   harness,
