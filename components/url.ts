@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { createParser, parseAsString, parseAsStringLiteral, useQueryState, useQueryStates } from "nuqs";
 import { useMinute } from "./clock.tsx";
+import { FLEET_SORTS } from "./live/fleet-order.ts";
 import {
   DEFAULT_RANGE,
   isAllTime,
@@ -60,6 +61,13 @@ const allAgents = createParser<true>({
 export function useAllAgents() {
   const [all, set] = useQueryState("agents", allAgents);
   return [all === true, set] as const;
+}
+
+const fleetSort = parseAsStringLiteral(FLEET_SORTS).withDefault("line").withOptions({ history: "replace" });
+
+/** The order of live agents, stored as `sort`. */
+export function useFleetSort() {
+  return useQueryState("sort", fleetSort);
 }
 
 const session = {

@@ -18,6 +18,7 @@ import { fullTime, percent } from "../format.ts";
 import { BARE_AXIS, timeAxis } from "./axes.ts";
 import type { ChartActions } from "./chart-actions.ts";
 import { tooltipBox } from "./chart-frame.tsx";
+import { LANE_PX, type MarksShown } from "./marks-lane.tsx";
 import { OutlierMark } from "./outlier-mark.tsx";
 import { labelledOutliers, type Outlier } from "./outliers.ts";
 import { isolatedPoints, type SeriesRow } from "./series-rows.ts";
@@ -37,12 +38,13 @@ interface Props extends ChartActions {
   outliers: readonly Outlier[];
   /** The highest utilization now, if the range reaches until now. `at` in epoch ms. */
   current: Outlier | null;
+  marks: MarksShown;
 }
 
-const MARGIN = { top: 12, right: 8, bottom: 0, left: 0 };
+const MARGIN = { top: LANE_PX, right: 8, bottom: 0, left: 0 };
 
 export default function UtilizationChart(props: Props) {
-  const { rows, from, to, step, pieces, outliers, current, crosshair, onHover, onBrush } = props;
+  const { rows, from, to, step, pieces, outliers, current, crosshair, marks, onHover, onBrush } = props;
   const highest = Math.max(
     0.01,
     current?.value ?? 0,
@@ -164,6 +166,16 @@ export default function UtilizationChart(props: Props) {
             stroke="var(--panel)"
           />
         )}
+        {marks.groups.map(({ at }) => (
+          <ReferenceLine
+            key={at}
+            className="chart-mark"
+            x={Date.parse(at)}
+            stroke={at === marks.chosen ? "var(--accent)" : "var(--edge)"}
+            strokeWidth={at === marks.chosen ? 1.5 : 1}
+            strokeDasharray="3 3"
+          />
+        ))}
         {crosshair !== null && <ReferenceLine x={crosshair} stroke="var(--edge)" />}
         {selected !== null && (
           <ReferenceArea x1={selected.from} x2={selected.to} fill="var(--accent)" fillOpacity={0.18} />

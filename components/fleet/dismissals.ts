@@ -1,0 +1,22 @@
+/** The cookie with the notices that this browser dismissed, so that the server leaves them out, too. */
+export const DISMISSED_COOKIE = "plimsoll_dismissed";
+
+/** Notices in the cookie. */
+const MOST = 20;
+
+/** A short stand-in for what a notice is about. */
+export function fingerprint(about: string): string {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < about.length; index += 1)
+    hash = Math.imul(hash ^ about.charCodeAt(index), 0x01000193);
+  return (hash >>> 0).toString(36);
+}
+
+export function parseDismissed(text: string | null): readonly string[] {
+  return (text ?? "").split(".").filter((part) => /^[0-9a-z]{1,7}$/.test(part));
+}
+
+/** The latest ones. */
+export function addDismissed(dismissed: readonly string[], added: string): string {
+  return [...dismissed.filter((one) => one !== added), added].slice(-MOST).join(".");
+}
