@@ -17,7 +17,7 @@ const FILES = [
   "server/write/project/{apply-retention,commands,deleted-project,own-sessions,remove-sessions,resumed-refolds,set-window,statements}.test.ts",
   "server/policies/{read-rejudging,rollouts}.test.ts",
   "server/tenants/projects/{delete-step,projects}.test.ts",
-  "server/read/{fleet,gauges,series}.test.ts",
+  "server/read/{digest,fleet,gauges,series}.test.ts",
 ];
 
 /** Runs tests on a Citus cluster: `npm test -- --only citus`. */

@@ -1,5 +1,14 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseRange, rangeWithData, resolveRange, serializeRange, stepFor } from "./range.ts";
+import {
+  DAY_RANGES,
+  dayRange,
+  parseRange,
+  rangeWithData,
+  resolveRange,
+  serializeRange,
+  stepFor,
+} from "./range.ts";
 
 test.each([
   ["24h", { last: "24h" }],
@@ -78,3 +87,30 @@ test.each([
   const period = resolveRange(choice, Date.UTC(2026, 10, 21) - 60_000);
   expect(rangeWithData(choice, period, begin)).toEqual({ ...period, since: null });
 });
+
+test.each(["UTC", "Europe/Berlin", "Asia/Kolkata", "America/New_York"])(
+  "days and nights are those of the viewer in %s",
+  (zone) => {
+    const before = process.env.TZ;
+    process.env.TZ = zone;
+    try {
+      fc.assert(
+        fc.property(fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }), (date) => {
+          const now = date.getTime();
+          const [today, yesterday, night] = DAY_RANGES.map((day) => dayRange(day, now));
+          expect(today!.from <= now && now < today!.to).toBe(true);
+          expect(yesterday!.to).toBe(today!.from);
+          for (const { from, to } of [today!, yesterday!]) {
+            expect(new Date(from).toTimeString().slice(0, 8)).toMatch(/^0[01]:00:00$/);
+            expect(Math.abs((to - from) / 3_600_000 - 24)).toBeLessThanOrEqual(1);
+          }
+          expect([new Date(night!.from).getHours(), new Date(night!.to).getHours()]).toEqual([22, 8]);
+          expect(night!.from <= now && now - night!.to < 15 * 3_600_000).toBe(true);
+        }),
+      );
+    } finally {
+      process.env.TZ = before;
+      if (before === undefined) delete process.env.TZ;
+    }
+  },
+);

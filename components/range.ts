@@ -29,6 +29,21 @@ export function quickLabel(quick: QuickRange): string {
   return LABELS[quick];
 }
 
+/** Ranges of the calendar, in the time zone of the browser. */
+export const DAY_RANGES = ["Today", "Yesterday", "This night"] as const;
+export type DayRange = (typeof DAY_RANGES)[number];
+
+/** A night is from 22:00 to 8:00: from 22:00 on the one that begins, before that the one that ended last. */
+export function dayRange(day: DayRange, now: number): { from: number; to: number } {
+  const date = new Date(now);
+  const at = (days: number, hour: number) =>
+    new Date(date.getFullYear(), date.getMonth(), date.getDate() + days, hour).getTime();
+  if (day === "Today") return { from: at(0, 0), to: at(1, 0) };
+  if (day === "Yesterday") return { from: at(-1, 0), to: at(0, 0) };
+  const first = date.getHours() >= 22 ? 0 : -1;
+  return { from: at(first, 22), to: at(first + 1, 8) };
+}
+
 export function parseRange(text: string): RangeChoice | null {
   if ((QUICK_RANGES as readonly string[]).includes(text)) return { last: text as QuickRange };
   const [from, to, ...rest] = text.split("..").map((part) => Date.parse(part));

@@ -113,3 +113,23 @@ test("the range stays the same across pages", async ({ page, send, harness }) =>
   await expect(page).toHaveURL(/range=7d/);
   await expect(page.getByTestId("range")).toContainText("Last 7 days");
 });
+
+test("a day of the calendar is a range", async ({ page, send, harness }) => {
+  const noon = new Date();
+  noon.setUTCHours(-12, 0, 0, 0);
+  await send(
+    new EventBuilder({ harness, session: "of-yesterday", window: 200_000, start: noon.getTime() })
+      .turns(9_000)
+      .take(),
+  );
+  await page.goto(`/sessions?harness=${harness}`);
+  const choose = async (name: string) => {
+    await page.getByTestId("range").click();
+    await page.getByRole("button", { name, exact: true }).click();
+  };
+  await choose("Today");
+  await expect(page.getByTestId("empty")).toContainText("No matching sessions");
+  await choose("Yesterday");
+  await expect(page.getByTestId("session-row")).toHaveCount(1);
+  await expect(page).toHaveURL(new RegExp(`range=${noon.toISOString().slice(0, 10)}T00:00:00`));
+});

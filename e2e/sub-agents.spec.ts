@@ -37,6 +37,9 @@ test("each agent has its own level, and a sub-agent never changes its parent's",
   // Turns after the last turn of the selected agent have their own part of the axis.
   await expect(page.getByTestId("saw-after")).toContainText("after turn 3");
   await expect(agents.nth(1)).toContainText("90k");
+  await expect(page.getByTestId("kept-apart")).toHaveText(
+    "2 sub-agents kept up to 95k tokens out of its window",
+  );
   await expect(page.getByTestId("tile-now")).toContainText("24k");
   await expect(page.getByTestId("tile-peak")).toContainText("24k");
 

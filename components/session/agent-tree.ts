@@ -22,6 +22,25 @@ export function agentTree<T extends { id: string; name: string; parent: string |
   return nodes;
 }
 
+/** The listed agents below one, and the highest levels of them all, added up, in tokens. */
+export function keptApart<
+  T extends { id: string; name: string; parent: string | null; peak: { tokens: number } | null },
+>(agents: readonly T[], of: string): { agents: number; tokens: number } {
+  const nodes = agentTree(agents);
+  const start = nodes.findIndex(({ agent }) => agent.id === of);
+  const depth = nodes[start]?.depth ?? 0;
+  const apart = { agents: 0, tokens: 0 };
+  for (
+    let next = start + 1;
+    start >= 0 && nodes[next] !== undefined && nodes[next]!.depth > depth;
+    next += 1
+  ) {
+    apart.agents += 1;
+    apart.tokens += nodes[next]!.agent.peak?.tokens ?? 0;
+  }
+  return apart;
+}
+
 /**
  * The agent selected by default: the main agent, or the first agent with a turn if the main agent has none.
  * An orchestrator that only delegates never takes a turn.

@@ -26,7 +26,7 @@ import { Term } from "../ui/term.tsx";
 import { toast } from "../ui/toast.ts";
 import { useSessionView } from "../url.ts";
 import { lineSourceText, lineSourceTitle, sourceText, titleOf } from "../words.ts";
-import { defaultAgent } from "./agent-tree.ts";
+import { defaultAgent, keptApart } from "./agent-tree.ts";
 import { AgentsPanel } from "./agents-panel.tsx";
 import { linkProblem, linkProblemText } from "./link-problem.ts";
 import { useMovedSession } from "./moved-session.ts";
@@ -208,6 +208,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
             agent={agent}
             windows={detail.windows.filter(({ agent_id }) => agent_id === agent.id)}
             spent={own}
+            apart={keptApart(detail.agents, agent.id)}
             peakTurn={peakTurn}
           />
           {chart.isError && chart.data === undefined ? (

@@ -27,6 +27,7 @@ import {
   sourceNote,
   windowText,
 } from "../words.ts";
+import type { keptApart } from "./agent-tree.ts";
 import { HarnessLine } from "./harness-line.tsx";
 
 const LABELS = ["Current", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
@@ -54,12 +55,14 @@ interface Props {
   windows: WindowView[];
   /** What the turns of the agent cost and how long they took; undefined until the chart is loaded. */
   spent: Pick<SessionChart["agents"][number], "cost" | "latency"> | undefined;
+  /** The sub-agents of the agent, and their highest levels, added up. */
+  apart: ReturnType<typeof keptApart>;
   /** Number of the turn with the peak; null if the chart does not contain it. */
   peakTurn: number | null;
 }
 
 /** The numbers of one agent. Every tile has that scope, and the caption names it. */
-export function SessionTiles({ session, agent, windows, spent, peakTurn }: Props) {
+export function SessionTiles({ session, agent, windows, spent, apart, peakTurn }: Props) {
   const { peak, line } = agent;
   const boundaries = BOUNDARY_COUNTS.reduce((sum, [, field]) => sum + agent[field], 0);
   const ended = session.status === "ended";
@@ -73,6 +76,14 @@ export function SessionTiles({ session, agent, windows, spent, peakTurn }: Props
           {plural(agent.turns, "turn")} in {plural(Math.max(1, windows.length), "window")}
           {session.agents > 1 && `, one of ${exact(session.agents)} agents in this session`}
         </span>
+        {apart.tokens > 0 && (
+          <span
+            data-testid="kept-apart"
+            title="The highest level of each sub-agent, added up. What it returned is in both windows."
+          >
+            {plural(apart.agents, "sub-agent")} kept up to {compact(apart.tokens)} tokens out of its window
+          </span>
+        )}
       </p>
       <div className={GRID}>
         <Tile

@@ -5,7 +5,7 @@ import { CalendarRange, ChevronDown } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { useMinute, useZone } from "../clock.tsx";
 import { rangeText } from "../format.ts";
-import { QUICK_RANGES, quickLabel, type RangeChoice } from "../range.ts";
+import { DAY_RANGES, dayRange, QUICK_RANGES, quickLabel, type RangeChoice } from "../range.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { Popover } from "../ui/popover.tsx";
@@ -64,6 +64,21 @@ export function RangePicker() {
                 </button>
               );
             })}
+          </div>
+          <div className="mt-1 grid grid-cols-3 gap-1">
+            {DAY_RANGES.map((day) => (
+              <button
+                key={day}
+                type="button"
+                onClick={() => {
+                  close();
+                  void setChoice(dayRange(day, Date.now()));
+                }}
+                className="rounded-md py-1.5 whitespace-nowrap hover:bg-edge/35"
+              >
+                {day}
+              </button>
+            ))}
           </div>
           <Custom
             onPick={(next) => {

@@ -1,3 +1,4 @@
+import { durationMs } from "@plimsoll/protocol/alerts";
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import type { Env } from "./connection.ts";
@@ -30,6 +31,13 @@ export function withConnection(command: Command): Command {
     "--project <name>",
     "project name or id; a key always uses its own project",
   );
+}
+
+/** Returns milliseconds. */
+export function durationOf(text: string): number {
+  const ms = durationMs(text);
+  if (Number.isNaN(ms) || ms === 0) throw new InvalidArgumentError("Give a time such as 30m, 2h or 1d.");
+  return ms;
 }
 
 export function wholeNumber(text: string): number {

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { GRACES, type Grace } from "@plimsoll/protocol/api";
-import { Command, Option } from "commander";
+import { Argument, Command, Option } from "commander";
 import { z } from "zod";
 import { addAcpCommand } from "./acp/command.ts";
 import { addAlertCommands } from "./alerts/command.ts";
@@ -8,7 +8,7 @@ import { addAuditCommand } from "./audit.ts";
 import { addBackupCommands } from "./backup/command.ts";
 import { addBridgeCommand } from "./bridge/command.ts";
 import { createClient } from "./client.ts";
-import { type CommandContext, withConnection, withServer } from "./command-context.ts";
+import { type CommandContext, durationOf, withConnection, withServer } from "./command-context.ts";
 import { addConnectCommands } from "./connect/command.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
 import { addDeleteCommand } from "./delete.ts";
@@ -21,6 +21,7 @@ import { addMapCommands } from "./map/command.ts";
 import { addPolicyCommands } from "./policy/command.ts";
 import { addProjectCommands } from "./projects.ts";
 import { runStatus } from "./status/command.ts";
+import { runSince } from "./status/since.ts";
 import { watchStatus } from "./status/watch.ts";
 import { printable } from "./terminal.ts";
 import { VERSION } from "./version.ts";
@@ -29,6 +30,7 @@ const EXAMPLES = `
 Examples:
   npx plimsoll status                                  show the fleet and the load of each agent
   npx plimsoll status --watch                          the same, kept up to date
+  npx plimsoll since 8h                                show what happened in the last 8 hours
   npx plimsoll status --json | jq .status.totals       the same for a script
   npx plimsoll connect                                 have Claude Code, Codex and others report here
   npx plimsoll import ~/.claude/projects               import Claude Code transcripts
@@ -84,6 +86,26 @@ State   "window suspect" means that context tokens exceed the window size, which
         return;
       }
       await runStatus(connection, context.out, {
+        json: flags.json === true,
+        harness: flags.harness,
+        now: context.now(),
+      });
+    });
+
+  withConnection(program.command("since"))
+    .description(
+      "Show what happened since a time: alerts, falls without a cause, restarts, sessions that ended",
+    )
+    .addArgument(
+      new Argument("[time]", "how long ago: 30m, 8h, 2d; at most 31d")
+        .argParser(durationOf)
+        .default(28_800_000, "8h"),
+    )
+    .option("--json", "print the answer of /api/v1/digest")
+    .option("--harness <instance>", "show only this harness instance")
+    .action(async (ms: number, flags: ConnectionFlags & { json?: boolean; harness?: string }) => {
+      await runSince(await connect(flags, context.env), context.out, {
+        ms,
         json: flags.json === true,
         harness: flags.harness,
         now: context.now(),

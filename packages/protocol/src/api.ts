@@ -6,6 +6,7 @@ export * from "./api/deletion.ts";
 export * from "./api/deletion-limit.ts";
 export * from "./api/demo.ts";
 export * from "./api/demo-harnesses.ts";
+export * from "./api/digest.ts";
 export * from "./api/harness-lines.ts";
 export * from "./api/health.ts";
 export * from "./api/key-state.ts";

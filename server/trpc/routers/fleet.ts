@@ -1,6 +1,8 @@
 import {
   BeforeAfter,
   BeforeAfterQuery,
+  Digest,
+  DigestQuery,
   Extent,
   ExtentQuery,
   FleetMarks,
@@ -19,6 +21,7 @@ import {
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readBeforeAfter } from "../../read/before-after.ts";
+import { readDigest } from "../../read/digest.ts";
 import { readExtent } from "../../read/extent.ts";
 import { readFleet, readFleetPart } from "../../read/fleet.ts";
 import { readHarnessLines } from "../../read/harness-lines.ts";
@@ -72,6 +75,12 @@ export const beforeAfter = freshProcedure("read")
   .input(BeforeAfterQuery)
   .output(answer(BeforeAfter))
   .query(({ ctx, input }) => ctx.shared(input, () => readBeforeAfter(ctx.reader, input)));
+
+export const digest = freshProcedure("read")
+  .meta(rest("GET", "/digest", "What happened in a range: alerts, falls without a cause, restarts, ends"))
+  .input(DigestQuery)
+  .output(answer(Digest))
+  .query(({ ctx, input }) => ctx.shared(input, () => readDigest(ctx.reader, input)));
 
 export const restarts = freshProcedure("read")
   .meta(rest("GET", "/restarts", "Restarts in a range by harness and model"))

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { ALERT_PRESET_NAMES, type AlertMatcher, durationMs, readMatcher } from "@plimsoll/protocol/alerts";
+import { ALERT_PRESET_NAMES, type AlertMatcher, readMatcher } from "@plimsoll/protocol/alerts";
 import {
   AcknowledgedAlerts,
   AlertPage,
@@ -10,10 +10,10 @@ import {
   AlertSilenceList,
   AlertSilenceView,
 } from "@plimsoll/protocol/api";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { z } from "zod";
 import { type Client, createClient } from "../client.ts";
-import { type CommandContext, withConnection } from "../command-context.ts";
+import { type CommandContext, durationOf, withConnection } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { plural } from "../number-format.ts";
@@ -192,12 +192,6 @@ function matcherOf(text: string): AlertMatcher {
       hint: "Write label=value, such as harness=phantom@vm-3.",
     });
   return matcher;
-}
-
-function durationOf(text: string): number {
-  const ms = durationMs(text);
-  if (Number.isNaN(ms) || ms === 0) throw new InvalidArgumentError("Give a time such as 30m, 2h or 1d.");
-  return ms;
 }
 
 async function ruleOf(client: Client, which: string): Promise<AlertRuleView> {

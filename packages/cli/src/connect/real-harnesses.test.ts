@@ -22,7 +22,7 @@ import {
   TRIALS,
 } from "../testing/harness-trials.ts";
 import { ASIDE, type LedgerEntry, startLedger } from "../testing/model-ledger.ts";
-import { harnessEnv, harnessProgram, runHarness } from "../testing/real-harness.ts";
+import { EXPORTS_SOON, harnessEnv, harnessProgram, runHarness } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { type SessionWithTurns, storedSessions } from "../testing/stored-sessions.ts";
 import { isInstanceOf } from "./first-event.ts";
@@ -170,7 +170,7 @@ describe.runIf(hasServer)("the numbers of a real harness agree with the ledger o
       const run = (command: readonly [string, ...string[]], more: Record<string, string> = {}) => ({
         home: person.home,
         cwd: person.path("project"),
-        env: { ...env?.(ledger.url), ...more },
+        env: { ...EXPORTS_SOON, ...env?.(ledger.url), ...more },
         limit: 120_000,
         command,
       });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type ScriptedCall, startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
 import { connectStage } from "../testing/connect-run.ts";
 import { type HarnessPrompt, type HarnessTrial, TRIALS } from "../testing/harness-trials.ts";
-import { harnessProgram, runHarness, shellCall } from "../testing/real-harness.ts";
+import { EXPORTS_SOON, harnessProgram, runHarness, shellCall } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { storedSessions } from "../testing/stored-sessions.ts";
 import { isInstanceOf } from "./first-event.ts";
@@ -89,7 +89,7 @@ describe.runIf(hasServer)("a sub-agent of a connected harness", () => {
         const output = await runHarness(["bash", "-ic", next.command], {
           home: person.home,
           cwd: person.path("project"),
-          env: env?.(model.url) ?? {},
+          env: { ...EXPORTS_SOON, ...env?.(model.url) },
           limit: 90_000,
         });
         const made = model.calls.slice(before);

@@ -14,7 +14,8 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
 import { startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
 import { type ConnectHome, connectHome, connectStage } from "../testing/connect-run.ts";
-import { HARNESS_TRIALS, type HarnessResult, harnessProgram, runApart } from "../testing/real-harness.ts";
+import { TRIALS } from "../testing/harness-trials.ts";
+import { type HarnessResult, harnessProgram, runApart } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
@@ -102,16 +103,18 @@ const shown = ({ stdout, stderr, code }: HarnessResult) => ({
   stderr: steady(stderr),
 });
 
+const CONNECTED = TRIALS.filter(({ greeting }) => greeting !== undefined);
+
 describe.runIf(hasServer)("a connected harness", () => {
   const stage = connectStage();
 
   // Hooks start the built program.
   beforeAll(async () => {
-    if (!HARNESS_TRIALS.some(({ program }) => harnessProgram(program))) return;
+    if (!CONNECTED.some(({ program }) => harnessProgram(program))) return;
     await promisify(execFile)("npm", ["run", "--silent", "build"], { cwd: PACKAGE });
   }, PATIENCE);
 
-  for (const { family, program, command, files, env, ownLines } of HARNESS_TRIALS) {
+  for (const { family, program, greeting, files, env, ownLines } of CONNECTED) {
     it.skipIf(harnessProgram(program) === undefined)(
       `${family} runs as if it were not connected, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
       async ({ annotate }) => {
@@ -124,7 +127,7 @@ describe.runIf(hasServer)("a connected harness", () => {
         for (const folder of ["project", "apart"]) await mkdir(person.path(folder), { recursive: true });
         // An interactive shell reads the start file with the function of connect.
         const run = async ({ home }: ConnectHome) => {
-          const result = await runApart(["bash", "-ic", command], {
+          const result = await runApart(["bash", "-ic", greeting!], {
             home,
             cwd: person.path("project"),
             env: env?.(model.url) ?? {},

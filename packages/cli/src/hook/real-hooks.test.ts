@@ -13,6 +13,7 @@ import { connectStage } from "../testing/connect-run.ts";
 import {
   claudeEnv,
   codexModel,
+  EXPORTS_SOON,
   GEMINI_SETTINGS,
   geminiEnv,
   harnessProgram,
@@ -31,11 +32,7 @@ const Sessions = z.object({ items: z.array(z.looseObject({ id: z.string(), harne
 
 /** A key that Claude Code asked its person about before. */
 const CLAUDE_KEY = "sk-ant-dummy-0123456789abcdefghij";
-const CLAUDE_ENV = (url: string) => ({
-  ...claudeEnv(url, CLAUDE_KEY),
-  // Telemetry leaves before the program ends.
-  OTEL_LOGS_EXPORT_INTERVAL: "100",
-});
+const CLAUDE_ENV = (url: string) => ({ ...claudeEnv(url, CLAUDE_KEY), ...EXPORTS_SOON });
 
 interface Trial {
   family: string;

@@ -71,6 +71,10 @@ export interface HarnessTrial {
   lacks: Partial<Record<Source, Partial<Record<SourceFact, string>>>>;
   /** It ends without waiting for its last export, which a busy machine then loses. */
   mayLoseLast?: true;
+  /** One prompt without a tool, whose run is compared with one that is not connected. Undefined where nothing is connected. */
+  greeting?: string;
+  /** What it writes to standard error with any telemetry, wherever that goes, or only on a busy machine. */
+  ownLines?: RegExp;
 }
 
 const PROMPT = "Have-it-done";
@@ -123,12 +127,9 @@ export const TRIALS: readonly HarnessTrial[] = [
   {
     family: "claude-code",
     program: "claude",
-    env: (url) => ({
-      ...claudeEnv(url),
-      // Telemetry leaves before the program ends.
-      OTEL_LOGS_EXPORT_INTERVAL: "100",
-    }),
+    env: claudeEnv,
     recordings: ".claude/projects",
+    greeting: "claude -p --dangerously-skip-permissions Hi",
     prompt: PROMPT,
     thread: /agentId: (\w+)/,
     first: {
@@ -149,6 +150,7 @@ export const TRIALS: readonly HarnessTrial[] = [
   },
   {
     ...codex,
+    greeting: "codex exec --skip-git-repo-check Hi",
     thread: /agent_id\W+([0-9a-f-]{36})/,
     first: {
       command: `${CODEX} ${PROMPT}`,
@@ -189,6 +191,7 @@ export const TRIALS: readonly HarnessTrial[] = [
     files: (url) => opencodeModel(url),
     env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
     recordings: ".local/share/opencode",
+    greeting: "opencode run Hi",
     prompt: PROMPT,
     thread: /task id=\W+(ses_\w+)/,
     first: { command: `opencode run ${PROMPT}`, calls: () => [task({})] },
@@ -216,6 +219,8 @@ export const TRIALS: readonly HarnessTrial[] = [
     }),
     env: geminiEnv,
     recordings: ".gemini/tmp",
+    greeting: "gemini --yolo --model gemini-2.5-pro --prompt Hi",
+    ownLines: /^(?:The 'metricReader' option is deprecated|\[STARTUP\] ).*\n/gm,
     prompt: PROMPT,
     end: { name: "complete_task", arguments: { result: { response: "Done." } } },
     first: {
@@ -234,6 +239,7 @@ export const TRIALS: readonly HarnessTrial[] = [
     program: "qwen",
     env: qwenEnv,
     recordings: ".qwen",
+    greeting: "qwen --auth-type openai --yolo --model gpt-4o Hi",
     prompt: PROMPT,
     thread: /task_id: ([\w-]+) \(/,
     first: {
@@ -268,6 +274,7 @@ export const TRIALS: readonly HarnessTrial[] = [
     program: "copilot",
     env: copilotEnv,
     recordings: ".copilot",
+    greeting: "copilot -p Hi --allow-all-tools",
     prompt: PROMPT,
     first: {
       command: `copilot -p ${PROMPT} --allow-all-tools`,

@@ -148,6 +148,9 @@ export const geminiEnv = (url: string): Record<string, string> => ({
   GEMINI_CLI_TRUST_WORKSPACE: "true",
 });
 
+/** Telemetry leaves before the program ends. */
+export const EXPORTS_SOON = { OTEL_LOGS_EXPORT_INTERVAL: "100" };
+
 /** @param key one that it asked its person about before, or any for a run without a person */
 export const claudeEnv = (url: string, key = "dummy"): Record<string, string> => ({
   ANTHROPIC_API_KEY: key,
@@ -167,68 +170,3 @@ export const qwenEnv = (url: string): Record<string, string> => ({
   OPENAI_BASE_URL: `${url}/v1`,
   OPENAI_MODEL: "gpt-4o",
 });
-
-/** How a harness runs one prompt without a person. */
-export interface WatchedTrial {
-  family: string;
-  /** Its program, and the command that runs one prompt in a shell. */
-  program: string;
-  command: string;
-  /** Its settings besides those of the connection, by path in the home. */
-  files?(url: string): Record<string, string>;
-  env?(url: string): Record<string, string>;
-  /** Its recordings, by path in the home. */
-  recordings: string;
-  /** What it writes to standard error with any telemetry, wherever that goes, or only on a busy machine. */
-  ownLines?: RegExp;
-  /** It ends without waiting for its last export, which a busy machine then loses. */
-  mayLoseLast?: true;
-}
-
-export const HARNESS_TRIALS: readonly WatchedTrial[] = [
-  {
-    family: "claude-code",
-    program: "claude",
-    command: "claude -p --dangerously-skip-permissions Hi",
-    recordings: ".claude/projects",
-    env: claudeEnv,
-  },
-  {
-    family: "codex",
-    program: "codex",
-    recordings: ".codex/sessions",
-    command: "codex exec --skip-git-repo-check Hi",
-    files: (url) => codexModel(url),
-  },
-  {
-    family: "gemini-cli",
-    program: "gemini",
-    command: "gemini --yolo --model gemini-2.5-pro --prompt Hi",
-    recordings: ".gemini/tmp",
-    ownLines: /^(?:The 'metricReader' option is deprecated|\[STARTUP\] ).*\n/gm,
-    files: () => GEMINI_SETTINGS,
-    env: geminiEnv,
-  },
-  {
-    family: "qwen-code",
-    program: "qwen",
-    command: "qwen --auth-type openai --yolo --model gpt-4o Hi",
-    recordings: ".qwen",
-    env: qwenEnv,
-  },
-  {
-    family: "opencode",
-    program: "opencode",
-    command: "opencode run Hi",
-    recordings: ".local/share/opencode",
-    mayLoseLast: true,
-    files: (url) => opencodeModel(url),
-  },
-  {
-    family: "copilot",
-    program: "copilot",
-    command: "copilot -p Hi --allow-all-tools",
-    recordings: ".copilot",
-    env: copilotEnv,
-  },
-];

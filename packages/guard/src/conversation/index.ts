@@ -1,4 +1,5 @@
 export type { FitOptions } from "../fit.ts";
+export { checkNames, type OptionNames } from "../policy/check-names.ts";
 export { Conversation } from "./conversation.ts";
 export type {
   Action,

@@ -1,4 +1,5 @@
 import type { PlimsollEventInput, PolicySettings, ThresholdValue } from "@plimsoll/protocol/pure";
+import type { OptionNames } from "../policy/check-names.ts";
 import type { PolicyInput } from "../policy/policy.ts";
 
 /** What a policy source changes: a guard, or anything else that takes a policy at a turn boundary. */
@@ -82,3 +83,30 @@ export interface PolicySourceOptions {
   /** Random number from 0 to 1, for jitter. */
   random?: () => number;
 }
+
+export const POLICY_SOURCE_OPTIONS: OptionNames<PolicySourceOptions> = {
+  url: "required",
+  key: "required",
+  harness: "required",
+  model: "optional",
+  guard: "required",
+  reporter: "optional",
+  store: "optional",
+  allow: "optional",
+  bounds: "optional",
+  onOutOfBounds: "optional",
+  handles: "optional",
+  healthy: "optional",
+  healthMs: "optional",
+  onChange: "optional",
+  onTrouble: "optional",
+  pollMs: "optional",
+  retryMs: "optional",
+  refusedMs: "optional",
+  silentMs: "optional",
+  timeoutMs: "optional",
+  restoredMs: "optional",
+  fetch: "optional",
+  clock: "optional",
+  random: "optional",
+};

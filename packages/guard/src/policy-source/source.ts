@@ -1,13 +1,13 @@
 import type { PolicySettings } from "@plimsoll/protocol/pure";
 import { refusalText } from "../http/answers.ts";
-import { checkTimes } from "../policy/check-times.ts";
+import { checkNames } from "../policy/check-names.ts";
 import type { PolicyInput } from "../policy/policy.ts";
 import { settingsOf } from "../policy/policy-settings.ts";
 import { type AckBody, Acknowledger } from "./acknowledger.ts";
 import type { Fetched } from "./fetch-policy.ts";
 import { HealthWatch } from "./health-watch.ts";
 import { type AckCode, type Judgement, judge } from "./judge.ts";
-import type { PolicySourceOptions } from "./options.ts";
+import { POLICY_SOURCE_OPTIONS, type PolicySourceOptions } from "./options.ts";
 import { hashOf, readAnswer, type ServedPolicy } from "./read-answer.ts";
 import { type Quarantined, readStored, type StoreOwner, storedText } from "./stored-policy.ts";
 import { Subscription, type Taken } from "./subscription.ts";
@@ -330,6 +330,7 @@ export class PolicySource {
 /**
  * Keeps a guard on the policy that the project has for a harness. It applies each policy before the next turn, keeps the last
  * good one, and acknowledges it through the reporter.
+ * @throws {GuardError} `invalid_option`
  * @example
  * const reporter = createReporter({ url, key });
  * const guard = createGuard({ identity: { harness: "my-bot@host-1" }, window: 200_000, onEvent: reporter.record });
@@ -338,7 +339,7 @@ export class PolicySource {
  * await source.close();
  */
 export function policySource(options: PolicySourceOptions): PolicySource {
-  checkTimes(options);
+  checkNames(options, POLICY_SOURCE_OPTIONS);
   return new PolicySource(options);
 }
 

@@ -177,8 +177,15 @@ describe("options of a guard", () => {
     ["timeoutMs", (options) => createReporter(options)],
     ["patienceMs", (options) => optimistic(createGuard({ identity: { harness: "h" } }), options)],
     ["pollMs", (options) => policySource(options as never)],
-  ])("a negative %s is refused by its name", (name, make) => {
+  ])("a negative %s is refused by its name, and so is an unknown option", (name, make) => {
     expect(() => make({ [name]: -1 })).toThrow(`${name}: -1 must be a time in ms of 0 or more.`);
+    expect(() => make({ uri: "http://127.0.0.1" })).toThrow("uri: is no option. Options: ");
+  });
+
+  it("what a policy source cannot do without is named", () => {
+    expect(() => policySource({ url: "http://127.0.0.1", key: "k", harness: "h" } as never)).toThrow(
+      "guard: is missing.",
+    );
   });
 
   it("a missing shape is named by the wrapper, and by the first message that is no text", async () => {

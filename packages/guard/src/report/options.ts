@@ -1,3 +1,5 @@
+import type { OptionNames } from "../policy/check-names.ts";
+
 /**
  * Stores events while the server is unreachable. Implementations must survive a crash at any point. Sending an event
  * twice is harmless, because events have ids. See `fileSpool` of `@plimsoll/guard/node`.
@@ -44,6 +46,22 @@ export interface ReporterOptions {
   /** Random number from 0 to 1, for jitter. */
   random?: () => number;
 }
+
+export const REPORTER_OPTIONS: OptionNames<ReporterOptions> = {
+  url: "optional",
+  key: "optional",
+  log: "optional",
+  spool: "optional",
+  flushMs: "optional",
+  batch: "optional",
+  maxEvents: "optional",
+  maxBytes: "optional",
+  timeoutMs: "optional",
+  onTrouble: "optional",
+  fetch: "optional",
+  clock: "optional",
+  random: "optional",
+};
 
 /** A problem with reporting. */
 export interface Trouble {

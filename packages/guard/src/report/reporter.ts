@@ -1,8 +1,8 @@
 import { backoffMs, type PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { backgroundTimer } from "../background-timer.ts";
 import { refusalText, rejectionsIn } from "../http/answers.ts";
-import { checkTimes } from "../policy/check-times.ts";
-import type { ReporterOptions, ReporterStats, Trouble } from "./options.ts";
+import { checkNames } from "../policy/check-names.ts";
+import { REPORTER_OPTIONS, type ReporterOptions, type ReporterStats, type Trouble } from "./options.ts";
 import { Queue } from "./queue.ts";
 import { type SendOutcome, type SendTarget, sendEvents } from "./send.ts";
 
@@ -343,6 +343,7 @@ export class Reporter {
 
 /**
  * Creates a reporter.
+ * @throws {GuardError} `invalid_option`
  * @example
  * const reporter = createReporter({ url: process.env.PLIMSOLL_URL, key: process.env.PLIMSOLL_KEY });
  * const guard = createGuard({ identity, onEvent: reporter.record });
@@ -350,7 +351,7 @@ export class Reporter {
  * await reporter.close();
  */
 export function createReporter(options: ReporterOptions): Reporter {
-  checkTimes(options);
+  checkNames(options, REPORTER_OPTIONS);
   return new Reporter(options);
 }
 

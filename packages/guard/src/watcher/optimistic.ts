@@ -1,7 +1,7 @@
 import { Conversation } from "../conversation/conversation.ts";
 import type { SummaryRequest } from "../fit.ts";
 import type { Guard } from "../guard.ts";
-import { checkTimes } from "../policy/check-times.ts";
+import { checkNames, type OptionNames } from "../policy/check-names.ts";
 import type { TextModel } from "../summary/summarizer.ts";
 import { resolveBudget, type TokenBudget } from "./budget.ts";
 import { LiveWatch } from "./live-watch.ts";
@@ -35,6 +35,17 @@ export interface OptimisticOptions<M> {
   clock?: () => number;
 }
 
+const OPTIMISTIC_OPTIONS: OptionNames<OptimisticOptions<never>> = {
+  budget: "optional",
+  compact: "optional",
+  summarize: "optional",
+  summaryModel: "optional",
+  patienceMs: "optional",
+  perRound: "optional",
+  onError: "optional",
+  clock: "optional",
+};
+
 /** Preparation in the background, as {@link optimistic} starts it. */
 export interface OptimisticCompaction {
   /** Resolves when nothing is being prepared. Never rejects. */
@@ -49,6 +60,7 @@ export interface OptimisticCompaction {
  * Replaces an earlier `optimistic` of the same conversation. What is prepared is not part of the guard's state: call it
  * again after a restart of the process.
  * @throws {RangeError} If `budget` has an invalid field.
+ * @throws {GuardError} `invalid_option`
  * @example
  * const ahead = optimistic(guard, { summarize: ({ messages, signal }) => summarise(messages, signal) });
  * await callModel(guard); // each call through the guard as before
@@ -58,7 +70,7 @@ export function optimistic<M>(
   target: Conversation<M> | Guard<M>,
   options: OptimisticOptions<M> = {},
 ): OptimisticCompaction {
-  checkTimes(options);
+  checkNames(options, OPTIMISTIC_OPTIONS);
   resolveBudget(options.budget ?? {});
   const watches = new Set<LiveWatch<M>>();
   let stopped = false;

@@ -7,7 +7,7 @@ export const headerOf = ({ key }: ConnectionValues) => `x-api-key=${key}`;
 export const hostOf = ({ host }: ConnectionValues) => `host.name=${encodeURIComponent(host)}`;
 
 /** Longest time that an export before the end of a harness may take, in ms. */
-export const EXPORT_MS = "250";
+export const EXPORT_MS = "200";
 
 export const env = (name: string, value: string, mode?: HarnessSetting["mode"]): HarnessSetting => ({
   path: [name],

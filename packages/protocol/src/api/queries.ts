@@ -22,6 +22,14 @@ const id = rowId;
 export const StatusQuery = z.object({ from: time, to: time, harness });
 export type StatusQuery = z.infer<typeof StatusQuery>;
 
+/** Days that a digest may cover. */
+const MOST_DIGEST_DAYS = 31;
+export const DigestQuery = StatusQuery.refine(
+  ({ from, to }) => Date.parse(to) - Date.parse(from) <= MOST_DIGEST_DAYS * 86_400_000,
+  { path: ["from"], error: `must be at most ${MOST_DIGEST_DAYS} days before to` },
+);
+export type DigestQuery = z.infer<typeof DigestQuery>;
+
 export const FleetQuery = z.object({ harness, limit: z.coerce.number().int().min(1).max(500).default(200) });
 export type FleetQuery = z.infer<typeof FleetQuery>;
 

@@ -1,21 +1,34 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Continuation, type HandleKind, type LoopOptions, memoryLoopStore, runLoop } from "./index.ts";
 import { options, worker } from "./testing.ts";
 
 describe("runLoop", () => {
+  it.each<[over: object, message: string]>([
+    [{ maxSubTick: 3 }, "maxSubTick: is no option. Options: goal, loop,"],
+    [{ tick: undefined }, "tick: is missing."],
+    [{ maxMs: -1 }, "maxMs: -1 must be a time in ms of 0 or more."],
+  ])("refuses %j by its name, before the first tick", async (over, message) => {
+    await expect(runLoop(options(over))).rejects.toThrow(message);
+  });
+
   it("continues an iteration in a fresh context at its limit, and reports only iterations [P12 P13 P14 P15]", async () => {
     const log: string[] = [];
     const seen: number[] = [];
     const prompts: string[] = [];
     const tick = worker([2, 10, 1], log);
-    const setup = options({
-      tick: (one) => {
-        prompts.push(one.prompt);
-        return tick(one);
+    const events: PlimsollEventInput[] = [];
+    const setup = options(
+      {
+        tick: (one) => {
+          prompts.push(one.prompt);
+          return tick(one);
+        },
+        onIteration: ({ iteration }) => seen.push(iteration),
       },
-      onIteration: ({ iteration }) => seen.push(iteration),
-    });
+      events,
+    );
     expect(await runLoop(setup)).toMatchObject({
       end: "done",
       iterations: 3,
@@ -42,12 +55,12 @@ describe("runLoop", () => {
     expect(prompts[2]).toContain("Accomplished:\n- did up to piece 3");
     expect(prompts[2]).toContain("Key findings:\n- it works");
     expect(prompts[5]).not.toContain("Accomplished");
-    expect(setup.events.filter((event) => event.type === "subtick")).toMatchObject([
+    expect(events.filter((event) => event.type === "subtick")).toMatchObject([
       { loop: "l1", tick: 2, sub: 1, tokens_before: 13_000, visible: false },
       { loop: "l1", tick: 2, sub: 2, tokens_before: 13_000 },
       { loop: "l1", tick: 2, sub: 3, tokens_before: 13_000 },
     ]);
-    expect(setup.events.filter((event) => event.type === "turn").map((event) => event.window)).toEqual([
+    expect(events.filter((event) => event.type === "turn").map((event) => event.window)).toEqual([
       0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5,
     ]);
   });
@@ -305,26 +318,30 @@ describe("a handle", () => {
   it("that fails to close does not undo finished work", async () => {
     const store = memoryLoopStore();
     let runs = 0;
-    const setup = options({
-      store,
-      tick: async ({ handles }) => {
-        runs++;
-        await handles.use("repo", {
-          open: () => ({ value: 1, data: 1 }),
-          attach: () => 1,
-          close: () => {
-            expect(store.read()).toMatchObject({ step: "finished", iteration: 1 });
-            throw new Error("still in use");
-          },
-        });
-        return { status: "done", result: "all of it" };
+    const events: PlimsollEventInput[] = [];
+    const setup = options(
+      {
+        store,
+        tick: async ({ handles }) => {
+          runs++;
+          await handles.use("repo", {
+            open: () => ({ value: 1, data: 1 }),
+            attach: () => 1,
+            close: () => {
+              expect(store.read()).toMatchObject({ step: "finished", iteration: 1 });
+              throw new Error("still in use");
+            },
+          });
+          return { status: "done", result: "all of it" };
+        },
       },
-    });
+      events,
+    );
     const done = { end: "done", results: ["all of it"], lastError: "still in use" };
     expect(await runLoop(setup)).toMatchObject(done);
     expect(await runLoop(setup)).toMatchObject(done);
     expect(runs).toBe(1);
     expect(JSON.parse(store.text!).handles).toEqual({ repo: 1 });
-    expect(setup.events.filter((event) => event.type === "session").length).toBe(2);
+    expect(events.filter((event) => event.type === "session").length).toBe(2);
   });
 });

@@ -1,4 +1,4 @@
-import type { ObserveFacts } from "@plimsoll/guard/conversation";
+import type { ObserveFacts, OptionNames } from "@plimsoll/guard/conversation";
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import type { Handles } from "./handles.ts";
 import type { Continuation, Json, LoopEnd, LoopStore } from "./state.ts";
@@ -117,6 +117,31 @@ export interface LoopOptions {
   /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
 }
+
+export const LOOP_OPTIONS: OptionNames<LoopOptions> = {
+  goal: "required",
+  loop: "required",
+  harness: "required",
+  tick: "required",
+  summarize: "required",
+  store: "required",
+  maxContextPct: "optional",
+  windowTokens: "optional",
+  maxIterations: "optional",
+  maxCostUsd: "optional",
+  maxMs: "optional",
+  maxSubTicks: "optional",
+  maxFailures: "optional",
+  maxCrashes: "optional",
+  resume: "optional",
+  boundary: "optional",
+  say: "optional",
+  onIteration: "optional",
+  onEvent: "optional",
+  data: "optional",
+  signal: "optional",
+  clock: "optional",
+};
 
 /** The result of {@link runLoop}. */
 export interface LoopResult {

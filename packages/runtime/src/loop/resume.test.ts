@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
 import { childProgram, runChild } from "../../../guard/src/testing/child-process.ts";
 import {
@@ -25,12 +26,13 @@ describe("an ended loop", () => {
     ["cost", { maxCostUsd: 0.02 }, { maxCostUsd: 1 }],
     ["time", { maxMs: 35 }, {}],
   ] as const)("continues after its limit of %s is raised, and not before", async (end, low, high) => {
-    const setup = options({ tick: worker([1, 1, 1, 1]), ...low });
+    const events: PlimsollEventInput[] = [];
+    const setup = options({ tick: worker([1, 1, 1, 1]), ...low }, events);
     expect(await ends(setup)).toEqual([end, 2]);
-    const told = setup.events.length;
+    const told = events.length;
     expect(await ends(setup)).toEqual([end, 2]);
     expect(await ends({ ...setup, resume: true })).toEqual([end, 2]);
-    expect(setup.events).toHaveLength(told);
+    expect(events).toHaveLength(told);
     const { maxIterations, maxCostUsd, maxMs, ...open } = setup;
     expect(await ends({ ...open, ...high })).toEqual(["done", 4]);
   });
@@ -162,15 +164,19 @@ describe("a tick whose process is killed every time", () => {
   it("limits the attempts at a summary, and counts their cost", async () => {
     let broken = true;
     let tries = 0;
-    const setup = options({
-      tick: async ({ sub }) => (sub === 0 ? { status: "yield", notes: "n" } : { status: "done" }),
-      summarize: async ({ observe }) => {
-        tries++;
-        observe({ id: `s${tries}`, usage: { prompt_tokens: 5_000 } }, { costUsd: 0.5 });
-        if (broken) throw new Error("no network");
-        return { accomplished: ["some"], remaining: [], findings: [] };
+    const events: PlimsollEventInput[] = [];
+    const setup = options(
+      {
+        tick: async ({ sub }) => (sub === 0 ? { status: "yield", notes: "n" } : { status: "done" }),
+        summarize: async ({ observe }) => {
+          tries++;
+          observe({ id: `s${tries}`, usage: { prompt_tokens: 5_000 } }, { costUsd: 0.5 });
+          if (broken) throw new Error("no network");
+          return { accomplished: ["some"], remaining: [], findings: [] };
+        },
       },
-    });
+      events,
+    );
     for (let attempt = 0; attempt < 3; attempt++) await expect(runLoop(setup)).rejects.toThrow("no network");
     expect(await runLoop(setup)).toMatchObject({
       end: "summary_failed",
@@ -184,7 +190,7 @@ describe("a tick whose process is killed every time", () => {
       costUsd: 2,
       boundaries: 1,
     });
-    const turns = setup.events.filter((event) => event.type === "turn");
+    const turns = events.filter((event) => event.type === "turn");
     expect(turns).toHaveLength(4);
     for (const turn of turns) expect(turn).toMatchObject({ purpose: "compaction" });
     const limited = options({ ...setup, store: memoryLoopStore(), maxCostUsd: 0.5 });

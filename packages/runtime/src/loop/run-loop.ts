@@ -1,9 +1,9 @@
-import { Conversation, type ObserveFacts } from "@plimsoll/guard/conversation";
+import { Conversation, checkNames, type ObserveFacts } from "@plimsoll/guard/conversation";
 import { CallForecast, estimateTokens } from "@plimsoll/guard/measure";
 import { type EventBody, eventOf } from "@plimsoll/guard/report";
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { Handles } from "./handles.ts";
-import type { LoopOptions, LoopResult, Tick, TickOutcome } from "./options.ts";
+import { LOOP_OPTIONS, type LoopOptions, type LoopResult, type Tick, type TickOutcome } from "./options.ts";
 import {
   boundContinuation,
   type Continuation,
@@ -33,7 +33,7 @@ const NEEDS_RESUME: ReadonlySet<LoopEnd | undefined> = new Set([
  * Runs one loop over as many contexts as it needs. Every step is stored before the next starts, so after a crash
  * another call with the same store continues the loop. A tick interrupted by a crash runs again with `resumed` set;
  * after `maxCrashes` crashes in one tick the loop ends. A finished iteration never runs again.
- * @throws {GuardError} `store_locked` if another process or call uses the store.
+ * @throws {GuardError} `store_locked` if another process or call uses the store; `invalid_option`.
  * @throws Errors of the store and of `summarize`. The stored state stays valid, so the loop can continue.
  * @example
  * const { end, results } = await runLoop({
@@ -47,6 +47,7 @@ const NEEDS_RESUME: ReadonlySet<LoopEnd | undefined> = new Set([
  * });
  */
 export async function runLoop(options: LoopOptions): Promise<LoopResult> {
+  checkNames(options, LOOP_OPTIONS);
   const release = await options.store.claim?.();
   try {
     const fresh = newLoop(options.loop, options.goal, options.data ?? null);

@@ -35,11 +35,9 @@ export function worker(work: readonly number[], log: string[] = []): LoopOptions
 }
 
 /** Options of a loop in memory. The clock advances by 10 ms per read. Events are validated and collected. */
-export function options(over: Partial<LoopOptions>): LoopOptions & { events: PlimsollEventInput[] } {
-  const events: PlimsollEventInput[] = [];
+export function options(over: Partial<LoopOptions>, events: PlimsollEventInput[] = []): LoopOptions {
   let now = Date.UTC(2026, 10, 20);
   return {
-    events,
     goal: "explore the codebase",
     loop: "l1",
     harness: "test",

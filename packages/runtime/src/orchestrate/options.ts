@@ -1,5 +1,5 @@
 import type { WindowLookup } from "@plimsoll/fold";
-import type { ObserveFacts } from "@plimsoll/guard/conversation";
+import type { ObserveFacts, OptionNames } from "@plimsoll/guard/conversation";
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import type { Manager } from "./manager.ts";
 import type { SplitRequest, TooLarge, WorkSize } from "./split.ts";
@@ -73,6 +73,26 @@ export interface OrchestrateOptions {
   /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
 }
+
+export const ORCHESTRATE_OPTIONS: OptionNames<OrchestrateOptions> = {
+  run: "required",
+  title: "optional",
+  harness: "required",
+  phases: "required",
+  runPhase: "required",
+  verify: "optional",
+  store: "required",
+  writeHandoff: "optional",
+  manager: "optional",
+  window: "optional",
+  runnerWindow: "optional",
+  concurrency: "optional",
+  maxDepth: "optional",
+  say: "optional",
+  onEvent: "optional",
+  signal: "optional",
+  clock: "optional",
+};
 
 /** The result of {@link orchestrate}. */
 export interface OrchestrateResult {

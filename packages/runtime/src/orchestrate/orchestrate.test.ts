@@ -55,6 +55,15 @@ function setup(over: Partial<OrchestrateOptions> = {}) {
 }
 
 describe("orchestrate", () => {
+  it("refuses an unknown or a missing option by its name, before the first phase", async () => {
+    const { options, log } = setup();
+    await expect(orchestrate({ ...options, phase: [] } as never)).rejects.toThrow("phase: is no option.");
+    await expect(orchestrate({ ...options, phases: undefined } as never)).rejects.toThrow(
+      "phases: is missing.",
+    );
+    expect(log).toEqual([]);
+  });
+
   it("splits a phase that its runner finds too large, without confirmation, and reports the parts inline [A5 A13 A14 A16]", async () => {
     const { options, said, log, of } = setup();
     const { status, report, state } = await orchestrate(options);

@@ -1,7 +1,13 @@
-import { Conversation } from "@plimsoll/guard/conversation";
+import { Conversation, checkNames } from "@plimsoll/guard/conversation";
 import { type EventBody, eventOf } from "@plimsoll/guard/report";
 import { Manager } from "./manager.ts";
-import type { OrchestrateOptions, OrchestrateResult, PhaseContext, PhaseOutcome } from "./options.ts";
+import {
+  ORCHESTRATE_OPTIONS,
+  type OrchestrateOptions,
+  type OrchestrateResult,
+  type PhaseContext,
+  type PhaseOutcome,
+} from "./options.ts";
 import { routeProblem } from "./route.ts";
 import { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
 import { type SplitRequest, splitNotice, subPhasesOf, tooLarge } from "./split.ts";
@@ -21,7 +27,7 @@ import {
  * other in `after`. A sub-phase that fails gets one remediation round; if it fails again, those that need it are blocked.
  * Another call with the same store continues a run that a crash or an abort interrupted, without repeating a phase that is over.
  * If the run has ended, it tries again what failed. A high context level never stops a run.
- * @throws {GuardError} `store_locked` if another process or call uses the store.
+ * @throws {GuardError} `store_locked` if another process or call uses the store; `invalid_option`.
  * @throws Errors of the store.
  * @example
  * const { status, report } = await orchestrate({
@@ -33,6 +39,7 @@ import {
  * });
  */
 export async function orchestrate(options: OrchestrateOptions): Promise<OrchestrateResult> {
+  checkNames(options, ORCHESTRATE_OPTIONS);
   const release = await options.store.claim?.();
   try {
     return await new OrchestratorRun(options).go();
