@@ -5,6 +5,7 @@ import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
 import {
   beforeAfter,
+  digest,
   extent,
   fleet,
   fleetPart,
@@ -30,6 +31,7 @@ export const appRouter = router({
   extent,
   marks,
   beforeAfter,
+  digest,
   harnesses,
   harnessLines,
   harness,
