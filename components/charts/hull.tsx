@@ -38,7 +38,7 @@ export function Hull({ agent, small = false }: { agent: AgentView; small?: boole
                 data-fill={levelState(agent)}
                 data-at={hull.level.toFixed(4)}
                 data-unconfirmed={agent.after_boundary !== null || undefined}
-                // Animate a transform, not the width, to avoid layout on every frame.
+                // A transform needs no layout. It does not move gradually: with many agents, the page would never come to rest.
                 style={{ transform: `translateX(${at(hull.level - 1)})` }}
               />
             </div>
