@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import { addDismissed, fingerprint, parseDismissed } from "./dismissals.ts";
 
 test("a cookie keeps the latest notices, each once", () => {
-  const mark = fc.string().map(fingerprint);
+  const notice = fc.array(fc.string().map(fingerprint), { minLength: 1, maxLength: 20 });
   fc.assert(
-    fc.property(fc.array(mark, { minLength: 1, maxLength: 60 }), (marks) => {
-      const cookie = marks.reduce((text, one) => addDismissed(parseDismissed(text), one), "");
+    fc.property(fc.array(notice, { minLength: 1, maxLength: 20 }), (notices) => {
+      const cookie = notices.reduce((text, marks) => addDismissed(parseDismissed(text), marks), "");
       const kept = parseDismissed(cookie);
-      expect(kept.at(-1)).toBe(marks.at(-1));
+      expect(kept).toEqual(expect.arrayContaining(notices.at(-1)!));
       expect(new Set(kept).size).toBe(kept.length);
-      expect(cookie.length).toBeLessThan(200);
+      expect(cookie.length).toBeLessThan(500);
     }),
   );
 });

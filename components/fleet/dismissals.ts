@@ -1,8 +1,8 @@
 /** The cookie with the notices that this browser dismissed, so that the server leaves them out, too. */
 export const DISMISSED_COOKIE = "plimsoll_dismissed";
 
-/** Notices in the cookie. */
-const MOST = 20;
+/** What the cookie keeps: the models of some notices. */
+const MOST = 60;
 
 /** A short stand-in for what a notice is about. */
 export function fingerprint(about: string): string {
@@ -17,6 +17,6 @@ export function parseDismissed(text: string | null): readonly string[] {
 }
 
 /** The latest ones. */
-export function addDismissed(dismissed: readonly string[], added: string): string {
-  return [...dismissed.filter((one) => one !== added), added].slice(-MOST).join(".");
+export function addDismissed(dismissed: readonly string[], added: readonly string[]): string {
+  return [...dismissed.filter((one) => !added.includes(one)), ...new Set(added)].slice(-MOST).join(".");
 }

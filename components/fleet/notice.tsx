@@ -9,8 +9,8 @@ import { Dismissals } from "./use-dismissals.ts";
 interface Props {
   testid: string;
   label: string;
-  /** What the notice is about. It comes back when this changes. */
-  about: string;
+  /** What the notice is about. It comes back when it is about one more. */
+  about: readonly string[];
   /** One line. */
   summary: ReactNode;
   /** What mends it at one click. */

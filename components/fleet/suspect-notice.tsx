@@ -23,10 +23,9 @@ export function SuspectNotice({ suspects: { count, sessions } }: { suspects: Fle
     <Notice
       testid="suspects"
       label="Wrong window sizes"
-      about={models
-        .map(({ model, window_tokens, window_source }) => [model, window_tokens, window_source].join(" "))
-        .sort()
-        .join(", ")}
+      about={models.map(({ model, window_tokens, window_source }) =>
+        [model, window_tokens, window_source].join(" "),
+      )}
       summary={`${plural(count, "session")} above 100% of ${count === 1 ? "its" : "their"} window: ${models
         .map(({ model, window_tokens }) => `${model ?? "an unnamed model"} is not ${compact(window_tokens)}`)
         .join(", ")}`}

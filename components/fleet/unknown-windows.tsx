@@ -23,10 +23,7 @@ export function UnknownWindowsNotice({
     <Notice
       testid="unknown-windows"
       label="Unknown window sizes"
-      about={models
-        .map(({ model }) => model)
-        .sort()
-        .join(", ")}
+      about={models.map(({ model }) => model)}
       summary={
         <>
           Window unknown for {plural(models.length + more_models, "model")}

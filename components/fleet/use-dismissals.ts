@@ -7,9 +7,9 @@ import { addDismissed, DISMISSED_COOKIE, fingerprint, parseDismissed } from "./d
 const YEAR_MS = 31_536_000_000;
 
 interface Memory {
-  /** @param about what the notice says; another text comes back */
-  isDismissed: (about: string) => boolean;
-  dismiss: (about: string) => void;
+  /** @param about what the notice says; it comes back when it says one more */
+  isDismissed: (about: readonly string[]) => boolean;
+  dismiss: (about: readonly string[]) => void;
 }
 
 export const Dismissals = createContext<Memory>({ isDismissed: () => false, dismiss: () => {} });
@@ -18,11 +18,14 @@ export const Dismissals = createContext<Memory>({ isDismissed: () => false, dism
 export function useDismissals(cookie: string | null): Memory {
   const [dismissed, setDismissed] = useState(cookie);
   const project = useProject() ?? "";
-  const markOf = (about: string) => fingerprint(`${project} ${about}`);
+  const marksOf = (about: readonly string[]) => about.map((one) => fingerprint(`${project} ${one}`));
   return {
-    isDismissed: (about) => parseDismissed(dismissed).includes(markOf(about)),
+    isDismissed(about) {
+      const marks = new Set(parseDismissed(dismissed));
+      return marksOf(about).every((mark) => marks.has(mark));
+    },
     dismiss(about) {
-      const value = addDismissed(parseDismissed(dismissed), markOf(about));
+      const value = addDismissed(parseDismissed(dismissed), marksOf(about));
       setDismissed(value);
       // Absent without HTTPS on another machine; the notice then comes back with the next page.
       void window.cookieStore?.set({
