@@ -21,7 +21,7 @@ import { BARE_AXIS, timeAxis } from "./axes.ts";
 import { CappedMark } from "./capped-mark.tsx";
 import type { ChartActions } from "./chart-actions.ts";
 import { tooltipBox } from "./chart-frame.tsx";
-import { LANE_PX, type MarksShown } from "./marks-lane.tsx";
+import { LANE_PX, MarksLane, type MarksShown } from "./marks-lane.tsx";
 import { axisTop, cappedBar, labelledOutliers } from "./outliers.ts";
 import { barDomain, type SeriesRow } from "./series-rows.ts";
 import { wholeTicks } from "./ticks.ts";
@@ -39,6 +39,7 @@ interface Props extends ChartActions {
   marks: MarksShown;
 }
 
+const AXIS_WIDTH = 34;
 const MARGIN = { top: LANE_PX, right: 4, bottom: 0, left: 0 };
 /** The axis ends so much above the tallest bar. */
 const HEADROOM = 1.05;
@@ -91,91 +92,94 @@ export default function BoundariesChart(props: Props) {
     onBrush,
   });
   return (
-    <ResponsiveContainer width="100%" height="100%">
-      <BarChart
-        data={bars}
-        margin={MARGIN}
-        barCategoryGap="18%"
-        className="cursor-pointer select-none"
-        {...handlers}
-      >
-        <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
-        <XAxis dataKey="middle" domain={domain} allowDataOverflow {...timeAxis(from, to, 4)} />
-        <YAxis
-          {...BARE_AXIS}
-          domain={[0, highest * HEADROOM]}
-          allowDataOverflow
-          ticks={ticks}
-          width={34}
-          interval={0}
-        />
-        <Tooltip
-          isAnimationActive={false}
-          cursor={{ fill: "var(--track)", opacity: 0.6 }}
-          content={({ active, payload }) => {
-            const row = (payload?.[0]?.payload as Bar | undefined)?.row;
-            if (!active || row === undefined) return null;
-            const some = groups.filter((group) => (row[group] ?? 0) > 0);
-            return (
-              <div className={tooltipBox}>
-                <div className="text-faint">from {fullTime(row.at ?? 0)}</div>
-                {some.length === 0 && <div>no boundaries</div>}
-                {some.map((group) => (
-                  <div key={group}>
-                    {exact(row[group] ?? 0)} {boundaryName(group)}
-                  </div>
-                ))}
-              </div>
-            );
-          }}
-        />
-        {groups.map((group) => (
-          <BarSeries
-            key={group}
-            dataKey={group}
-            stackId="boundaries"
-            fill={fillOf(group)}
-            stroke="var(--panel)"
-            strokeWidth={1}
-            maxBarSize={14}
+    <>
+      <ResponsiveContainer width="100%" height="100%">
+        <BarChart
+          data={bars}
+          margin={MARGIN}
+          barCategoryGap="18%"
+          className="cursor-pointer select-none"
+          {...handlers}
+        >
+          <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
+          <XAxis dataKey="middle" domain={domain} allowDataOverflow {...timeAxis(from, to, 4)} />
+          <YAxis
+            {...BARE_AXIS}
+            domain={[0, highest * HEADROOM]}
+            allowDataOverflow
+            ticks={ticks}
+            width={AXIS_WIDTH}
+            interval={0}
+          />
+          <Tooltip
             isAnimationActive={false}
-            onMouseDown={({ payload }: { payload?: Bar }) => {
-              if (payload !== undefined)
-                pressed.current = { at: payload.at, reason: isBoundary(group) ? group : undefined };
+            cursor={{ fill: "var(--track)", opacity: 0.6 }}
+            content={({ active, payload }) => {
+              const row = (payload?.[0]?.payload as Bar | undefined)?.row;
+              if (!active || row === undefined) return null;
+              const some = groups.filter((group) => (row[group] ?? 0) > 0);
+              return (
+                <div className={tooltipBox}>
+                  <div className="text-faint">from {fullTime(row.at ?? 0)}</div>
+                  {some.length === 0 && <div>no boundaries</div>}
+                  {some.map((group) => (
+                    <div key={group}>
+                      {exact(row[group] ?? 0)} {boundaryName(group)}
+                    </div>
+                  ))}
+                </div>
+              );
             }}
           />
-        ))}
-        {capped.map(({ middle, row }) => (
-          <ReferenceDot
-            key={middle}
-            x={middle}
-            y={highest}
-            shape={({ cx, cy }: { cx?: number; cy?: number }) => (
-              <CappedMark
-                cx={cx ?? 0}
-                cy={cy ?? 0}
-                counts={groups.map((group) => ({ name: boundaryName(group), count: row[group] ?? 0 }))}
-                height={TALLEST_PX}
-                isLabelled={labelled.has(middle)}
-              />
-            )}
-          />
-        ))}
-        {marks.groups.map(({ at }) => (
-          <ReferenceLine
-            key={at}
-            className="chart-mark"
-            x={Date.parse(at)}
-            stroke={at === marks.chosen ? "var(--accent)" : "var(--edge)"}
-            strokeWidth={at === marks.chosen ? 1.5 : 1}
-            strokeDasharray="3 3"
-          />
-        ))}
-        {crosshair !== null && <ReferenceLine x={crosshair} stroke="var(--edge)" />}
-        {selected !== null && (
-          <ReferenceArea x1={selected.from} x2={selected.to} fill="var(--accent)" fillOpacity={0.18} />
-        )}
-      </BarChart>
-    </ResponsiveContainer>
+          {groups.map((group) => (
+            <BarSeries
+              key={group}
+              dataKey={group}
+              stackId="boundaries"
+              fill={fillOf(group)}
+              stroke="var(--panel)"
+              strokeWidth={1}
+              maxBarSize={14}
+              isAnimationActive={false}
+              onMouseDown={({ payload }: { payload?: Bar }) => {
+                if (payload !== undefined)
+                  pressed.current = { at: payload.at, reason: isBoundary(group) ? group : undefined };
+              }}
+            />
+          ))}
+          {capped.map(({ middle, row }) => (
+            <ReferenceDot
+              key={middle}
+              x={middle}
+              y={highest}
+              shape={({ cx, cy }: { cx?: number; cy?: number }) => (
+                <CappedMark
+                  cx={cx ?? 0}
+                  cy={cy ?? 0}
+                  counts={groups.map((group) => ({ name: boundaryName(group), count: row[group] ?? 0 }))}
+                  height={TALLEST_PX}
+                  isLabelled={labelled.has(middle)}
+                />
+              )}
+            />
+          ))}
+          {marks.groups.map(({ at }) => (
+            <ReferenceLine
+              key={at}
+              className="chart-mark"
+              x={Date.parse(at)}
+              stroke={at === marks.chosen ? "var(--accent)" : "var(--edge)"}
+              strokeWidth={at === marks.chosen ? 1.5 : 1}
+              strokeDasharray="3 3"
+            />
+          ))}
+          {crosshair !== null && <ReferenceLine x={crosshair} stroke="var(--edge)" />}
+          {selected !== null && (
+            <ReferenceArea x1={selected.from} x2={selected.to} fill="var(--accent)" fillOpacity={0.18} />
+          )}
+        </BarChart>
+      </ResponsiveContainer>
+      <MarksLane marks={marks} inset={{ left: AXIS_WIDTH, right: MARGIN.right }} />
+    </>
   );
 }

@@ -12,7 +12,7 @@ import { boundaryName } from "../words.ts";
 import { BOUNDARY_ORDER, boundaryLook } from "./boundary-looks.ts";
 import type { ChartActions } from "./chart-actions.ts";
 import { ChartFrame, DataSince, DataTable, NoData } from "./chart-frame.tsx";
-import { MarksLane, type MarksShown } from "./marks-lane.tsx";
+import type { MarksShown } from "./marks-lane.tsx";
 import { stackedRows } from "./series-rows.ts";
 import { TextureSwatch, Textures } from "./textures.tsx";
 
@@ -20,9 +20,6 @@ const Chart = dynamic(() => import("./boundaries-chart.tsx"), {
   ssr: false,
   loading: () => <Skeleton className="h-full" />,
 });
-
-/** The margins and the axis of the chart. */
-const INSET = { left: 34, right: 4 };
 
 interface Props extends ChartActions {
   series: Series | undefined;
@@ -92,7 +89,6 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
           {since !== null && <DataSince at={since} />}
         </>
       }
-      lane={<MarksLane marks={marks} inset={INSET} />}
       height={200}
       error={series === undefined ? error : null}
       retry={retry}

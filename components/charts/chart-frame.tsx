@@ -21,8 +21,6 @@ interface Props {
   summary: string;
   legend: ReactNode;
   controls?: ReactNode;
-  /** Lies over the top of the chart. */
-  lane?: ReactNode;
   chart: ReactNode;
   /** Renders the table. Called only while the table is shown. */
   table: () => ReactNode;
@@ -44,7 +42,6 @@ export function ChartFrame(props: Props) {
     summary,
     legend,
     controls,
-    lane,
     chart,
     table,
     height,
@@ -93,7 +90,6 @@ export function ChartFrame(props: Props) {
       ) : (
         <div className="relative" style={grows ? { minHeight: height } : { height }}>
           {chart}
-          {lane}
         </div>
       )}
     </section>

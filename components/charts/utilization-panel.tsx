@@ -10,7 +10,7 @@ import { Skeleton } from "../ui/states.tsx";
 import { lineSourceText, lineSourceTitle } from "../words.ts";
 import type { ChartActions } from "./chart-actions.ts";
 import { ChartFrame, DataSince, DataTable, NoData, Swatch } from "./chart-frame.tsx";
-import { MarksLane, type MarksShown } from "./marks-lane.tsx";
+import type { MarksShown } from "./marks-lane.tsx";
 import { withinWindow } from "./outliers.ts";
 import { bucketRows } from "./series-rows.ts";
 import { linesInView, type SetThresholds, thresholdLines, thresholdPieces } from "./threshold-lines.ts";
@@ -21,9 +21,6 @@ const Chart = dynamic(() => import("./utilization-chart.tsx"), {
 });
 
 const HEIGHT = 200;
-
-/** The margins and the axis of the chart. */
-const INSET = { left: 44, right: 8 };
 
 interface Props extends ChartActions {
   peak: Series | undefined;
@@ -131,7 +128,6 @@ export const UtilizationPanel = memo(function UtilizationPanel(props: Props) {
           <Zone className="text-faint" />
         </>
       }
-      lane={<MarksLane marks={marks} inset={INSET} />}
       height={HEIGHT}
       error={peak === undefined || p95 === undefined ? error : null}
       retry={retry}

@@ -3,7 +3,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import dynamic from "next/dynamic";
-import { useCallback } from "react";
+import { useCallback, useContext } from "react";
 import { BoundariesPanel } from "../charts/boundaries-panel.tsx";
 import { isSameData, isSameSeries } from "../charts/same-picture.ts";
 import { useDrawn } from "../charts/use-drawn.ts";
@@ -19,6 +19,7 @@ import { useTRPC } from "../trpc.ts";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
 import { useHarness, usePeriod, useRange } from "../url.ts";
 import { Backlog } from "./backlog.tsx";
+import { suspectsAbout, unknownAbout } from "./dismissals.ts";
 import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
 import { FleetTiles } from "./fleet-tiles.tsx";
 import { NextLine } from "./next-line.tsx";
@@ -31,9 +32,14 @@ import { useMarks } from "./use-marks.ts";
 import { useSessionsHref } from "./use-sessions-href.ts";
 
 // What most pages do not show is loaded where it is shown.
-const SuspectNotice = dynamic(() => import("./suspect-notice.tsx").then((part) => part.SuspectNotice));
-const UnknownWindowsNotice = dynamic(() =>
-  import("./unknown-windows.tsx").then((part) => part.UnknownWindowsNotice),
+const noticeOptions = { ssr: false, loading: () => <div className="panel mb-3 h-[42px] border-warn" /> };
+const SuspectNotice = dynamic(
+  () => import("./suspect-notice.tsx").then((part) => part.SuspectNotice),
+  noticeOptions,
+);
+const UnknownWindowsNotice = dynamic(
+  () => import("./unknown-windows.tsx").then((part) => part.UnknownWindowsNotice),
+  noticeOptions,
 );
 const BeforeAfterLine = dynamic(() => import("./before-after.tsx").then((part) => part.BeforeAfterLine), {
   ssr: false,
@@ -100,10 +106,15 @@ function Notices() {
   const { trpc, range, status } = useFleetQueries();
   const suspects = useQuery({ ...status, select: ({ suspects }) => suspects }).data;
   const unknown = useQuery(trpc.windows.unknown.queryOptions(range, keep)).data;
+  const { isDismissed } = useContext(Dismissals);
   return (
     <>
-      {suspects !== undefined && suspects.count > 0 && <SuspectNotice suspects={suspects} />}
-      {unknown !== undefined && unknown.models.length > 0 && <UnknownWindowsNotice unknown={unknown} />}
+      {suspects !== undefined && !isDismissed(suspectsAbout(suspects.sessions)) && (
+        <SuspectNotice suspects={suspects} />
+      )}
+      {unknown !== undefined && !isDismissed(unknownAbout(unknown)) && (
+        <UnknownWindowsNotice unknown={unknown} />
+      )}
     </>
   );
 }

@@ -9,7 +9,7 @@ import { Dismissals } from "./use-dismissals.ts";
 interface Props {
   testid: string;
   label: string;
-  /** What the notice is about. It comes back when it is about one more. */
+  /** What is dismissed with it. It comes back when it is about one more. */
   about: readonly string[];
   /** One line. */
   summary: ReactNode;
@@ -20,8 +20,7 @@ interface Props {
 
 /** A notice of one line that opens, and stays away once it is dismissed. */
 export function Notice({ testid, label, about, summary, action, children }: Props) {
-  const { isDismissed, dismiss } = useContext(Dismissals);
-  if (isDismissed(about)) return null;
+  const { dismiss } = useContext(Dismissals);
   return (
     <section
       aria-label={label}

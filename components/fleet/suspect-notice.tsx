@@ -9,6 +9,7 @@ import { originText, useSetWindow } from "../setup/window-offers.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { sourceText } from "../words.ts";
+import { suspectsAbout } from "./dismissals.ts";
 import { Notice } from "./notice.tsx";
 import { useSessionsHref } from "./use-sessions-href.ts";
 
@@ -23,9 +24,7 @@ export function SuspectNotice({ suspects: { count, sessions } }: { suspects: Fle
     <Notice
       testid="suspects"
       label="Wrong window sizes"
-      about={models.map(({ model, window_tokens, window_source }) =>
-        [model, window_tokens, window_source].join(" "),
-      )}
+      about={suspectsAbout(sessions)}
       summary={`${plural(count, "session")} above 100% of ${count === 1 ? "its" : "their"} window: ${models
         .map(({ model, window_tokens }) => `${model ?? "an unnamed model"} is not ${compact(window_tokens)}`)
         .join(", ")}`}

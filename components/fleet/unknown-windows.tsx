@@ -5,17 +5,15 @@ import type { UnknownWindows } from "@plimsoll/protocol/api";
 import { exact, percent, plural } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { WindowOffers } from "../setup/window-offers.tsx";
+import { unknownAbout } from "./dismissals.ts";
 import { Notice } from "./notice.tsx";
 
 /** Models that the notice names. */
 const MOST_NAMED = 3;
 
 /** Names the models without a window size, and sets one at a click. */
-export function UnknownWindowsNotice({
-  unknown: { models, more_models, turns, turns_in_range },
-}: {
-  unknown: UnknownWindows;
-}) {
+export function UnknownWindowsNotice({ unknown }: { unknown: UnknownWindows }) {
+  const { models, more_models, turns, turns_in_range } = unknown;
   const named = models.slice(0, MOST_NAMED);
   const more = models.length + more_models - named.length;
   const [first] = named;
@@ -23,7 +21,7 @@ export function UnknownWindowsNotice({
     <Notice
       testid="unknown-windows"
       label="Unknown window sizes"
-      about={models.map(({ model }) => model)}
+      about={unknownAbout(unknown)}
       summary={
         <>
           Window unknown for {plural(models.length + more_models, "model")}
