@@ -36,6 +36,6 @@ export async function periodOf(
   { trpc, client }: Pick<PageQueries, "trpc" | "client">,
 ): Promise<Period> {
   const choice = (range === undefined ? null : parseRange(range)) ?? DEFAULT_RANGE;
-  const begin = isAllTime(choice) ? (await client.fetchQuery(trpc.extent.queryOptions())).first_at : null;
+  const begin = isAllTime(choice) ? (await client.fetchQuery(trpc.extent.queryOptions({}))).first_at : null;
   return resolveRange(choice, now, begin);
 }

@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DAY_RANGES, dayRange, parseRange, resolveRange, serializeRange, stepFor } from "./range.ts";
+import {
+  DAY_RANGES,
+  dayRange,
+  parseRange,
+  rangeWithData,
+  resolveRange,
+  serializeRange,
+  stepFor,
+} from "./range.ts";
 
 test.each([
   ["24h", { last: "24h" }],
@@ -48,6 +56,36 @@ test("all time starts with the recorded history, and is at least an hour long", 
   expect(from("2026-11-20T10:30:00.000Z")).toBe("2026-11-20T09:42:00.000Z");
   expect(from("2031-01-01T00:00:00.000Z")).toBe("2026-11-20T09:42:00.000Z");
   expect(from(null)).toBe("2026-11-20T09:42:00.000Z");
+});
+
+test.each([
+  ["23:50", "23:45", "a range of less than 15 minutes"],
+  ["20:00", "20:00", "a young project"],
+  ["06:00", "06:00", "a quarter of the day without data"],
+])("charts of a day begin with the first event at %s: from %s", (first, from) => {
+  const to = Date.UTC(2026, 10, 21);
+  const period = resolveRange({ last: "24h" }, to - 60_000);
+  const begin = `2026-11-20T${first}:00.000Z`;
+  expect(rangeWithData({ last: "24h" }, period, begin)).toEqual({
+    from: `2026-11-20T${from}:00.000Z`,
+    to: "2026-11-21T00:00:00.000Z",
+    span: to - Date.parse(`2026-11-20T${from}:00Z`),
+    since: Date.parse(begin),
+  });
+});
+
+test.each([
+  ["an old project", { last: "24h" }, "2026-01-01T00:00:00.000Z"],
+  ["a project that began early in the range", { last: "24h" }, "2026-11-20T05:59:00.000Z"],
+  ["a project without events", { last: "24h" }, null],
+  [
+    "a chosen range",
+    { from: Date.UTC(2026, 10, 20), to: Date.UTC(2026, 10, 21) },
+    "2026-11-20T20:00:00.000Z",
+  ],
+] as const)("charts of %s show the whole range", (_, choice, begin) => {
+  const period = resolveRange(choice, Date.UTC(2026, 10, 21) - 60_000);
+  expect(rangeWithData(choice, period, begin)).toEqual({ ...period, since: null });
 });
 
 test.each(["UTC", "Europe/Berlin", "Asia/Kolkata", "America/New_York"])(

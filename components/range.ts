@@ -85,6 +85,29 @@ function startOf(choice: RangeChoice, to: number, begin: string | null): number 
   return Math.min(begin === null ? to : Date.parse(begin), to - HOUR);
 }
 
+/** Charts leave out the time before the first event if it is at least this share of the range. */
+const EMPTY_SHARE = 1 / 4;
+/** The shortest range that they then show. */
+const LEAST_SPAN = 15 * MINUTE;
+
+/**
+ * The part of a relative range that has data, for charts: a young project would fill a sliver of a day. A range that somebody
+ * chose by its ends stays as it is.
+ * @param begin start of the recorded history; null if there is none
+ * @returns `since` is the start of the history if the time before is left out, in epoch ms
+ */
+export function rangeWithData(
+  choice: RangeChoice,
+  period: Period,
+  begin: string | null,
+): Period & { since: number | null } {
+  const [from, to] = [Date.parse(period.from), Date.parse(period.to)];
+  const first = begin === null ? from : Date.parse(begin);
+  if (!("last" in choice) || first < from + period.span * EMPTY_SHARE) return { ...period, since: null };
+  const shown = Math.max(from, Math.min(first, to - LEAST_SPAN));
+  return { from: iso(shown), to: period.to, span: to - shown, since: first };
+}
+
 const STEPS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
 
 /** A round bucket length in seconds that divides `span` ms into at most `most` buckets. */

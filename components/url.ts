@@ -10,6 +10,7 @@ import {
   useQueryStates,
 } from "nuqs";
 import { useMinute } from "./clock.tsx";
+import { FLEET_SORTS } from "./live/fleet-order.ts";
 import {
   DEFAULT_RANGE,
   isAllTime,
@@ -44,7 +45,7 @@ export function useRange() {
 /** The start of the recorded history. The server sends it with every page that shows all time. */
 function useHistoryStart(needed: boolean): string | null {
   const { data } = useQuery(
-    useTRPC().extent.queryOptions(undefined, { enabled: needed, staleTime: Number.POSITIVE_INFINITY }),
+    useTRPC().extent.queryOptions({}, { enabled: needed, staleTime: Number.POSITIVE_INFINITY }),
   );
   return data?.first_at ?? null;
 }
@@ -67,6 +68,13 @@ const allAgents = createParser<true>({
 export function useAllAgents() {
   const [all, set] = useQueryState("agents", allAgents);
   return [all === true, set] as const;
+}
+
+const fleetSort = parseAsStringLiteral(FLEET_SORTS).withDefault("line").withOptions({ history: "replace" });
+
+/** The order of live agents, stored as `sort`. */
+export function useFleetSort() {
+  return useQueryState("sort", fleetSort);
 }
 
 const session = {

@@ -47,7 +47,7 @@ test.each([
   [{ reason: "rising", turns: 50, minutes: 150 }, "50 turns · 3 h", "to the line"],
   [{ reason: "rising", turns: 61, growth: 2, minutes: 9 }, "60+ turns", "to the line"],
   [{ reason: "over" }, "over the line", ""],
-  [{ reason: "over", end_turns: 12, end_minutes: 20 }, "12 turns · 20 min", "over, to window end"],
+  [{ reason: "over", end_turns: 12, end_minutes: 20 }, "12 turns · 20 min", "to the window's end"],
   [{ reason: "steady", growth: 1 }, "steady", ""],
   [{ reason: "no_trend" }, "no trend", ""],
   [{ reason: "no_line" }, "—", ""],
@@ -216,10 +216,11 @@ test("a session without a title is named by its ID", () => {
   expect(titleOf({ title: "work", session: "s-9" })).toBe("work");
 });
 
-test("the text alternative of a level bar lists every mark", () => {
+test("the text alternative of a hull lists every mark, and the share of the window", () => {
   const agent = {
     context_tokens: 192_004,
     window_tokens: 1_000_000,
+    utilization: 0.192004,
     line: { threshold: "ceiling", tokens: 200_000, kind: "ceiling" },
     thresholds: [
       { name: "warning", label: "15%", tokens: 150_000 },
@@ -228,8 +229,9 @@ test("the text alternative of a level bar lists every mark", () => {
     peak: { tokens: 211_480, window_tokens: null, utilization: null, at },
   } as AgentView;
   expect(levelText(agent)).toBe(
-    "192,004 tokens, line (ceiling) at 200,000, warning at 150,000, peak 211,480, window of 1,000,000",
+    "192,004 tokens, line (ceiling) at 200,000, warning at 150,000, peak 211,480, window of 1,000,000, 19.2% used",
   );
+  expect(levelText({ ...agent, utilization: null, window_tokens: null })).not.toContain("window");
 });
 
 test("a row tooltip shows exact values", () => {

@@ -14,7 +14,7 @@ import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
 /** Turns data into text. Rows, tooltips and text alternatives share it, so they always agree. */
 
 /** Forecasts beyond this many turns are too uncertain to show. */
-const FORECAST_LIMIT = 60;
+export const FORECAST_LIMIT = 60;
 
 /** Turns to the line, or past the line to the end of the window, with the minutes they take. */
 export function forecastText({
@@ -50,7 +50,7 @@ function minutesText(minutes: number): string {
 
 /** What the turns of `forecastText` lead to; empty if it names no turns. */
 export function forecastGoal({ reason, turns, end_turns }: AgentView["forecast"]): string {
-  if (reason === "over") return end_turns === null ? "" : "over, to window end";
+  if (reason === "over") return end_turns === null ? "" : "to the window's end";
   return reason === "rising" && turns !== null ? "to the line" : "";
 }
 
@@ -199,7 +199,7 @@ export const lineSourceName = ({ source }: KnownLine) => LINE_SOURCE_NAMES[sourc
 /** The same in a sentence. */
 export const lineSourceTitle = (source: ThresholdOrigin) => LINE_SOURCES[source][1];
 
-/** Text alternative of a level bar. */
+/** Text alternative of a hull. */
 export function levelText(agent: AgentView): string {
   const level =
     agent.context_tokens === null ? "Tokens not counted" : `${exact(agent.context_tokens)} tokens`;
@@ -209,7 +209,8 @@ export function levelText(agent: AgentView): string {
     .filter(({ name }) => name !== agent.line?.threshold)
     .map(({ name, tokens }) => `${name} at ${exact(tokens)}`);
   const peak = agent.peak === null ? [] : [`peak ${exact(agent.peak.tokens)}`];
-  const end = agent.window_tokens === null ? [] : [`window of ${exact(agent.window_tokens)}`];
+  const share = agent.utilization === null ? "" : `, ${percent(agent.utilization)} used`;
+  const end = agent.window_tokens === null ? [] : [`window of ${exact(agent.window_tokens)}${share}`];
   return [level, line, ...others, ...peak, ...end].join(", ");
 }
 

@@ -1,3 +1,4 @@
+import type { WholePolicy } from "@plimsoll/protocol/api";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
@@ -86,4 +87,112 @@ test("a level above the window does not flatten the chart, and the chart says so
   await expect(chart.getByTestId("outlier")).toContainText("400.0%");
   await expect(chart.locator(".recharts-yAxis")).not.toContainText("200%");
   expect(await violations(page)).toEqual([]);
+});
+
+test("a bar beyond the axis shows the shares and the counts of its parts", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const boundaries = (session: string, minutesAgo: number, counts: Record<string, number>) => {
+    const agent = new EventBuilder({
+      harness,
+      session,
+      window: 200_000,
+      start: Date.now() - minutesAgo * MINUTE,
+      pace: 100,
+    });
+    for (const [type, count] of Object.entries(counts))
+      for (let n = 0; n < count; n += 1)
+        agent.event(type, { observations: 1, trigger: "auto", tokens_before: 9_000, tokens_after: 8_000 });
+    return agent.take();
+  };
+  await send([
+    ...Array.from({ length: 12 }, (_, n) => boundaries(`calm-${n}`, 56 - n * 4, { masked: 1 })).flat(),
+    ...boundaries("busy", 6, { masked: 20, cleared: 60 }),
+  ]);
+  await page.goto(`/?harness=${harness}&range=1h`);
+  const falls = page.getByRole("region", { name: "Boundaries over time" });
+  const capped = falls.getByTestId("outlier");
+  await expect(capped.locator("title")).toHaveText(
+    /^8\d, beyond the axis: 2\d masked, (1 restarted, )?60 cleared$/,
+  );
+  await expect(capped).toContainText("60");
+  // In the bar, each part is as high as its share, whatever stands at the bottom.
+  const heights = await falls.locator(".recharts-bar").evaluateAll((series) =>
+    series.map((one) => {
+      const bars = [...one.querySelectorAll<SVGPathElement>(".recharts-bar-rectangle path[d]")];
+      const latest = bars.toSorted((a, b) => b.getBBox().x - a.getBBox().x)[0]!;
+      return [/[a-z]+(?=\))/.exec(latest.getAttribute("fill") ?? "")![0], latest.getBBox().height] as const;
+    }),
+  );
+  const heightOf = Object.fromEntries(heights);
+  expect(heightOf.cleared! / heightOf.masked!).toBeCloseTo(3, 0);
+  expect(heightOf.cleared!).toBeGreaterThan(90);
+  expect(await violations(page)).toEqual([]);
+});
+
+test("the charts of a young project begin with its first event, and say so", async ({ page, harness }) => {
+  await page.goto(`/?harness=${harness}`);
+  const chart = page.getByRole("region", { name: "Context window utilization" });
+  await expect(chart.getByTestId("data-since")).toContainText("from the first event");
+  // A line over most of the width, not a sliver at its end.
+  const line = (await chart.locator(".recharts-line-curve").first().boundingBox())!;
+  const plot = (await chart.locator(".recharts-surface").first().boundingBox())!;
+  expect(line.width).toBeGreaterThan(plot.width * 0.3);
+  await page.goto(`/?harness=${harness}&range=1h`);
+  await expect(chart.locator(".recharts-surface").first()).toBeVisible();
+  await expect(chart.getByTestId("data-since")).toHaveCount(0);
+});
+
+test("a policy is a mark on each chart, with before and after at a click", async ({
+  page,
+  server,
+  send,
+  harness,
+}) => {
+  const { generation } = await server.query<WholePolicy>("policies.get");
+  await server.mutate("policies.save", {
+    policy: { settings: { thresholds: { warning: "12%" } } },
+    expected: generation,
+    reason: "earlier warning",
+  });
+  await send(
+    new EventBuilder({ harness, session: "after", window: 200_000, start: Date.now() + 500, pace: 100 })
+      .turns(...Array.from({ length: 60 }, (_, n) => 10_000 + n))
+      .take(),
+  );
+  await page.goto(`/?harness=${harness}&range=1h`);
+  const name = new RegExp(`v${generation + 1}`);
+  for (const title of ["Context window utilization", "Boundaries over time"]) {
+    const chart = page.getByRole("region", { name: title });
+    const mark = chart.getByRole("button", { name });
+    await expect(mark).toHaveAttribute("aria-pressed", "false");
+    await expect(chart.locator(".chart-mark").first()).toBeAttached();
+  }
+  const chart = page.getByRole("region", { name: "Context window utilization" });
+  await chart.getByRole("button", { name }).press("Enter");
+  const comparison = page.getByTestId("before-after");
+  await expect(comparison).toContainText(name);
+  await expect(comparison).toContainText(/before and after: \d+ turns? and \d+ turns?/);
+  expect(await violations(page)).toEqual([]);
+  await comparison.getByRole("button", { name: "Close the comparison" }).click();
+  await expect(comparison).toHaveCount(0);
+});
+
+test("nothing is said about a range until the server has answered", async ({ page, harness }) => {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(/\/api\/trpc\/[^?]*\b(series|sessions\.list)\b/, async (route) => {
+    await released;
+    await route.fallback();
+  });
+  await page.goto(`/?harness=${harness}&range=1h`);
+  const charts = page.getByRole("main");
+  await expect(charts.getByText("Loading.", { exact: true })).toHaveCount(2);
+  await expect(charts).not.toContainText(/No (turn|boundaries|sessions)/);
+  release();
+  await expect(charts.getByText(/^Peak utilization over time, \d+ points?\./)).toBeAttached();
 });

@@ -128,6 +128,7 @@ test("each tile leads to the sessions it counts", async ({ page, server, send, h
   await expect(tile("masked")).toContainText("20k freed");
   await expect(tile("warnings")).toContainText("1");
   for (const [name, query] of [
+    ["unexplained", "reason=unexplained"],
     ["current", "status=live&sort=load"],
     ["peak", "sort=peak_utilization"],
     ["warnings", "warned=1"],
@@ -158,13 +159,41 @@ test("a wrong window size is left out of the peak and named as a problem", async
   const rows = page.getByTestId("fleet-row");
   await expect(rows).toHaveCount(2);
   await expect(rows.last()).toHaveAttribute("data-state", "suspect");
-  await expect(rows.last()).toContainText("300.0%");
   await expect(page.getByTestId("tile-peak")).toContainText(/1[89]\.\d%/);
   await expect(page.getByTestId("tile-current")).toContainText("19.0%");
   const notice = page.getByTestId("suspects");
-  await expect(notice).toContainText("1 session above 100% of its window");
+  await expect(notice).toContainText("1 session above 100% of its window: house-model is not 20k");
   await expect(notice).toContainText("house-model: 60k of 20k (300.0%), size reported by the harness.");
+  // One line until it is opened.
+  expect((await notice.boundingBox())!.height).toBeLessThan(48);
+  await notice.getByText("1 session above").click();
+  await expect(notice.getByRole("link", { name: "View sessions" })).toBeVisible();
   expect(await violations(page)).toEqual([]);
+
+  await test.step("one click mends it, and another undoes that", async () => {
+    await live(page);
+    await notice.getByRole("button", { name: "Set 20k → 65.5k for house-model" }).click();
+    await expect(notice).toBeHidden();
+    await expect(row(page, "wrong").getByTestId("window-end")).toHaveText("65.5k");
+    await expect(row(page, "wrong")).not.toHaveAttribute("data-state", "suspect");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect(notice).toContainText("house-model is not 20k");
+    await expect(row(page, "wrong")).toHaveAttribute("data-state", "suspect");
+  });
+
+  await test.step("it stays away once it is dismissed, until it says something else", async () => {
+    await notice.getByRole("button", { name: "Dismiss: Wrong window sizes" }).click();
+    await expect(notice).toBeHidden();
+    await page.reload();
+    await expect(rows).toHaveCount(2);
+    await expect(notice).toBeHidden();
+    await send(
+      new EventBuilder({ harness, session: "also wrong", window: 30_000, model: "other-model" })
+        .turns(70_000)
+        .take(),
+    );
+    await expect(notice).toContainText("2 sessions above 100% of their window");
+  });
 });
 
 test("the page has no sideways scroll from 1024 to 2560 px", async ({ page, send, harness }) => {

@@ -14,6 +14,7 @@ test("a window size that one session reports serves the others, and one click se
   await page.goto(`/?harness=${harness}`);
   const notice = page.getByTestId("unknown-windows");
   await expect(notice).toContainText("Window unknown for 1 model, 100.0% of turns");
+  await notice.getByText("Window unknown").click();
   await expect(notice.getByRole("link", { name: `Set the window of ${model} in Setup` })).toBeVisible();
 
   await send(
@@ -21,17 +22,17 @@ test("a window size that one session reports serves the others, and one click se
   );
   const row = page.getByTestId("fleet-row").filter({ hasText: "by telemetry" });
   await page.reload();
-  await expect(row).toContainText("25.0% of 160k · observed");
-  await expect(row.getByTestId("line")).toContainText("observed");
+  await expect(row.getByTestId("window-end")).toHaveText("160k");
+  await expect(row.getByTestId("line")).toContainText("observed size");
   await expect(notice).toBeHidden();
 
   await send(new EventBuilder({ harness, session: "new", model: newer }).turns(30_000, 32_000).take());
   await page.reload();
   await expect(notice).toContainText("Window unknown for 1 model, 33.3% of turns");
   await notice.getByRole("button", { name: `Set the window of ${newer} to 160,000 tokens` }).click();
-  await expect(page.getByTestId("fleet-row").filter({ hasText: "new" })).toContainText(
-    "20.0% of 160k · configured",
-  );
+  const set = page.getByTestId("fleet-row").filter({ hasText: "new" });
+  await expect(set.getByTestId("window-end")).toHaveText("160k");
+  await expect(set.getByTestId("line")).toContainText("configured size");
   await expect(notice).toBeHidden();
 
   await row.getByRole("link", { name: "by telemetry" }).click();
@@ -46,8 +47,8 @@ test("a size from the catalog says so beside line and share", async ({ page, sen
   await send(new EventBuilder({ harness, session: "guessed", model: "gpt-5.2-chat" }).turns(32_000).take());
   await page.goto(`/?harness=${harness}`);
   const row = page.getByTestId("fleet-row");
-  await expect(row).toContainText("25.0% of 128k · catalog");
-  await expect(row.getByTestId("line")).toContainText("catalog");
+  await expect(row.getByTestId("window-end")).toHaveText("128k");
+  await expect(row.getByTestId("line")).toContainText("catalog size");
   await row.getByRole("link", { name: "guessed" }).click();
   await expect(page.getByTestId("tile-now")).toContainText("25.0% of 128k · catalog");
 });

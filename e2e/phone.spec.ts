@@ -14,7 +14,11 @@ test("every page fits 390 px @phone-only", async ({ page, send, harness }) => {
   await expect(page.getByTestId("fleet-row").first()).toBeVisible();
   await live(page);
   await fits(page);
+  // Agents come first.
+  const first = (await page.getByTestId("fleet-row").first().boundingBox())!;
+  expect(first.y + first.height).toBeLessThan(844);
   for (const tile of [
+    "tile-unexplained",
     "tile-current",
     "tile-peak",
     "tile-subticks",

@@ -14,6 +14,10 @@ test("an unknown window shows tokens without a percentage until its size is set"
   await expect(row).toHaveAttribute("data-state", "unknown");
   await expect(row).toContainText("size unknown");
   await expect(row).not.toContainText("%");
+  // Nothing to draw the level against.
+  await expect(row.getByTestId("hull-none")).toBeVisible();
+  await expect(row.getByTestId("hull-level")).toHaveCount(0);
+  await expect(page.getByTestId("next")).toHaveText("No agent has a known line");
   await expect(page.getByTestId("tile-peak")).toContainText("—");
 
   await row.getByRole("link", { name: "mystery" }).click();
@@ -36,7 +40,8 @@ test("an unknown window shows tokens without a percentage until its size is set"
   await expect(page.getByTestId("windows")).toContainText("160,000 tokens");
 
   await page.goto(`/?harness=${harness}`);
-  await expect(row).toContainText("25.6% of 160k · configured");
+  await expect(row.getByTestId("window-end")).toHaveText("160k");
+  await expect(row.getByTestId("line")).toContainText("configured size");
   await expect(row.getByTestId("load")).toContainText("128%");
   await expect(page.getByTestId("tile-peak")).toContainText("25.6%");
   await row.getByRole("link", { name: "mystery" }).click();

@@ -14,11 +14,17 @@ test("a level above the window size is shown unchanged and marks the window as s
   await page.goto(`/?harness=${harness}`);
   const row = page.getByTestId("fleet-row");
   await expect(row.getByTestId("context-tokens")).toHaveAttribute("title", "5,115 tokens");
-  await expect(row).toContainText("255.8% of 2k");
+  await expect(row.getByTitle(/window of 2,000, 255\.8% used/)).toBeVisible();
   await expect(row).toContainText("window suspect");
   await expect(row).toHaveAttribute("data-state", "suspect");
   await expect(row.getByTestId("load")).toContainText("1,279%");
-  await expect(row.getByTitle("5,115 tokens, beyond the end of the bar")).toBeVisible();
+  // The level is drawn past the end of the window, and on the hull.
+  const level = Number(await row.getByTestId("hull-level").getAttribute("data-at"));
+  expect(level).toBeLessThan(1);
+  const boxOf = async (name: string) => (await row.getByTestId(name).boundingBox())!;
+  expect((await boxOf("hull-level")).x + (await boxOf("hull-level")).width).toBeGreaterThan(
+    (await boxOf("window-end")).x,
+  );
   // The peak is that of the turns within the window, to half a bin.
   await expect(page.getByTestId("tile-peak")).toContainText(/7[01]\.\d%/);
   await expect(page.getByTestId("suspects")).toContainText("5.1k of 2k (255.8%)");

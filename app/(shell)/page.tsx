@@ -1,6 +1,8 @@
 /** @jsxImportSource #jsx */
 import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
+import { cookies } from "next/headers";
+import { DISMISSED_COOKIE } from "../../components/fleet/dismissals.ts";
 import { FleetPage } from "../../components/fleet/fleet-page.tsx";
 import { now } from "../now.ts";
 import { prefetch } from "../prefetch.ts";
@@ -17,12 +19,13 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
     return [
       client.prefetchQuery(trpc.status.queryOptions({ from, to, ...harness })),
       client.prefetchQuery(trpc.fleet.queryOptions(harness)),
+      client.prefetchQuery(trpc.extent.queryOptions(harness)),
       client.prefetchQuery(trpc.windows.unknown.queryOptions({ from, to, ...harness })),
     ];
   }, projectOf(params));
   return (
     <HydrationBoundary state={state}>
-      <FleetPage />
+      <FleetPage dismissed={(await cookies()).get(DISMISSED_COOKIE)?.value ?? null} />
     </HydrationBoundary>
   );
 }

@@ -11,7 +11,8 @@ import { Term } from "../ui/term.tsx";
 import { boundaryName } from "../words.ts";
 import { BOUNDARY_ORDER, boundaryLook } from "./boundary-looks.ts";
 import type { ChartActions } from "./chart-actions.ts";
-import { ChartFrame, DataTable, NoData } from "./chart-frame.tsx";
+import { ChartFrame, DataSince, DataTable, NoData } from "./chart-frame.tsx";
+import type { MarksShown } from "./marks-lane.tsx";
 import { stackedRows } from "./series-rows.ts";
 import { TextureSwatch, Textures } from "./textures.tsx";
 
@@ -24,6 +25,9 @@ interface Props extends ChartActions {
   series: Series | undefined;
   /** Tokens reclaimed by all boundaries in the range; undefined while loading. */
   reclaimed: number | undefined;
+  /** When the data begins, if the chart leaves out the time before; epoch ms. */
+  since: number | null;
+  marks: MarksShown;
   /** Why the series failed to load; null if it did not. */
   error: unknown;
   retry: () => void;
@@ -31,7 +35,7 @@ interface Props extends ChartActions {
 
 /** Boundary counts over time, by type. */
 export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
-  const { series, reclaimed, error, retry, ...actions } = props;
+  const { series, reclaimed, since, marks, error, retry, ...actions } = props;
   const stack = useMemo(() => {
     if (series === undefined) return undefined;
     const shaped = stackedRows(series);
@@ -55,7 +59,13 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
     <ChartFrame
       title="Boundaries over time"
       word="boundary"
-      summary={counts === "" ? "No boundaries in this range." : `Boundaries over time: ${counts}.${sum}`}
+      summary={
+        series === undefined
+          ? "Loading."
+          : counts === ""
+            ? "No boundaries in this range."
+            : `Boundaries over time: ${counts}.${sum}`
+      }
       legend={
         <>
           <svg aria-hidden className="absolute size-0">
@@ -76,6 +86,7 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
               {compact(reclaimed)} tokens reclaimed
             </span>
           )}
+          {since !== null && <DataSince at={since} />}
         </>
       }
       height={200}
@@ -94,6 +105,7 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
             from={Date.parse(series.range.from)}
             to={Date.parse(series.range.to)}
             step={series.step * 1000}
+            marks={marks}
             {...actions}
           />
         )

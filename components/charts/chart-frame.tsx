@@ -3,6 +3,7 @@
 
 import type { ReactNode } from "react";
 import { useRef, useState } from "react";
+import { shortTime } from "../format.ts";
 import type { Word } from "../glossary.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
@@ -87,7 +88,9 @@ export function ChartFrame(props: Props) {
           {table()}
         </ScrollRegion>
       ) : (
-        <div style={grows ? { minHeight: height } : { height }}>{chart}</div>
+        <div className="relative" style={grows ? { minHeight: height } : { height }}>
+          {chart}
+        </div>
       )}
     </section>
   );
@@ -110,6 +113,15 @@ export function Swatch({
         <span aria-hidden className="w-3.5" style={{ borderTop: `2px ${line} ${colour}` }} />
       )}
       {children}
+    </span>
+  );
+}
+
+/** Says that a chart begins with the first event. The charts are drawn in the browser only, in its time zone. */
+export function DataSince({ at }: { at: number }) {
+  return (
+    <span className="text-faint" data-testid="data-since" title="There are no events before in this range.">
+      from the first event, {shortTime(at)}
     </span>
   );
 }

@@ -1,7 +1,7 @@
 import type { Series } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { axisTop, labelledOutliers, withinWindow } from "./outliers.ts";
+import { axisTop, cappedBar, labelledOutliers, withinWindow } from "./outliers.ts";
 
 test.each([
   [[], 0],
@@ -21,6 +21,27 @@ test("the axis holds at least nine tenths of the values above zero", () => {
       const positive = values.filter((value) => value > 0);
       expect(positive.filter((value) => value > top).length).toBeLessThanOrEqual(positive.length * 0.1);
       expect(top).toBeLessThanOrEqual(Math.max(0, ...values));
+    }),
+  );
+});
+
+test("a bar beyond the axis keeps the shares of its parts", () => {
+  // 680 boundaries, of which 87 are maskings, on an axis to 60.
+  expect(cappedBar([87, 196, 145, 252], 60)).toEqual({
+    values: [87, 196, 145, 252].map((value) => (value / 680) * 60),
+    isCapped: true,
+  });
+  expect(cappedBar([3, 0, 2], 5)).toEqual({ values: [3, 0, 2], isCapped: false });
+  expect(cappedBar([], 5)).toEqual({ values: [], isCapped: false });
+  const count = fc.nat(100_000);
+  fc.assert(
+    fc.property(fc.array(count, { minLength: 1 }), fc.integer({ min: 1, max: 1000 }), (values, top) => {
+      const bar = cappedBar(values, top);
+      const sum = values.reduce((total, value) => total + value, 0);
+      const drawn = bar.values.reduce((total, value) => total + value, 0);
+      expect(drawn).toBeCloseTo(Math.min(sum, top), 6);
+      for (const [index, value] of values.entries())
+        expect(bar.values[index]! * sum).toBeCloseTo(value * drawn, 3);
     }),
   );
 });

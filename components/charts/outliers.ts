@@ -27,6 +27,16 @@ export function axisTop(values: readonly number[]): number {
 }
 
 /**
+ * The values of a bar on an axis that ends at `top`: as they are, or all made smaller by the same factor if their sum is beyond
+ * it. So a bar that is cut off still shows what it consists of.
+ */
+export function cappedBar(values: readonly number[], top: number): { values: number[]; isCapped: boolean } {
+  const sum = values.reduce((total, value) => total + value, 0);
+  if (sum <= top) return { values: [...values], isCapped: false };
+  return { values: values.map((value) => (value / sum) * top), isCapped: true };
+}
+
+/**
  * The outliers that get a number: the newest that have room for it.
  * @param times of all outliers, ascending, in epoch ms
  * @param from start of the range, in epoch ms

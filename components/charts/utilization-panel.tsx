@@ -5,11 +5,12 @@ import type { Series } from "@plimsoll/protocol/api";
 import dynamic from "next/dynamic";
 import { memo, useMemo } from "react";
 import { Zone } from "../clock.tsx";
-import { fullTime, percent } from "../format.ts";
+import { fullTime, percent, plural } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { lineSourceText, lineSourceTitle } from "../words.ts";
 import type { ChartActions } from "./chart-actions.ts";
-import { ChartFrame, DataTable, NoData, Swatch } from "./chart-frame.tsx";
+import { ChartFrame, DataSince, DataTable, NoData, Swatch } from "./chart-frame.tsx";
+import type { MarksShown } from "./marks-lane.tsx";
 import { withinWindow } from "./outliers.ts";
 import { bucketRows } from "./series-rows.ts";
 import { linesInView, type SetThresholds, thresholdLines, thresholdPieces } from "./threshold-lines.ts";
@@ -28,6 +29,9 @@ interface Props extends ChartActions {
   /** The highest utilization now. */
   current: number | null;
   status: SetThresholds | undefined;
+  /** When the data begins, if the chart leaves out the time before; epoch ms. */
+  since: number | null;
+  marks: MarksShown;
   /** Why one of the series failed to load; null if both loaded. */
   error: unknown;
   retry: () => void;
@@ -35,7 +39,7 @@ interface Props extends ChartActions {
 
 /** Current, median, p95 and peak utilization over time, with the thresholds given as shares of the window. */
 export const UtilizationPanel = memo(function UtilizationPanel(props: Props) {
-  const { peak, p95, p50, current, status, error, retry, ...actions } = props;
+  const { peak, p95, p50, current, status, since, marks, error, retry, ...actions } = props;
   const { series: peakWithin, outliers } = useMemo(() => withinWindow(peak), [peak]);
   const rows = useMemo(
     () => bucketRows({ peak: peakWithin, p95: withinWindow(p95).series, p50: withinWindow(p50).series }),
@@ -69,6 +73,7 @@ export const UtilizationPanel = memo(function UtilizationPanel(props: Props) {
         step={step}
         outliers={outliers}
         current={current === null ? null : { at: to, value: current }}
+        marks={marks}
         {...actions}
       />
     );
@@ -77,9 +82,11 @@ export const UtilizationPanel = memo(function UtilizationPanel(props: Props) {
       title="Context window utilization"
       hint="The peak, the 95th percentile and the median of context tokens as a share of the window. Drag to zoom; click for the sessions."
       summary={
-        known.length === 0
-          ? "No turn with a known window size in this range."
-          : `Peak utilization over time, ${known.length} points. Highest ${percent(highest)}. Thresholds: ${lines.map(({ label }) => label).join(", ")}.`
+        peak === undefined
+          ? "Loading."
+          : known.length === 0
+            ? "No turn with a known window size in this range."
+            : `Peak utilization over time, ${plural(known.length, "point")}. Highest ${percent(highest)}. Thresholds: ${lines.map(({ label }) => label).join(", ")}.`
       }
       legend={
         <>
@@ -117,6 +124,7 @@ export const UtilizationPanel = memo(function UtilizationPanel(props: Props) {
             </span>
           )}
           {pieces.length > 1 && <span className="text-faint">changed where they step</span>}
+          {since !== null && <DataSince at={since} />}
           <Zone className="text-faint" />
         </>
       }

@@ -3,13 +3,12 @@
 
 import { useQuery } from "@tanstack/react-query";
 import dynamic from "next/dynamic";
-import { useCallback } from "react";
+import { useCallback, useContext } from "react";
 import { BoundariesPanel } from "../charts/boundaries-panel.tsx";
 import { isSameData, isSameSeries } from "../charts/same-picture.ts";
 import { useDrawn } from "../charts/use-drawn.ts";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
-import { plural } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { useProjects } from "../projects/use-projects.ts";
 import { stepFor } from "../range.ts";
@@ -20,29 +19,45 @@ import { useTRPC } from "../trpc.ts";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
 import { useHarness, usePeriod, useRange } from "../url.ts";
 import { Backlog } from "./backlog.tsx";
+import { suspectsAbout, unknownAbout } from "./dismissals.ts";
 import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
 import { FleetTiles } from "./fleet-tiles.tsx";
+import { NextLine } from "./next-line.tsx";
 import { RefusalNotice } from "./refusal-notice.tsx";
 import { RestartsPanel } from "./restarts-panel.tsx";
-import { SuspectNotice } from "./suspect-notice.tsx";
-import { UnknownWindowsNotice } from "./unknown-windows.tsx";
 import { useChartActions } from "./use-chart-actions.ts";
-import { keep, useFleetQueries } from "./use-fleet-queries.ts";
+import { Dismissals, useDismissals } from "./use-dismissals.ts";
+import { keep, useChartRange, useFleetQueries } from "./use-fleet-queries.ts";
+import { useMarks } from "./use-marks.ts";
 import { useSessionsHref } from "./use-sessions-href.ts";
 
+// What most pages do not show is loaded where it is shown.
+const noticeOptions = { ssr: false, loading: () => <div className="panel mb-3 h-[42px] border-warn" /> };
+const SuspectNotice = dynamic(
+  () => import("./suspect-notice.tsx").then((part) => part.SuspectNotice),
+  noticeOptions,
+);
+const UnknownWindowsNotice = dynamic(
+  () => import("./unknown-windows.tsx").then((part) => part.UnknownWindowsNotice),
+  noticeOptions,
+);
+const BeforeAfterLine = dynamic(() => import("./before-after.tsx").then((part) => part.BeforeAfterLine), {
+  ssr: false,
+});
 const FirstEvent = dynamic(() => import("../setup/first-event.tsx").then(({ FirstEvent }) => FirstEvent));
 
 const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;
 
 // Each part subscribes only to the data it shows, so that an update renders one part.
-export function FleetPage() {
+/** @param dismissed the notices that this browser dismissed, as its cookie has them */
+export function FleetPage({ dismissed }: { dismissed: string | null }) {
   const { status, fleet } = useFleetQueries();
   const hasEvents = useQuery({ ...status, select: ({ has_events }) => has_events });
   const fleetIsEmpty = useQuery({ ...fleet, select: ({ agents }) => agents.length === 0 });
   const noEvents = hasEvents.data === false && fleetIsEmpty.data !== false;
   return (
-    <>
+    <Dismissals value={useDismissals(dismissed)}>
       <PageHeader title="Fleet" chips={<Backlog />}>
         {!noEvents && (
           <>
@@ -55,23 +70,25 @@ export function FleetPage() {
         <NoEvents />
       ) : (
         <>
+          <NextLine />
           <RefusalNotice />
-          <KeyNumbers />
-          <SuspectNotice />
-          <UnknownWindowsNotice />
-          {/* Very wide screens show the charts next to the agents. */}
+          <Notices />
+          {/* Very wide screens show the numbers and the charts next to the agents. */}
           <div
             data-wide
-            className="grid items-start gap-4 min-[1900px]:grid-cols-[minmax(0,1.5fr)_minmax(0,1fr)]"
+            className="grid items-start gap-3 min-[1900px]:grid-cols-[minmax(0,1.5fr)_minmax(0,1fr)] min-[1900px]:gap-4"
           >
             <div className="min-w-0">
               <Agents />
             </div>
-            <History />
+            <div className="grid min-w-0 gap-3">
+              <KeyNumbers />
+              <History />
+            </div>
           </div>
         </>
       )}
-    </>
+    </Dismissals>
   );
 }
 
@@ -85,11 +102,28 @@ function NoEvents() {
   );
 }
 
+function Notices() {
+  const { trpc, range, status } = useFleetQueries();
+  const suspects = useQuery({ ...status, select: ({ suspects }) => suspects }).data;
+  const unknown = useQuery(trpc.windows.unknown.queryOptions(range, keep)).data;
+  const { isDismissed } = useContext(Dismissals);
+  return (
+    <>
+      {suspects !== undefined && !isDismissed(suspectsAbout(suspects.sessions)) && (
+        <SuspectNotice suspects={suspects} />
+      )}
+      {unknown !== undefined && !isDismissed(unknownAbout(unknown)) && (
+        <UnknownWindowsNotice unknown={unknown} />
+      )}
+    </>
+  );
+}
+
 function KeyNumbers() {
   const status = useQuery(useFleetQueries().status);
   if (!status.isError || status.data !== undefined) return <FleetTiles status={status.data} />;
   return (
-    <section className="panel mb-4">
+    <section className="panel">
       <ErrorState what="the key numbers" error={status.error} retry={() => status.refetch()} />
     </section>
   );
@@ -97,14 +131,17 @@ function KeyNumbers() {
 
 function History() {
   const { trpc, range, span, status } = useFleetQueries();
-  const fine = { ...range, step: stepFor(span, PEAK_BUCKETS) };
-  const peak = useQuery(trpc.series.queryOptions({ metric: "utilization_peak", ...fine }, keep));
-  const p95 = useQuery(trpc.series.queryOptions({ metric: "utilization_p95", ...fine }, keep));
-  const p50 = useQuery(trpc.series.queryOptions({ metric: "utilization_p50", ...fine }, keep));
+  const known = useChartRange();
+  const drawn = known ?? { range, span, since: null };
+  const options = { ...keep, enabled: known !== undefined };
+  const fine = { ...drawn.range, step: stepFor(drawn.span, PEAK_BUCKETS) };
+  const peak = useQuery(trpc.series.queryOptions({ metric: "utilization_peak", ...fine }, options));
+  const p95 = useQuery(trpc.series.queryOptions({ metric: "utilization_p95", ...fine }, options));
+  const p50 = useQuery(trpc.series.queryOptions({ metric: "utilization_p50", ...fine }, options));
   const falls = useQuery(
     trpc.series.queryOptions(
-      { metric: "boundaries", group_by: "type", ...range, step: stepFor(span, BAR_BUCKETS) },
-      keep,
+      { metric: "boundaries", group_by: "type", ...drawn.range, step: stepFor(drawn.span, BAR_BUCKETS) },
+      options,
     ),
   );
   const restarts = useQuery(trpc.restarts.queryOptions(range, keep));
@@ -129,14 +166,17 @@ function History() {
   }, [refetchPeak, refetchP95, refetchP50]);
   const hrefTo = useSessionsHref();
   const { utilization, boundaries } = useChartActions(hrefTo);
+  const { shown: marks, chosen } = useMarks(drawn.range, known !== undefined);
   return (
-    <div className="grid min-w-0 gap-4 min-[1280px]:max-[1900px]:grid-cols-[minmax(0,1.6fr)_minmax(0,1fr)]">
+    <div className="grid min-w-0 gap-3 min-[1280px]:max-[1900px]:grid-cols-[minmax(0,1.6fr)_minmax(0,1fr)]">
       <UtilizationPanel
         peak={useDrawn(peak.data, isSameSeries)}
         p95={useDrawn(p95.data, isSameSeries)}
         p50={useDrawn(p50.data, isSameSeries)}
         current={"last" in choice ? (highest.data ?? null) : null}
         status={useDrawn(thresholds.data, isSameData)}
+        since={drawn.since}
+        marks={marks}
         error={peak.error ?? p95.error}
         retry={retryUtilization}
         {...utilization}
@@ -144,10 +184,15 @@ function History() {
       <BoundariesPanel
         series={useDrawn(falls.data, isSameSeries)}
         reclaimed={reclaimed.data}
+        since={drawn.since}
+        marks={marks}
         error={falls.error}
         retry={falls.refetch}
         {...boundaries}
       />
+      {chosen !== undefined && (
+        <BeforeAfterLine group={chosen} range={drawn.range} onClose={() => marks.onChoose(null)} />
+      )}
       <RestartsPanel
         list={useDrawn(restarts.data, isSameData)}
         error={restarts.error}
@@ -170,14 +215,7 @@ function Agents() {
     );
   }
   if (query.data.agents.length === 0) return <NoLiveAgents harness={harness} />;
-  return (
-    <>
-      <p className="sr-only" aria-live="polite">
-        {plural(query.data.agents.length + query.data.more, "live agent")}
-      </p>
-      <FleetRows view={query.data} />
-    </>
-  );
+  return <FleetRows view={query.data} />;
 }
 
 /** Shown when events were recorded but no agent is live. */
@@ -194,12 +232,13 @@ function NoLiveAgents({ harness }: { harness: string | null }) {
     >
       <p className="font-medium">No live agents{harness === null ? "" : ` in ${harness}`}</p>
       <p className="text-[13px] text-muted">
-        {last === undefined ? (
-          "No sessions in this range. Try a longer range."
-        ) : (
+        {last !== undefined ? (
           <>
             The last turn arrived <Ago at={last.last_at} />.
           </>
+        ) : (
+          // Nothing is said about sessions until the server has answered.
+          latest.data !== undefined && "No sessions in this range. Try a longer range."
         )}{" "}
         Agents appear here with their next turn.
       </p>

@@ -3,17 +3,18 @@
 
 import type { AlertView, FleetAgent, FleetView, ObservedHarnessLine } from "@plimsoll/protocol/api";
 import { ChevronDown, ChevronUp } from "lucide-react";
-import { type FocusEvent, memo, useEffect, useMemo, useRef, useState } from "react";
+import { memo, useEffect, useMemo, useRef } from "react";
 import { AlertBell } from "../alerts/alert-bell.tsx";
 import { useFiringAgents } from "../alerts/use-firing.ts";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
-import { levelState } from "../charts/level.ts";
-import { LevelBar } from "../charts/level-bar.tsx";
+import { Hull, HullScale } from "../charts/hull.tsx";
+import { type LevelState, levelState } from "../charts/level.ts";
 import { Ago, useMinute, useZone } from "../clock.tsx";
 import { exact, plural } from "../format.ts";
 import { observedOf } from "../harness-line/observed-lines.ts";
 import { useObservedLines } from "../harness-line/use-observed-lines.ts";
-import { isSilent, sortFleet } from "../live/fleet-order.ts";
+import { type FleetSort, isSilent, sortFleet } from "../live/fleet-order.ts";
+import { useSteadyOrder } from "../live/use-steady-order.ts";
 import { Link, RowLink } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -21,36 +22,49 @@ import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, rowRole, tableRole } from "../ui/table-roles.ts";
 import { Term } from "../ui/term.tsx";
-import { useAllAgents, useHarness } from "../url.ts";
+import { useInside } from "../ui/use-inside.ts";
+import { useAllAgents, useFleetSort, useHarness } from "../url.ts";
 import { forecastGoal, forecastReason, forecastText, lastFallText, rowHint, titleOf } from "../words.ts";
 import { HarnessLineNote } from "./harness-line-note.tsx";
 import { LevelSparkline } from "./level-sparkline.tsx";
 import { Load, Tokens, WrongClock } from "./row-numbers.tsx";
-import { useIsWide } from "./use-is-wide.ts";
-import { COLLAPSED_ROWS, COLLAPSED_ROWS_WIDE, visibleAgents } from "./visible-agents.ts";
+import { useCollapsedRows } from "./use-collapsed-rows.ts";
+import { useRowMoves } from "./use-row-moves.ts";
+import { COLLAPSED_ROWS, visibleAgents } from "./visible-agents.ts";
 
-// The panel is the container: three layouts by its width, one row of columns from 1140 px on.
+// The panel is the container: three layouts by its width, one row of columns from 940 px on.
 const GRID = cn(
-  "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto]",
-  "@min-[600px]:grid-cols-[minmax(0,1fr)_132px_104px_120px]",
-  "@min-[1140px]:grid-cols-[minmax(160px,1.4fr)_minmax(250px,2fr)_180px_130px_96px_118px_72px] @min-[1140px]:items-center @min-[1140px]:gap-x-4",
-  "@min-[1300px]:grid-cols-[minmax(160px,1.4fr)_minmax(250px,2fr)_180px_140px_124px_118px_72px]",
+  "grid gap-x-4 px-4 grid-cols-[minmax(0,1fr)_auto]",
+  "@min-[600px]:grid-cols-[minmax(0,1fr)_minmax(0,1.7fr)_124px_84px]",
+  "@min-[940px]:grid-cols-[minmax(140px,1.1fr)_minmax(260px,2.4fr)_minmax(120px,172px)_124px_80px_80px] @min-[940px]:items-center",
 );
 
-const ROLE = tableRole("Live agents, highest load first", moveBetweenRows);
 const ROWS_ID = "fleet-rows";
+
+const ORDERS: Readonly<Record<FleetSort, string>> = {
+  line: "nearest to their line first",
+  load: "highest load first",
+  tokens: "most tokens first",
+  last: "latest turn first",
+};
 
 export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   const [all, setAll] = useAllAgents();
+  const [sort] = useFleetSort();
   const alerts = useFiringAgents();
   const lines = useObservedLines(useHarness()[0]);
-  const [focused, setFocused] = useState<string | null>(null);
   // An agent falls silent without an event, so the order also depends on the minute.
   const minute = useMinute();
-  const sorted = useMemo(() => sortFleet(agents, minute), [agents, minute]);
-  const few = useIsWide() ? COLLAPSED_ROWS_WIDE : COLLAPSED_ROWS;
-  const { collapsible, shown, hidden, hiddenOver } = visibleAgents(sorted, all, focused, few);
-  const rows = useRef<HTMLDivElement>(null);
+  const sorted = useMemo(() => sortFleet(agents, sort, minute), [agents, sort, minute]);
+  const { inside, props: insideProps } = useInside();
+  const wanted = useMemo(() => sorted.map(({ id }) => id), [sorted]);
+  const { ids, isLate } = useSteadyOrder(wanted, { key: sort, held: inside });
+  const byId = new Map(agents.map((agent) => [agent.id, agent]));
+  const steady = ids.flatMap((id) => byId.get(id) ?? []);
+  const few = useCollapsedRows();
+  const { collapsible, shown, hidden, hiddenOver } = visibleAgents(steady, all, few);
+  const rows = insideProps.ref;
+  useRowMoves(rows, shown.map(({ id }) => id).join(" "));
   const button = useRef<HTMLButtonElement>(null);
   const toggled = useRef(false);
   useEffect(() => {
@@ -61,17 +75,19 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
       const next = rows.current?.querySelectorAll<HTMLElement>("[data-row-link]")[few];
       next?.focus({ preventScroll: true });
     } else button.current?.scrollIntoView({ block: "nearest" });
-  }, [all, few]);
-  const trackFocus = {
-    onFocus: ({ target }: FocusEvent<HTMLElement>) =>
-      setFocused(target.closest<HTMLElement>("[data-agent]")?.dataset.agent ?? null),
-    onBlur: () => setFocused(null),
-  };
+  }, [all, few, rows]);
 
   return (
     <div className="panel @container min-w-0">
-      <div ref={rows} id={ROWS_ID} {...ROLE} {...trackFocus}>
-        <FleetTableHead />
+      <div
+        id={ROWS_ID}
+        {...tableRole(`Live agents, ${ORDERS[sort]}`, moveBetweenRows)}
+        {...insideProps}
+        // A finger that scrolls the page leaves nothing behind.
+        onPointerEnter={({ pointerType }) => pointerType !== "touch" && insideProps.onPointerEnter()}
+        data-held={inside || undefined}
+      >
+        <FleetTableHead isHeld={inside && isLate} />
         {shown.map((agent) => (
           <Row
             key={agent.id}
@@ -106,7 +122,7 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
           </Button>
           {hidden > 0 && (
             <span data-testid="fleet-hidden">
-              {exact(hidden)} more with lower load
+              {exact(hidden)} more
               {hiddenOver > 0 && <span className="text-hard">, {exact(hiddenOver)} over their line</span>}
             </span>
           )}
@@ -124,43 +140,39 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   );
 }
 
-function FleetTableHead() {
-  const cell = "@min-[1140px]:text-right";
-  const wide = "@max-[1140px]:sr-only";
-  // Where rows have no columns, the words are one line above them.
+function FleetTableHead({ isHeld = false }: { isHeld?: boolean }) {
+  const narrow = "@max-[940px]:sr-only";
   return (
-    <div
-      {...rowRole()}
-      className={cn(
-        GRID,
-        "relative py-2.5 text-xs text-faint @max-[1140px]:flex @max-[1140px]:flex-wrap @max-[1140px]:gap-y-2",
-      )}
-    >
-      <span {...headRole()} className={wide}>
+    <div {...rowRole()} className={cn(GRID, "relative items-end pt-2.5 pb-1 text-xs text-faint")}>
+      <span {...headRole()} className="@max-[600px]:sr-only">
         Agent
+        {isHeld && (
+          <span
+            className="ml-1.5 text-warn-ink"
+            title="The order changes when the pointer and the focus leave the rows."
+          >
+            order held
+          </span>
+        )}
       </span>
-      <span {...headRole()}>
-        <Term here="The full width is the context window: its level, its peak and the agent's own lines.">
-          Window
+      <span {...headRole()} className="relative flex items-end self-stretch @max-[600px]:col-span-full">
+        <Term here="Every level is drawn against the agent's own line. Hatched: from the line to the end of the window. Past the line the scale gets closer, so that every window fits.">
+          Level
         </Term>
+        <HullScale />
       </span>
-      <span {...headRole()}>
+      <span {...headRole()} className={narrow}>
         <Term word="boundary" here="The levels of the last 30 turns, with a mark at each fall.">
           Last 30 turns
         </Term>
       </span>
-      <span {...headRole()} className={cell}>
+      <span {...headRole()} className="@min-[600px]:text-right @max-[600px]:sr-only">
         <Term word={["load", "line"]}>Load</Term>
       </span>
-      <span {...headRole()} className={cell}>
-        <Term here="The context tokens of the latest turn, and their share of the window.">Tokens</Term>
+      <span {...headRole()} className="@min-[600px]:text-right @max-[600px]:sr-only">
+        <Term here="The context tokens of the latest turn, and the tokens at the line.">Tokens</Term>
       </span>
-      <span {...headRole()} className={cell}>
-        <Term word="line" here="Turns and minutes at the present pace.">
-          To the line
-        </Term>
-      </span>
-      <span {...headRole()} className={cn(cell, wide)}>
+      <span {...headRole()} className={cn(narrow, "text-right")}>
         Last turn
       </span>
     </div>
@@ -186,9 +198,9 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
       data-state={state}
       data-silent={silent || undefined}
       data-agent={agent.id}
-      className={cn(GRID, "fleet-row relative border-t py-2 hover:bg-track/40 focus-within:bg-track/40")}
+      className={cn(GRID, "fleet-row relative py-1.5 hover:bg-track/40 focus-within:bg-track/40")}
     >
-      <div {...CELL} className="min-w-0 @max-[600px]:col-start-1">
+      <div {...CELL} className="min-w-0 @max-[600px]:row-span-2">
         <RowLink
           href={`/sessions/${agent.session_id}?agent=${agent.id}`}
           title={rowHint([title, sub, agent.harness, agent.place, agent.model], agent, zone)}
@@ -205,20 +217,35 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
       </div>
       <div
         {...CELL}
-        className={cn("self-center @max-[1140px]:order-last @max-[600px]:col-span-full", silent && DIMMED)}
+        className={cn("min-w-0 @max-[600px]:col-span-full @max-[600px]:row-start-3", silent && DIMMED)}
       >
-        <LevelBar agent={agent} />
-        <HarnessLineNote agent={agent} observed={observed} />
+        <Hull agent={agent} />
+        <div className="relative -mt-1 flex items-baseline gap-x-2 text-xs leading-4">
+          <span
+            className={cn(
+              "shrink-0 font-medium whitespace-nowrap",
+              silent ? "text-muted" : TIME_COLOURS[state],
+            )}
+            title={forecastReason(agent.forecast)}
+          >
+            {[forecastText(agent.forecast), forecastGoal(agent.forecast)]
+              .filter((part) => part !== "")
+              .join(" ")}
+          </span>
+          <HarnessLineNote agent={agent} observed={observed} />
+        </div>
       </div>
       <div
         {...CELL}
         className={cn(
-          "min-w-0 @max-[1140px]:order-last @max-[600px]:col-span-full @min-[600px]:@max-[1140px]:col-span-2",
-          "@max-[600px]:flex @max-[600px]:items-center @max-[600px]:gap-x-3",
+          "min-w-0 @max-[600px]:row-start-4",
+          "@min-[600px]:@max-[940px]:order-last @min-[600px]:@max-[940px]:col-start-2",
           silent && DIMMED,
         )}
       >
-        <LevelSparkline agent={agent} />
+        <div className="@max-[940px]:hidden">
+          <LevelSparkline agent={agent} />
+        </div>
         <LastFallNote agent={agent} />
       </div>
       <div
@@ -229,36 +256,18 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
       </div>
       <div
         {...CELL}
-        className="min-w-0 @max-[600px]:col-start-1 @max-[600px]:row-start-2 @min-[600px]:text-right"
+        className="min-w-0 text-right @max-[600px]:col-start-2 @max-[600px]:row-start-2 @max-[600px]:text-xs"
       >
         <Tokens agent={agent} silent={silent} />
       </div>
       <div
         {...CELL}
-        className="min-w-0 text-right @max-[600px]:col-start-2 @max-[600px]:row-start-2"
-        title={forecastReason(agent.forecast)}
+        className={cn(
+          "text-right whitespace-nowrap text-muted @max-[940px]:text-xs",
+          "@max-[600px]:col-start-2 @max-[600px]:row-start-4 @min-[600px]:@max-[940px]:order-last @min-[600px]:@max-[940px]:col-span-2",
+        )}
       >
-        <span
-          className={cn(
-            "whitespace-nowrap",
-            silent && "text-muted",
-            state === "danger" && !silent && "text-hard",
-          )}
-        >
-          {forecastText(agent.forecast)}
-        </span>
-        <span className="block truncate text-xs text-faint @max-[600px]:hidden">
-          {forecastGoal(agent.forecast)}
-        </span>
-        <span className="block text-xs text-muted @min-[600px]:hidden">
-          <Ago at={agent.active_at} />
-        </span>
-      </div>
-      <div
-        {...CELL}
-        className="text-right whitespace-nowrap text-muted @max-[600px]:hidden @min-[600px]:@max-[1140px]:order-last @min-[600px]:@max-[1140px]:self-end @min-[600px]:@max-[1140px]:text-xs"
-      >
-        {silent && <span className="@min-[1140px]:sr-only">silent, </span>}
+        {silent && <span className="@min-[940px]:sr-only">silent, </span>}
         <Ago at={agent.active_at} />
         <WrongClock agent={agent} />
       </div>
@@ -266,12 +275,22 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
   );
 });
 
+const TIME_COLOURS: Readonly<Record<LevelState, string>> = {
+  unknown: "text-muted",
+  suspect: "text-muted",
+  under: "text-ink",
+  warning: "text-warn-ink",
+  over: "text-line",
+  danger: "text-hard",
+};
+
 /** Without color, and not paler: pale text has too little contrast. */
 const DIMMED = "grayscale";
 
 /** "compacted 4 min ago, −92k" */
 function LastFallNote({ agent: { last_fall: fall } }: { agent: FleetAgent }) {
-  if (fall === null) return <span className="block truncate text-xs text-faint">no falls</span>;
+  if (fall === null)
+    return <span className="block truncate text-xs text-faint @max-[940px]:invisible">no falls</span>;
   const [name, tokens] = lastFallText(fall);
   return (
     <span className="flex items-center gap-x-1 text-xs whitespace-nowrap text-muted" data-testid="last-fall">
@@ -306,16 +325,15 @@ export function FleetRowsSkeleton() {
           key={row}
           className={cn(
             GRID,
-            "fleet-row h-[157.5px] border-t py-2 @min-[600px]:h-[105px] @min-[1140px]:h-[59px]",
+            "fleet-row relative h-[102px] py-1.5 @min-[600px]:h-[72px] @min-[940px]:h-[58px]",
           )}
         >
           <Skeleton className="h-8 w-4/5" />
-          <Skeleton className="h-2 @max-[1140px]:hidden" />
-          <Skeleton className="h-8 @max-[600px]:hidden" />
+          <Skeleton className="h-3 self-center @max-[600px]:hidden" />
+          <Skeleton className="h-8 @max-[940px]:hidden" />
           <Skeleton className="h-8 w-16 justify-self-end" />
-          <Skeleton className="h-8 w-20 justify-self-end @max-[600px]:hidden" />
           <Skeleton className="h-8 w-16 justify-self-end @max-[600px]:hidden" />
-          <Skeleton className="h-4 w-12 justify-self-end @max-[1140px]:hidden" />
+          <Skeleton className="h-4 w-12 justify-self-end @max-[940px]:hidden" />
         </div>
       ))}
     </div>

@@ -9,18 +9,19 @@ import { type Change, periodChange } from "./period-change.ts";
 import { useSessionsHref } from "./use-sessions-href.ts";
 
 const LABELS = [
+  "Unexplained falls",
+  "Restarts",
+  "Sessions over warning",
   "Current utilization",
   "Peak utilization",
-  "Sessions over warning",
   "Masking events",
   "Sub-tick boundaries",
-  "Restarts",
 ];
 
 export function FleetTiles({ status }: { status: FleetStatus | undefined }) {
   return (
-    <section aria-label="Key numbers" className="panel tile-grid mb-4">
-      {status === undefined ? <TileSkeletons labels={LABELS} /> : <Tiles status={status} />}
+    <section aria-label="Key numbers" className="panel tile-strip">
+      {status === undefined ? <TileSkeletons labels={LABELS} compact /> : <Tiles status={status} />}
     </section>
   );
 }
@@ -32,8 +33,42 @@ function Tiles({ status }: { status: FleetStatus }) {
     periodChange(totals[field], previous.turns === 0 ? null : previous[field]);
   return (
     <>
+      <Tile
+        compact
+        testid="tile-unexplained"
+        label="Unexplained falls"
+        href={hrefTo({ reason: "unexplained" })}
+        value={exact(totals.unexplained)}
+        note={<Delta change={change("unexplained")} />}
+        explain={`How often it happened in the range. ${GLOSSARY.unexplained}`}
+      />
+      <Tile
+        compact
+        testid="tile-restarts"
+        label="Restarts"
+        href={hrefTo({ reason: "restarted" })}
+        value={exact(totals.restarts)}
+        note={<Delta change={change("restarts")} />}
+        explain={`How often it happened in the range. ${GLOSSARY.restarted}`}
+      />
+      <Tile
+        compact
+        testid="tile-warnings"
+        label="Sessions over warning"
+        href={hrefTo({ warned: "1" })}
+        value={exact(totals.sessions_past_warning)}
+        note={
+          <>
+            of {exact(totals.sessions)}
+            <span className="mr-1.5" />
+            <Delta change={change("sessions_past_warning")} />
+          </>
+        }
+        explain="Distinct sessions that rose above their own warning threshold at least once in the range."
+      />
       <CurrentTile status={status} />
       <Tile
+        compact
         testid="tile-peak"
         label="Peak utilization"
         href={hrefTo({ sort: "peak_utilization" })}
@@ -55,20 +90,7 @@ function Tiles({ status }: { status: FleetStatus }) {
         }`}
       />
       <Tile
-        testid="tile-warnings"
-        label="Sessions over warning"
-        href={hrefTo({ warned: "1" })}
-        value={exact(totals.sessions_past_warning)}
-        note={
-          <>
-            of {exact(totals.sessions)}
-            <span className="mr-1.5" />
-            <Delta change={change("sessions_past_warning")} />
-          </>
-        }
-        explain="Distinct sessions that rose above their own warning threshold at least once in the range."
-      />
-      <Tile
+        compact
         testid="tile-masked"
         label="Masking events"
         href={hrefTo({ reason: "masked" })}
@@ -86,6 +108,7 @@ function Tiles({ status }: { status: FleetStatus }) {
         explain={`How often it happened in the range, and the tokens that it freed. ${GLOSSARY.masked}`}
       />
       <Tile
+        compact
         testid="tile-subticks"
         label="Sub-tick boundaries"
         href={hrefTo({ reason: "subtick" })}
@@ -93,42 +116,21 @@ function Tiles({ status }: { status: FleetStatus }) {
         note={<Delta change={change("subticks")} />}
         explain={`How often it happened in the range. ${GLOSSARY.subtick}`}
       />
-      <Tile
-        testid="tile-restarts"
-        label="Restarts"
-        href={hrefTo({ reason: "restarted" })}
-        value={exact(totals.restarts)}
-        note={<Delta change={change("restarts")} />}
-        explain={`How often it happened in the range. ${GLOSSARY.restarted}`}
-      />
     </>
   );
 }
 
 function CurrentTile({ status }: { status: FleetStatus }) {
-  const { utilization_now: now, utilization_before: before, highest_load: highest } = status;
+  const { utilization_now: now, highest_load: highest } = status;
   const hrefTo = useSessionsHref();
   return (
     <Tile
+      compact
       testid="tile-current"
       label="Current utilization"
       href={hrefTo({ status: "live", sort: "load" })}
       value={now.highest === null ? NONE : percent(now.highest)}
-      note={
-        now.median === null ? (
-          "no live agent with a known window"
-        ) : (
-          <>
-            <span className="mr-1.5">median {percent(now.median)}</span>
-            <Delta
-              change={shareChange(now.highest, before.highest)}
-              format={percent}
-              formatChange={points}
-              previous="30 minutes before the range"
-            />
-          </>
-        )
-      }
+      note={now.median === null ? "no live agent with a known window" : `median ${percent(now.median)}`}
       explain={
         <>
           The highest and the median share of the context window among live agents now.
@@ -147,7 +149,7 @@ function shareChange(now: number | null, before: number | null): Change {
   return now === null ? { reason: "nothing" } : periodChange(now, before, 0.0005);
 }
 
-type Counted = "subticks" | "sessions_past_warning" | "masked" | "restarts";
+type Counted = "subticks" | "sessions_past_warning" | "masked" | "restarts" | "unexplained";
 
 const PREVIOUS = "previous period of the same length";
 
@@ -169,14 +171,7 @@ function Delta({
   formatChange = format,
   previous = PREVIOUS,
 }: DeltaProps) {
-  if (change.reason === "nothing") return null;
-  if (change.reason === "no_trend") {
-    return (
-      <span className="text-faint" title={`No data in the ${previous}`}>
-        no trend
-      </span>
-    );
-  }
+  if (change.reason !== "changed") return null;
   const { before, by } = change;
   const colour = neutral || by === 0 ? "text-faint" : by > 0 ? "text-line" : "text-ok";
   return (

@@ -23,7 +23,7 @@ export function HarnessLineNote({ agent, observed }: Props) {
       data-differs={differs || undefined}
       title={[harnessLineText(line, observed), more].filter((part) => part !== "").join(" ")}
       className={cn(
-        "relative -mt-1 flex items-center gap-1 text-xs leading-4",
+        "flex min-w-0 items-center gap-1 text-xs leading-4",
         differs ? "text-warn-ink" : "text-faint",
       )}
     >

@@ -8,15 +8,7 @@ import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
 import { Term } from "../ui/term.tsx";
-import {
-  lineName,
-  lineNote,
-  lineSourceName,
-  lineTitle,
-  sourceNote,
-  sourceText,
-  windowText,
-} from "../words.ts";
+import { lineName, lineNote, lineSourceName, lineTitle, sourceText } from "../words.ts";
 
 const STATE_WORDS: Readonly<Record<LevelState, string>> = {
   danger: "over its line and about to overflow",
@@ -50,7 +42,7 @@ export function Load({ agent, state, silent }: { agent: FleetAgent; state: Level
       <span
         data-testid="line"
         title={lineNoteTitle(agent)}
-        className="block text-xs font-normal text-faint wrap-anywhere"
+        className="block text-xs font-normal text-faint wrap-anywhere @max-[600px]:hidden"
       >
         {lineName(agent.line)} · {lineSourceName(agent.line)}
         {lineNote(agent)}
@@ -81,7 +73,15 @@ export function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }
       >
         {agent.context_tokens === null ? "not counted" : compact(agent.context_tokens)}
       </span>
-      {agent.window_tokens === null ? (
+      {agent.line !== null && (
+        <span
+          className="text-xs text-faint @max-[600px]:ml-1 @min-[600px]:block"
+          title={lineTitle(agent.line)}
+        >
+          of {compact(agent.line.tokens)}
+        </span>
+      )}
+      {agent.window_tokens === null && (
         <span className="block text-xs text-faint">
           size unknown:{" "}
           <Link
@@ -90,14 +90,6 @@ export function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }
           >
             set it
           </Link>
-        </span>
-      ) : (
-        <span
-          className="block text-xs text-faint"
-          title={`${exact(agent.window_tokens)} tokens, ${sourceText(agent.window_source)}`}
-        >
-          {windowText(agent)}
-          {sourceNote(agent)}
         </span>
       )}
       {agent.window_suspect && (
@@ -124,7 +116,7 @@ export function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }
 
 function Note({ title, children }: { title?: string; children: ReactNode }) {
   return (
-    <span title={title} className="flex items-center gap-1 text-xs text-warn-ink @min-[600px]:justify-end">
+    <span title={title} className="flex items-center justify-end gap-1 text-xs text-warn-ink">
       {children}
     </span>
   );

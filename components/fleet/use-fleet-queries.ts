@@ -1,6 +1,7 @@
-import { keepPreviousData } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { rangeWithData } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
-import { useHarness, usePeriod } from "../url.ts";
+import { useHarness, usePeriod, useRange } from "../url.ts";
 
 export const keep = { placeholderData: keepPreviousData };
 
@@ -18,4 +19,17 @@ export function useFleetQueries() {
     status: trpc.status.queryOptions(range, keep),
     fleet: trpc.fleet.queryOptions(harness, keep),
   };
+}
+
+/** The range of the charts: the part of the page's range that has data. Undefined until that is known. */
+export function useChartRange() {
+  const trpc = useTRPC();
+  const [chosen] = useHarness();
+  const [choice] = useRange();
+  const period = usePeriod();
+  const harness = chosen === null ? {} : { harness: chosen };
+  const { data, isError } = useQuery(trpc.extent.queryOptions(harness));
+  if (data === undefined && !isError) return undefined;
+  const { from, to, span, since } = rangeWithData(choice, period, data?.first_at ?? null);
+  return { range: { from, to, ...harness }, span, since };
 }

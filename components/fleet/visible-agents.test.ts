@@ -18,20 +18,20 @@ const agents = (...loads: number[]) =>
 const many = (count: number, load = 0.5) => agents(...Array.from({ length: count }, () => load));
 
 test("a small fleet is shown in full", () => {
-  const { shown, hidden } = visibleAgents(many(COLLAPSED_ROWS + 2), false, null);
+  const { shown, hidden } = visibleAgents(many(COLLAPSED_ROWS + 2), false);
   expect([shown.length, hidden]).toEqual([COLLAPSED_ROWS + 2, 0]);
 });
 
 test("a large fleet shows the highest loads and counts the rest", () => {
   const fleet = agents(...Array.from({ length: 12 }, (_, index) => 1.1 - index * 0.01));
-  const { shown, hidden, hiddenOver } = visibleAgents(fleet, false, null);
+  const { shown, hidden, hiddenOver } = visibleAgents(fleet, false);
   expect(shown).toEqual(fleet.slice(0, COLLAPSED_ROWS));
   expect([hidden, hiddenOver]).toEqual([4, 3]);
 });
 
 test("all agents are shown on request", () => {
   const fleet = many(60);
-  expect(visibleAgents(fleet, true, null)).toEqual({
+  expect(visibleAgents(fleet, true)).toEqual({
     collapsible: true,
     shown: fleet,
     hidden: 0,
@@ -39,13 +39,7 @@ test("all agents are shown on request", () => {
   });
 });
 
-test("the focused agent stays visible, sorted by load", () => {
-  const { shown, hidden } = visibleAgents(many(30), false, "agent-20");
-  expect(shown.map(({ id }) => id).slice(-2)).toEqual([`agent-${COLLAPSED_ROWS - 1}`, "agent-20"]);
-  expect(hidden).toBe(30 - COLLAPSED_ROWS - 1);
-});
-
 test("a wide screen shows more of a large fleet", () => {
-  const { shown, hidden } = visibleAgents(many(30), false, null, COLLAPSED_ROWS_WIDE);
+  const { shown, hidden } = visibleAgents(many(30), false, COLLAPSED_ROWS_WIDE);
   expect([shown.length, hidden]).toEqual([COLLAPSED_ROWS_WIDE, 30 - COLLAPSED_ROWS_WIDE]);
 });

@@ -5,6 +5,8 @@ import { isPastLine, levelState } from "../charts/level.ts";
 export const COLLAPSED_ROWS = 8;
 /** The same on very wide screens, which show the charts next to the agents. */
 export const COLLAPSED_ROWS_WIDE = 16;
+/** The same on screens that are also high. */
+export const COLLAPSED_ROWS_TALL = 20;
 /** Rows beyond those that are shown all the same: a button is not worth it for two rows. */
 const SPARE_ROWS = 2;
 
@@ -18,23 +20,18 @@ export interface VisibleAgents {
   hiddenOver: number;
 }
 
-/**
- * The rows to show of sorted agents, `rows` of a large fleet. `focused` is the ID of the agent with keyboard focus: its row stays
- * when others overtake it, so that the focus is not lost.
- */
+/** The rows to show of sorted agents: `rows` of a large fleet, or all. */
 export function visibleAgents(
   agents: readonly FleetAgent[],
   all: boolean,
-  focused: string | null,
   rows = COLLAPSED_ROWS,
 ): VisibleAgents {
   const collapsible = agents.length > rows + SPARE_ROWS;
   if (all || !collapsible) return { collapsible, shown: agents, hidden: 0, hiddenOver: 0 };
-  const isShown = (agent: FleetAgent, index: number) => index < rows || agent.id === focused;
-  const hiddenAgents = agents.filter((agent, index) => !isShown(agent, index));
+  const hiddenAgents = agents.slice(rows);
   return {
     collapsible,
-    shown: agents.filter(isShown),
+    shown: agents.slice(0, rows),
     hidden: hiddenAgents.length,
     hiddenOver: hiddenAgents.filter((agent) => isPastLine(levelState(agent))).length,
   };

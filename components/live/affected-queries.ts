@@ -19,6 +19,8 @@ const SLOW: ReadonlySet<string> = new Set([
   "sessions.count",
   "sessions.values",
   "series",
+  "extent",
+  "marks",
   "restarts",
   "harnesses",
   "harnessLines",

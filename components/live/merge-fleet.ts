@@ -28,7 +28,7 @@ export function mergeFleetPart(
   if (view.more > 0 || agents.length > most || agents.length !== part.live) return null;
   return {
     generated_at: part.generated_at,
-    agents: sortFleet(agents, Date.parse(part.generated_at)),
+    agents: sortFleet(agents, "load", Date.parse(part.generated_at)),
     more: 0,
   };
 }

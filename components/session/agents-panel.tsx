@@ -2,8 +2,8 @@
 "use client";
 
 import type { AgentView } from "@plimsoll/protocol/api";
+import { Hull } from "../charts/hull.tsx";
 import { isPastLine, levelState } from "../charts/level.ts";
-import { LevelBar } from "../charts/level-bar.tsx";
 import { compact, exact, loadPercent, plural } from "../format.ts";
 import { cn } from "../ui/cn.ts";
 import { forecastReason } from "../words.ts";
@@ -45,7 +45,7 @@ export function AgentsPanel({ agents, more, ended, chosen, onChoose }: Props) {
               <span className="truncate" style={{ paddingLeft: depth * 14 }}>
                 {agent.name}
               </span>
-              <LevelBar agent={agent} small />
+              <Hull agent={agent} small />
               <span
                 className="text-right"
                 title={

@@ -11,15 +11,24 @@ import { toast } from "../ui/toast.ts";
 const ORIGINS: Readonly<Record<WindowOffer["from"], (origin: string) => string>> = {
   observed: (origin) => `reported in ${origin}`,
   family: (origin) => `size of ${origin}, not proven`,
+  catalog: () => "size in the model catalog",
+  common: () => "smallest common size above its level",
 };
+export const originText = ({ from, origin }: WindowOffer) => ORIGINS[from](origin);
 
-/** Sets a window size. It affects utilization, lines and loads on every page. */
-export function useSetWindow(onSet: () => void = () => {}) {
+/**
+ * Sets a window size. It affects utilization, lines and loads on every page.
+ * @param undo offered once it is set
+ */
+export function useSetWindow(onSet: () => void = () => {}, undo?: () => void) {
   const client = useQueryClient();
   return useMutation(
     useTRPC().windows.set.mutationOptions({
       onSuccess: (window) => {
-        toast.success(`Window of ${window.model} set to ${exact(window.tokens)} tokens.`);
+        toast.success(
+          `Window of ${window.model} set to ${exact(window.tokens)} tokens.`,
+          undo && { action: { label: "Undo", onClick: undo } },
+        );
         onSet();
         return client.invalidateQueries();
       },
@@ -31,16 +40,16 @@ export function useSetWindow(onSet: () => void = () => {}) {
 /** One click sets a size that is offered for a model. */
 export function WindowOffers({ model, offers }: { model: string; offers: readonly WindowOffer[] }) {
   const set = useSetWindow();
-  return offers.map(({ tokens, from, origin }) => (
+  return offers.map((offer) => (
     <Button
-      key={tokens}
+      key={offer.tokens}
       size="wrapped"
       disabled={set.isPending}
-      onClick={() => set.mutate({ model, tokens })}
-      aria-label={`Set the window of ${model} to ${exact(tokens)} tokens, ${ORIGINS[from](origin)}`}
+      onClick={() => set.mutate({ model, tokens: offer.tokens })}
+      aria-label={`Set the window of ${model} to ${exact(offer.tokens)} tokens, ${originText(offer)}`}
     >
-      <span className="shrink-0 whitespace-nowrap">Use {compact(tokens)}</span>{" "}
-      <span className="text-muted">{ORIGINS[from](origin)}</span>
+      <span className="shrink-0 whitespace-nowrap">Use {compact(offer.tokens)}</span>{" "}
+      <span className="text-muted">{originText(offer)}</span>
     </Button>
   ));
 }

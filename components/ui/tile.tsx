@@ -18,23 +18,30 @@ interface Props {
   note?: ReactNode;
   testid?: string;
   href?: string;
+  /** Less high, for a row of counts. */
+  compact?: boolean;
 }
 
 /** Characters above which a value is set smaller, such as `10 h 19 min`: tiles are narrow where eight stand in a row. */
 const LONG = 9;
 
-const BOX = "flex w-full flex-col justify-start px-4 py-3 text-left outline-offset-[-3px]";
+const BOX = "flex w-full flex-col justify-start px-4 text-left outline-offset-[-3px]";
 
 /** A number with a label, and an explanation on hover, on focus and on tap. With `href` it links to what the number counts. */
-export function Tile({ label, explain, value, exactly, note, testid, href }: Props) {
+export function Tile({ label, explain, value, exactly, note, testid, href, compact = false }: Props) {
+  const box = cn(BOX, compact ? "py-2" : "py-3");
   const content = (
     <>
       <span className="max-w-full text-xs text-muted">{label}</span>
       <span className="flex max-w-full flex-wrap items-baseline gap-x-2 gap-y-0">
         <span
           className={cn(
-            "leading-8 font-semibold tracking-tight whitespace-nowrap",
-            value.length > LONG ? "text-[18px]" : "text-[23px]",
+            "font-semibold tracking-tight whitespace-nowrap",
+            compact
+              ? "text-[17px] leading-6"
+              : value.length > LONG
+                ? "text-[18px] leading-8"
+                : "text-[23px] leading-8",
           )}
           title={exactly}
           data-value
@@ -51,7 +58,7 @@ export function Tile({ label, explain, value, exactly, note, testid, href }: Pro
     return (
       <div className="relative flex">
         <Hint text={explain} tap="passes">
-          <Link href={href} data-testid={testid} className={cn(BOX, "hover:bg-track/40")}>
+          <Link href={href} data-testid={testid} className={cn(box, "hover:bg-track/40")}>
             {content}
           </Link>
         </Hint>
@@ -70,18 +77,18 @@ export function Tile({ label, explain, value, exactly, note, testid, href }: Pro
   }
   return (
     <Hint text={explain}>
-      <button type="button" data-testid={testid} className={cn(BOX, "cursor-help")}>
+      <button type="button" data-testid={testid} className={cn(box, "cursor-help")}>
         {content}
       </button>
     </Hint>
   );
 }
 
-export function TileSkeletons({ labels }: { labels: readonly string[] }) {
+export function TileSkeletons({ labels, compact = false }: { labels: readonly string[]; compact?: boolean }) {
   return labels.map((label) => (
-    <div key={label} className="px-4 py-3">
+    <div key={label} className={cn("px-4", compact ? "py-2" : "py-3")}>
       <span className="block text-xs text-muted">{label}</span>
-      <span className="flex h-8 items-center">
+      <span className={cn("flex items-center", compact ? "h-6" : "h-8")}>
         <Skeleton className="h-5 w-20" />
       </span>
     </div>

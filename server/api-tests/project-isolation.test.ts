@@ -72,6 +72,8 @@ const PROCEDURES: Record<string, Row> = {
     shows: true,
   },
   extent: { kind: "query", shows: false },
+  marks: { kind: "query", input: () => dayRange, shows: false },
+  beforeAfter: { kind: "query", input: () => ({ ...dayRange, at: dayRange.from }), shows: false },
   digest: { kind: "query", input: () => dayRange, shows: true },
   restarts: { kind: "query", input: () => dayRange, shows: true },
   harnesses: { kind: "query", shows: true },

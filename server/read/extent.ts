@@ -1,16 +1,18 @@
-import type { Extent } from "@plimsoll/protocol/api";
+import type { Extent, ExtentQuery } from "@plimsoll/protocol/api";
 import { ALL, GRAINS } from "../db/tables/buckets.ts";
 import type { Reader } from "../lines/reader.ts";
 import { iso } from "../times.ts";
 
-const LONGEST = GRAINS.at(-1)!;
+const [SHORTEST] = GRAINS;
 
-/** When the recorded history begins: one look-up in the index of the longest buckets. */
-export async function readExtent({ prisma, projectId }: Reader): Promise<Extent> {
+/** When the recorded history begins, of all harnesses or of one: one look-up in the index of the shortest buckets. */
+export async function readExtent({ prisma, projectId }: Reader, query: ExtentQuery): Promise<Extent> {
+  const harness = query.harness ?? ALL;
   const [row] = await prisma.$queryRaw<{ first: Date | null }[]>`
     SELECT LEAST(
-      (SELECT min(bucket) FROM rollups WHERE project_id = ${projectId} AND grain = ${LONGEST} AND harness = ${ALL}),
+      (SELECT min(bucket) FROM rollups
+       WHERE project_id = ${projectId} AND grain = ${SHORTEST} AND harness = ${harness}),
       (SELECT min(bucket) FROM boundary_rollups
-       WHERE project_id = ${projectId} AND grain = ${LONGEST} AND harness = ${ALL})) AS first`;
+       WHERE project_id = ${projectId} AND grain = ${SHORTEST} AND harness = ${harness})) AS first`;
   return { first_at: row?.first == null ? null : iso(row.first) };
 }

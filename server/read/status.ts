@@ -1,8 +1,10 @@
 import { percentile, utilizationOf } from "@plimsoll/fold";
-import type { FleetStatus, FleetTotals, StatusQuery } from "@plimsoll/protocol/api";
+import type { FleetStatus, FleetTotals, StatusQuery, SuspectSession } from "@plimsoll/protocol/api";
 import { Prisma } from "../db/client.ts";
+import { queriesOf } from "../db/sql.ts";
 import { ALL, slotOf } from "../db/tables/buckets.ts";
 import { sourceOf } from "../db/tables/codes.ts";
+import { readObservedWindows } from "../db/tables/observed-windows.ts";
 import type { FreshReader, Reader } from "../lines/reader.ts";
 import { iso, type Span, spanOf } from "../times.ts";
 import { activeSessions } from "./active-sessions.ts";
@@ -17,7 +19,7 @@ import { BINS_WITHIN, PEAK_BY_BIN, PEAK_EXACTLY, PEAK_WITHIN, peakWithin } from 
 export async function readStatus(reader: FreshReader, query: StatusQuery): Promise<FleetStatus> {
   const span = spanOf(query);
   const before = { from: Math.max(0, span.from - (span.to - span.from)), to: span.from };
-  const [totals, previous, now, utilization_before, suspects, lines] = await Promise.all([
+  const [totals, previous, now, earlier, suspects, lines] = await Promise.all([
     readTotals(reader, span, query.harness),
     readTotals(reader, before, query.harness),
     readNow(reader, query.harness),
@@ -30,7 +32,7 @@ export async function readStatus(reader: FreshReader, query: StatusQuery): Promi
     range: { from: iso(span.from), to: iso(span.to) },
     behind: reader.lag.events === 0 ? null : reader.lag,
     ...now,
-    utilization_before,
+    utilization_before: { highest: earlier.highest, median: earlier.median },
     suspects,
     totals,
     previous,
@@ -43,18 +45,19 @@ function rollupRows({ projectId }: Reader, span: Span, harness: string | undefin
   return Prisma.sql`project_id = ${projectId} AND harness = ${harness ?? ALL} AND ${coveringBuckets(span)}`;
 }
 
-/** The highest and the median utilization of the turns in a span. */
-async function readUtilization(
+/** The highest, the median and the 95th percentile of the utilization of the turns in a span. */
+export async function readUtilization(
   reader: Reader,
   span: Span,
   harness: string | undefined,
-): Promise<FleetStatus["utilization_before"]> {
+): Promise<FleetStatus["utilization_before"] & { p95: number | null }> {
   const [row] = await reader.prisma.$queryRaw<{ highest: number | null; bins: string | null }[]>`
     SELECT ${PEAK_WITHIN} AS highest, string_agg(bins::text, ' ') AS bins FROM rollups
     WHERE ${rollupRows(reader, span, harness)} AND turns > 0`;
   const highest = row?.highest ?? null;
   const bins = sumBins(row?.bins ?? "").slice(0, BINS_WITHIN);
-  return { highest, median: percentile(bins, 0.5, highest ?? undefined) ?? null };
+  const share = (part: number) => percentile(bins, part, highest ?? undefined) ?? null;
+  return { highest, median: share(0.5), p95: share(0.95) };
 }
 
 const MOST_SUSPECTS = 5;
@@ -67,7 +70,7 @@ async function readSuspects(
 ): Promise<FleetStatus["suspects"]> {
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${harness}`;
   const rows = await prisma.$queryRaw<
-    (Omit<FleetStatus["suspects"]["sessions"][number], "window_source"> & { count: number; source: number })[]
+    (Omit<SuspectSession, "window_source" | "offer"> & { count: number; source: number })[]
   >`
     SELECT s.id AS session_id, COALESCE(s.title, s.name) AS title, s.harness, s.count,
       a.model, a.peak_tokens, a.peak_window AS window_tokens, a.window_source AS source
@@ -81,9 +84,15 @@ async function readSuspects(
         AND a.peak_tokens IS NOT NULL AND a.peak_window IS NOT NULL
       ORDER BY a.peak_utilization DESC NULLS LAST, a.id LIMIT 1
     ) a ORDER BY s.last_at DESC, s.id`;
+  const observed =
+    rows.length === 0 ? undefined : await readObservedWindows(queriesOf({ prisma }), projectId);
   return {
     count: rows[0]?.count ?? 0,
-    sessions: rows.map(({ count: _, source, ...row }) => ({ ...row, window_source: sourceOf(source) })),
+    sessions: rows.map(({ count: _, source, ...row }) => {
+      const window_source = sourceOf(source);
+      const offer = row.model === null ? undefined : observed?.offerAbove(row.model, row.peak_tokens);
+      return { ...row, window_source, offer: offer ?? null };
+    }),
   };
 }
 
@@ -98,7 +107,11 @@ interface TotalsRow {
   boundaries: Record<string, [count: number, reclaimed: number]> | null;
 }
 
-async function readTotals(reader: Reader, span: Span, harness: string | undefined): Promise<FleetTotals> {
+export async function readTotals(
+  reader: Reader,
+  span: Span,
+  harness: string | undefined,
+): Promise<FleetTotals> {
   const { prisma, projectId } = reader;
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${harness}`;
   const rollup = rollupRows(reader, span, harness);

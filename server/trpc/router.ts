@@ -4,11 +4,14 @@ import { alerts } from "./routers/alerts.ts";
 import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
 import {
+  beforeAfter,
+  digest,
   extent,
   fleet,
   fleetPart,
   harnesses,
   harnessLines,
+  marks,
   restarts,
   series,
   status,
@@ -26,6 +29,9 @@ export const appRouter = router({
   fleetPart,
   series,
   extent,
+  marks,
+  beforeAfter,
+  digest,
   harnesses,
   harnessLines,
   harness,

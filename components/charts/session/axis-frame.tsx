@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 import { axisTime, compact, exact } from "../../format.ts";
+import { textWidth } from "../text-width.ts";
 import { levelTicks, timeTicks, wholeTicks } from "../ticks.ts";
-import { textWidth } from "../visible-labels.ts";
 import type { Domain, Scales } from "./scales.ts";
 import type { Axis, SawPoint } from "./shape.ts";
 

@@ -1,8 +1,8 @@
 import type { AppliedThreshold } from "@plimsoll/protocol/api";
 import { compact, exact } from "../../format.ts";
 import { boundaryLabel } from "../../words.ts";
+import { textWidth } from "../text-width.ts";
 import { thresholdLabel } from "../threshold-label.ts";
-import { textWidth } from "../visible-labels.ts";
 import type { StoodLines } from "./lines-over-time.ts";
 import { type Box, placeLabels, type Wish } from "./place-labels.ts";
 import type { Scales } from "./scales.ts";

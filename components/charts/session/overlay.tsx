@@ -4,8 +4,8 @@
 import type { AppliedThreshold } from "@plimsoll/protocol/api";
 import { useId, useMemo } from "react";
 import { exact } from "../../format.ts";
+import { textWidth } from "../text-width.ts";
 import { THRESHOLD_COLOURS } from "../threshold-lines.ts";
-import { textWidth } from "../visible-labels.ts";
 import { AlertSpans, type ShownSpan } from "./alert-spans.tsx";
 import { Markers } from "./boundary-markers.tsx";
 import { ChartText } from "./chart-text.tsx";

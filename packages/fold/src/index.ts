@@ -20,6 +20,7 @@ export * from "./history/turn.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";
 export * from "./lines/harness-line-text.ts";
+export * from "./lines/hull.ts";
 export * from "./lines/in-force.ts";
 export * from "./usage/all-shapes.ts";
 export * from "./usage/answer-shapes.ts";

@@ -1,7 +1,11 @@
 import {
+  BeforeAfter,
+  BeforeAfterQuery,
   Digest,
   DigestQuery,
   Extent,
+  ExtentQuery,
+  FleetMarks,
   FleetPart,
   FleetPartQuery,
   FleetQuery,
@@ -16,11 +20,13 @@ import {
   StatusQuery,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
+import { readBeforeAfter } from "../../read/before-after.ts";
 import { readDigest } from "../../read/digest.ts";
 import { readExtent } from "../../read/extent.ts";
 import { readFleet, readFleetPart } from "../../read/fleet.ts";
 import { readHarnessLines } from "../../read/harness-lines.ts";
 import { readHarnesses } from "../../read/harnesses.ts";
+import { readMarks } from "../../read/marks.ts";
 import { readRestarts } from "../../read/restarts.ts";
 import { readSeries } from "../../read/series.ts";
 import { readStatus } from "../../read/status.ts";
@@ -54,9 +60,21 @@ export const series = freshProcedure("read")
 
 export const extent = procedure("read")
   .meta(rest("GET", "/extent", "How far back the recorded history goes"))
-  .input(z.object({}).optional())
+  .input(ExtentQuery.optional())
   .output(answer(Extent))
-  .query(({ ctx }) => readExtent(ctx.reader));
+  .query(({ ctx, input }) => readExtent(ctx.reader, input ?? {}));
+
+/** For the charts of a page. */
+export const marks = procedure("read")
+  .input(StatusQuery)
+  .output(FleetMarks)
+  .query(({ ctx, input }) => readMarks(ctx.reader, input));
+
+/** For a mark that somebody chose. */
+export const beforeAfter = freshProcedure("read")
+  .input(BeforeAfterQuery)
+  .output(answer(BeforeAfter))
+  .query(({ ctx, input }) => ctx.shared(input, () => readBeforeAfter(ctx.reader, input)));
 
 export const digest = freshProcedure("read")
   .meta(rest("GET", "/digest", "What happened in a range: alerts, falls without a cause, restarts, ends"))

@@ -7,34 +7,34 @@ import { stateOf, statusLines } from "./format.ts";
 const layout = (width: number, color = false) => ({ width, paint: painter(color), now: NOW });
 
 describe("bar", () => {
-  it("draws the line at 80 % for any window size", () => {
+  const lineAt = (tokens: number) => ({ threshold: "hard", tokens, kind: "hard", source: "policy" }) as const;
+
+  it("draws the line at the same place and one load alike, whatever the line and the window", () => {
     for (const tokens of [8_000, 200_000]) {
       const drawn = bar(
-        fleetAgent({
-          context_tokens: 0,
-          thresholds: [],
-          line: { threshold: "hard", tokens, kind: "hard", source: "policy" },
-        }),
+        fleetAgent({ context_tokens: tokens / 2, window_tokens: null, thresholds: [], line: lineAt(tokens) }),
         20,
       );
-      expect(drawn).toBe("················┃···");
+      expect(drawn).toBe("███████▏······┃░░░░░");
     }
   });
 
-  it("draws the level, the thresholds and the line", () => {
-    expect(bar(fleetAgent(), 20)).toBe("████████████│██▎┃···");
-    expect(bar(fleetAgent({ context_tokens: 100_000 }), 20)).toBe("████████····│···┃···");
+  it("draws the level, the thresholds, the line, and the window's end past it", () => {
+    expect(bar(fleetAgent(), 20)).toBe("██████████│██▊┃░░░░┤");
+    expect(bar(fleetAgent({ context_tokens: 100_000 }), 20)).toBe("███████▏··│···┃░░░░┤");
+    const near = { context_tokens: 171_000, window_tokens: 200_000, thresholds: [], line: lineAt(167_000) };
+    expect(bar(fleetAgent(near), 20)).toBe("██████████████┃░┤   ");
   });
 
-  it("marks a level beyond the right end", () => {
+  it("draws a level far past its line within the bar", () => {
     const drawn = bar(fleetAgent({ context_tokens: 900_000 }), 20);
-    expect(drawn.endsWith("▶")).toBe(true);
     expect(columns(drawn)).toBe(20);
+    expect(drawn).toBe("██████████│███┃████┤");
   });
 
-  it("uses the window as scale without a line, and is empty without both", () => {
+  it("takes the window's end as the line of an agent without one, and is empty without both", () => {
     expect(bar(fleetAgent({ line: null, window_tokens: null, thresholds: [] }), 10)).toBe(" ".repeat(10));
-    expect(bar(fleetAgent({ line: null, thresholds: [], context_tokens: 500_000 }), 10)).toBe("█████·····");
+    expect(bar(fleetAgent({ line: null, thresholds: [], context_tokens: 500_000 }), 10)).toBe("███▌···┃  ");
   });
 });
 

@@ -45,8 +45,8 @@ export interface AgentState {
   /** The latest mark in time, with the highest window of any mark. */
   lastMark: { window: number; at: number; id: string } | undefined;
   numbering: Numbering;
-  /** The window size last reported for each model. */
-  reported: readonly { model: string; tokens: number }[];
+  /** The window size last reported for each model, and whether a prompt exceeded it. */
+  reported: readonly { model: string; tokens: number; refuted?: true }[];
   model: string | undefined;
   /** Context tokens of the latest turn that was counted. */
   current: number | undefined;

@@ -259,6 +259,36 @@ describe("a window size that was reported once", () => {
   });
 });
 
+describe("a reported window size that a prompt exceeds", () => {
+  const configured = { ...OPTIONS, lookups: { ...OPTIONS.lookups, configured: () => 9_000 } };
+  const at = (n: number, tokens: number, more = {}) =>
+    turn(`t${n}`, n, tokens, { model: "own", sentLimit: 5_000, ...more });
+
+  test("is replaced by a larger one that a person set, from that turn on", () => {
+    const turns = [at(0, 4_000), at(1, 6_000), at(2, 1_000), at(3, 1_000, { sentLimit: undefined })];
+    const { turns: read } = foldAgent(turns, [], configured);
+    expect(read.map(({ windowTokens, windowSource }) => [windowTokens, windowSource])).toEqual([
+      [5_000, "reported"],
+      [9_000, "configured"],
+      [9_000, "configured"],
+      [9_000, "configured"],
+    ]);
+    expect(foldAgent(turns, [], OPTIONS).turns[1]).toMatchObject({ windowTokens: 5_000, utilization: 1.2 });
+  });
+  test("counts again once the harness reports another one", () => {
+    const { turns } = foldAgent([at(0, 6_000), at(1, 6_000, { sentLimit: 8_000 })], [], configured);
+    expect(turns[1]).toMatchObject({ windowTokens: 8_000, windowSource: "reported" });
+  });
+  test("is not refuted by an estimate or by another model", () => {
+    const { turns } = foldAgent(
+      [at(0, 6_000, { estimated: true }), turn("t1", 1, 7_000, { model: "other" }), at(2, 100)],
+      [],
+      configured,
+    );
+    expect(turns[2]).toMatchObject({ windowTokens: 5_000, windowSource: "reported" });
+  });
+});
+
 describe("crossings", () => {
   const origins = ({ crossings }: FoldResult) =>
     [...crossings.values()].map(({ id, origin }) => [id, origin]);

@@ -213,7 +213,9 @@ function readItems(
 interface FoldRun extends FoldResult {
   windows: Map<number, WindowSummary>;
   /** The window size of the last turn, and what it was resolved from: most turns have the same. */
-  size: { model: string; reported: number | undefined; resolved: ResolvedWindow } | undefined;
+  size:
+    | { model: string; reported: number | undefined; isRefuted: boolean; resolved: ResolvedWindow }
+    | undefined;
   /** Whether anyone but the harness counted a turn up to the end of the run. */
   isWitnessed: boolean;
   state: AgentState & { recent: number[]; levels: KnownLevel[] };
@@ -314,10 +316,7 @@ function readTurn(
 ): void {
   const { state, summary } = result;
   const contextTokens = promptTokens(turn.usage);
-  if (turn.sentLimit !== undefined) {
-    const others = state.reported.filter((known) => known.model !== turn.model);
-    state.reported = [...others, { model: turn.model, tokens: turn.sentLimit }].slice(-REPORTED);
-  }
+  rememberSize(state, turn, contextTokens);
   const resolved = sizeOf(result, turn.model, options);
   const utilization = utilizationOf(contextTokens, resolved.tokens);
   result.turns.push({
@@ -389,13 +388,38 @@ function readRepeat(result: FoldRun, { turn, window }: TurnItem): void {
   touchWindow(result, turn, window, 0, undefined, undefined, undefined);
 }
 
+/** Remembers the reported size of the window, and whether this prompt exceeds it. An estimate refutes nothing. */
+function rememberSize(
+  state: FoldRun["state"],
+  { model, sentLimit, estimated }: TurnFacts,
+  contextTokens: number | undefined,
+): void {
+  const known = state.reported.find((one) => one.model === model);
+  const tokens = sentLimit ?? known?.tokens;
+  if (tokens === undefined) return;
+  const isRefuted =
+    (known?.tokens === tokens && known.refuted === true) ||
+    (!estimated && contextTokens !== undefined && contextTokens > tokens);
+  if (sentLimit === undefined && isRefuted === (known?.refuted === true)) return;
+  const others = state.reported.filter((one) => one !== known);
+  state.reported = [...others, { model, tokens, ...(isRefuted && { refuted: true as const }) }].slice(
+    -REPORTED,
+  );
+}
+
 function sizeOf(result: FoldRun, model: string, { lookups }: FoldOptions): ResolvedWindow {
   const { state, size } = result;
-  const reported =
-    state.reported.length === 0 ? undefined : state.reported.find((known) => known.model === model)?.tokens;
-  if (size !== undefined && size.model === model && size.reported === reported) return size.resolved;
-  const resolved = resolveWindow({ model, reported }, lookups);
-  result.size = { model, reported, resolved };
+  const known = state.reported.length === 0 ? undefined : state.reported.find((one) => one.model === model);
+  const { tokens: reported, refuted: isRefuted = false } = known ?? {};
+  if (
+    size !== undefined &&
+    size.model === model &&
+    size.reported === reported &&
+    size.isRefuted === isRefuted
+  )
+    return size.resolved;
+  const resolved = resolveWindow({ model, reported, isRefuted }, lookups);
+  result.size = { model, reported, isRefuted, resolved };
   return resolved;
 }
 

@@ -127,6 +127,20 @@ export class ObservedWindows {
     return offers.slice(0, MOST_OFFERS);
   }
 
+  /** The size to offer for a model with a level of so many tokens above its size. Undefined if no known size is large enough. */
+  offerAbove(model: string, level: number): SizeOffer | undefined {
+    const listed = catalogWindow(model);
+    const fits = ({ tokens }: { tokens: number }) => tokens >= level;
+    const offers = this.offersFor(model).filter(fits);
+    const observed = offers.find(({ from }) => from === "observed");
+    if (observed !== undefined) return observed;
+    if (listed !== undefined && listed >= level) return { tokens: listed, from: "catalog", origin: model };
+    const common = COMMON_SIZES.find((tokens) => tokens >= level);
+    return (
+      offers[0] ?? (common === undefined ? undefined : { tokens: common, from: "common", origin: model })
+    );
+  }
+
   /** The rows that changed since this was last called. */
   takeChanges(): ObservedModel[] {
     const changed = [...this.#changed];
@@ -212,11 +226,13 @@ export interface ReportedSizesOf {
 /** A size that a person may choose. */
 export interface SizeOffer {
   tokens: number;
-  from: "observed" | "family";
+  /** `common`: the smallest size that several providers use and that is large enough. */
+  from: "observed" | "family" | "catalog" | "common";
   /** The family of harnesses that reported it; or the model that has it. */
   origin: string;
 }
 
 const MOST_OFFERS = 5;
+const COMMON_SIZES = [32_768, 65_536, 128_000, 200_000, 262_144, 400_000, 1_000_000, 2_000_000];
 
 const idOf = (family: string, model: string) => `${family}\n${plainName(model)}`;

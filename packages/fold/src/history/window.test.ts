@@ -18,6 +18,17 @@ describe("the size of a window", () => {
   });
 });
 
+describe("a reported size that a prompt refuted", () => {
+  test.each([
+    ["gives way to a larger configured one", "set", 16_000, 32_000, "configured"],
+    ["stays above a smaller configured one", "set", 64_000, 64_000, "reported"],
+    ["stays above an equal configured one", "set", 32_000, 32_000, "reported"],
+    ["stays above what nobody configured", "listed", 64_000, 64_000, "reported"],
+  ] as const)("%s", (_, model, reported, tokens, source) => {
+    expect(resolveWindow({ model, reported, isRefuted: true }, lookups)).toEqual({ tokens, source });
+  });
+});
+
 describe("utilization", () => {
   test.each([
     [50_000, 200_000, 0.25],

@@ -8,6 +8,8 @@ export interface WindowFacts {
   model: string;
   /** What the harness reported with this turn, or earlier in this agent for the same model. Tokens. */
   reported: number | undefined;
+  /** Whether a prompt of the agent exceeded the reported size. */
+  isRefuted?: boolean;
 }
 
 /** Gives the size a person configured or a catalog lists, in tokens; undefined when it knows none. */
@@ -20,10 +22,16 @@ export interface WindowLookups {
   catalog: WindowLookup;
 }
 
-/** Reported beats configured beats observed beats catalog. Without any of them the size is unknown: there is no default. */
+/**
+ * Reported beats configured beats observed beats catalog. A larger configured size beats a report that a prompt refuted. Without
+ * any of them the size is unknown: there is no default.
+ */
 export function resolveWindow(facts: WindowFacts, lookups: WindowLookups): ResolvedWindow {
-  if (facts.reported !== undefined) return { tokens: facts.reported, source: "reported" };
+  const { reported, isRefuted = false } = facts;
+  if (reported !== undefined && !isRefuted) return { tokens: reported, source: "reported" };
   const configured = lookups.configured(facts.model);
+  if (reported !== undefined && (configured === undefined || configured <= reported))
+    return { tokens: reported, source: "reported" };
   if (configured !== undefined) return { tokens: configured, source: "configured" };
   const observed = lookups.observed?.(facts.model);
   if (observed !== undefined) return { tokens: observed, source: "observed" };

@@ -33,6 +33,13 @@ export type DigestQuery = z.infer<typeof DigestQuery>;
 export const FleetQuery = z.object({ harness, limit: z.coerce.number().int().min(1).max(500).default(200) });
 export type FleetQuery = z.infer<typeof FleetQuery>;
 
+/** `at` is compared with what was before it, within the range. */
+export const BeforeAfterQuery = StatusQuery.extend({ at: time });
+export type BeforeAfterQuery = z.infer<typeof BeforeAfterQuery>;
+
+export const ExtentQuery = z.object({ harness });
+export type ExtentQuery = z.infer<typeof ExtentQuery>;
+
 export const HarnessLinesQuery = z.object({ harness });
 export type HarnessLinesQuery = z.infer<typeof HarnessLinesQuery>;
 

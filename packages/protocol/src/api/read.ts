@@ -168,6 +168,18 @@ export const FleetTotals = z.object({
 });
 export type FleetTotals = z.infer<typeof FleetTotals>;
 
+/**
+ * A size to offer for a model: other sessions reported it, the newest model of the family has it, the catalog lists it, or it is
+ * the smallest common size above a level of the model.
+ */
+export const WindowOffer = z.object({
+  tokens,
+  from: z.enum(["observed", "family", "catalog", "common"]),
+  /** The family of harnesses that reported it; or the model that has it. */
+  origin: z.string(),
+});
+export type WindowOffer = z.infer<typeof WindowOffer>;
+
 /** A session with a level above its window size. */
 export const SuspectSession = z.object({
   session_id: z.string(),
@@ -178,6 +190,8 @@ export const SuspectSession = z.object({
   /** Of the turn with the peak. */
   window_tokens: tokens,
   window_source: z.enum(WINDOW_SOURCES),
+  /** A size for the model that is large enough; null without a model, or if no known size is. */
+  offer: WindowOffer.nullable().default(null),
 });
 export type SuspectSession = z.infer<typeof SuspectSession>;
 
@@ -295,10 +309,46 @@ export type Series = z.infer<typeof Series>;
 
 /** How far back the recorded history goes. */
 export const Extent = z.object({
-  /** At most six hours before the first turn or boundary; null without any. */
+  /** The minute of the first turn or boundary; null without any. */
   first_at: time.nullable(),
 });
 export type Extent = z.infer<typeof Extent>;
+
+export const MARK_KINDS = ["policy", "rollout", "alert"] as const;
+
+/** What may explain a change in a chart, oldest first: at most the newest 20 steps of policies, and 50 alerts. */
+export const FleetMarks = z.object({
+  marks: z.array(
+    z.object({
+      at: time,
+      /** `policy`: a version is offered to every harness; `rollout`: a stage offers it to some. */
+      kind: z.enum(MARK_KINDS),
+      /** `v12`, `v12 stage`, or the name of the alert's rule. */
+      label: z.string(),
+    }),
+  ),
+});
+export type FleetMarks = z.infer<typeof FleetMarks>;
+
+const Sample = z.object({
+  turns: z.number().int(),
+  sessions: z.number().int(),
+  /** Boundaries that lower the level, explained or not. */
+  falls: z.number().int(),
+  restarts: z.number().int(),
+  /** Of the turns within their window; null without any. */
+  p95_utilization: z.number().nullable(),
+});
+
+/** What happened in two periods of the same length, next to each other. */
+export const BeforeAfter = z.object({
+  at: time,
+  /** Milliseconds of each period; 0 if `at` is not within the range. */
+  length_ms: z.number().int(),
+  before: Sample,
+  after: Sample,
+});
+export type BeforeAfter = z.infer<typeof BeforeAfter>;
 
 export const RestartList = z.object({
   range: Range,
@@ -378,15 +428,6 @@ export type RotatedKey = z.infer<typeof RotatedKey>;
 
 export const ModelWindowView = z.object({ model: z.string(), tokens: tokens, updated_at: time });
 export type ModelWindowView = z.infer<typeof ModelWindowView>;
-
-/** A size to offer for a model without one: other sessions reported it, or the newest model of the family has it. */
-export const WindowOffer = z.object({
-  tokens,
-  from: z.enum(["observed", "family"]),
-  /** The family of harnesses that reported it; or the model that has it. */
-  origin: z.string(),
-});
-export type WindowOffer = z.infer<typeof WindowOffer>;
 
 /** Sizes that the harnesses of a family reported for a model. */
 export const ObservedWindowView = z.object({

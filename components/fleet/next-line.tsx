@@ -1,0 +1,99 @@
+/** @jsxImportSource #jsx */
+"use client";
+
+import type { FleetAgent } from "@plimsoll/protocol/api";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { isPastLine, levelState } from "../charts/level.ts";
+import { useMinute } from "../clock.tsx";
+import { exact, plural } from "../format.ts";
+import { FLEET_SORTS, type FleetSort, isSilent } from "../live/fleet-order.ts";
+import { Link } from "../projects/link.tsx";
+import { cn } from "../ui/cn.ts";
+import { SelectMenu } from "../ui/select-menu.tsx";
+import { Skeleton } from "../ui/states.tsx";
+import { useFleetSort } from "../url.ts";
+import { type NextAgent, nextAgent, nextText, type SentencePart } from "./next-agent.ts";
+import { useFleetQueries } from "./use-fleet-queries.ts";
+import { useSessionsHref } from "./use-sessions-href.ts";
+
+const LABELS: Readonly<Record<FleetSort, string>> = {
+  line: "Time to the line",
+  load: "Load",
+  tokens: "Tokens",
+  last: "Last turn",
+};
+const OPTIONS = FLEET_SORTS.map((value) => ({ value, label: LABELS[value] }));
+
+/** Who overflows next, in one sentence that leads there; how many agents there are, and their order. */
+export function NextLine() {
+  const { data } = useQuery(useFleetQueries().fleet);
+  const [sort, setSort] = useFleetSort();
+  if (data !== undefined && data.agents.length === 0) return null;
+  return (
+    <section
+      aria-label="Next to overflow"
+      className="panel mb-3 flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 max-md:py-2"
+    >
+      <div className="min-w-0 flex-1 max-sm:basis-full">
+        {data === undefined ? <Skeleton className="h-6 w-3/4" /> : <Sentence agents={data.agents} />}
+      </div>
+      <div className="flex min-w-0 items-center gap-x-3 text-[13px] text-muted max-sm:flex-1 max-sm:justify-between">
+        {data !== undefined && <Counts agents={data.agents} more={data.more} />}
+        <SelectMenu name="Order" value={sort} options={OPTIONS} onChange={(next) => void setSort(next)} />
+      </div>
+    </section>
+  );
+}
+
+function Sentence({ agents }: { agents: readonly FleetAgent[] }) {
+  const minute = useMinute();
+  const view = useMemo(() => nextAgent(agents, minute), [agents, minute]);
+  const listHref = useSessionsHref()({ status: "live", sort: "load" });
+  const agent = agentOf(view);
+  return (
+    <p
+      data-testid="next"
+      data-reason={view.reason}
+      className="text-base leading-6 tracking-tight max-md:text-[15px] max-md:leading-5.5"
+    >
+      <Link
+        href={agent === undefined ? listHref : `/sessions/${agent.session_id}?agent=${agent.id}`}
+        prefetch={false}
+        className="underline-offset-3 hover:underline"
+      >
+        {nextText(view).map(({ text, is }) => (
+          <span key={`${is ?? ""}${text}`} className={cn(is !== undefined && PARTS[is])}>
+            {text}
+          </span>
+        ))}
+      </Link>
+    </p>
+  );
+}
+
+const PARTS: Readonly<Record<NonNullable<SentencePart["is"]>, string>> = {
+  name: "font-semibold wrap-anywhere",
+  time: "font-semibold text-line",
+};
+
+function agentOf(view: NextAgent): FleetAgent | undefined {
+  if (view.reason === "past") return view.agent;
+  return view.reason === "line" || view.reason === "window_end" ? view.next.agent : undefined;
+}
+
+function Counts({ agents, more }: { agents: readonly FleetAgent[]; more: number }) {
+  const minute = useMinute();
+  const past = agents.filter((agent) => !isSilent(agent, minute) && isPastLine(levelState(agent))).length;
+  return (
+    <span className="min-w-0" aria-live="polite" data-testid="fleet-counts">
+      {plural(agents.length + more, "agent")}
+      {past > 0 && (
+        <span className="text-line">
+          {" "}
+          · {exact(past)} past {past === 1 ? "its" : "their"} line
+        </span>
+      )}
+    </span>
+  );
+}
