@@ -33,15 +33,15 @@ import { useMarks } from "./use-marks.ts";
 import { useSessionsHref } from "./use-sessions-href.ts";
 
 // What most pages do not show is loaded where it is shown.
-const noticeOptions = { ssr: false, loading: () => <div className="panel mb-3 h-[42px] border-warn" /> };
 const SinceLooked = dynamic(() => import("./since-looked.tsx").then((part) => part.SinceLooked));
-const SuspectNotice = dynamic(
-  () => import("./suspect-notice.tsx").then((part) => part.SuspectNotice),
-  noticeOptions,
-);
+const NoticePlaceholder = () => <div className="panel mb-3 h-[42px] border-warn" />;
+const SuspectNotice = dynamic(() => import("./suspect-notice.tsx").then((part) => part.SuspectNotice), {
+  ssr: false,
+  loading: NoticePlaceholder,
+});
 const UnknownWindowsNotice = dynamic(
   () => import("./unknown-windows.tsx").then((part) => part.UnknownWindowsNotice),
-  noticeOptions,
+  { ssr: false, loading: NoticePlaceholder },
 );
 const BeforeAfterLine = dynamic(() => import("./before-after.tsx").then((part) => part.BeforeAfterLine), {
   ssr: false,
