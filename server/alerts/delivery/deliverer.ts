@@ -103,14 +103,15 @@ export class Deliverer {
   /** Looks once for what is due, and begins to send it. */
   async look(): Promise<void> {
     const { writers, box } = this.#options;
-    for (const key of await readDueEndpoints(writers, box.keyId, await this.#now())) {
+    const now = await this.#now();
+    for (const key of await readDueEndpoints(writers, box.keyId, now)) {
       if (this.#busy.size >= ENDPOINTS_AT_ONCE || this.#stop.signal.aborted) return;
       const name = `${key.projectId}/${key.endpointId}`;
       if (this.#busy.has(name)) {
         this.#missed.add(name);
         continue;
       }
-      const work = this.#deliver(key)
+      const work = this.#deliver(key, now)
         .catch((err: unknown) => this.#report(err, key))
         .finally(() => {
           this.#busy.delete(name);
@@ -176,16 +177,15 @@ export class Deliverer {
       status = null,
       durationMs,
       ...rest
-    } = await this.#attempt(key, { ...endpoint, secrets }, claimed, once);
+    } = await this.#attempt(key, { ...endpoint, secrets }, claimed, now, once);
     return { ...rest, at: iso(at), status, duration_ms: Math.round(durationMs) };
   }
 
-  /** Sends what is due for one endpoint, until nothing is. */
-  async #deliver(key: EndpointKey): Promise<void> {
+  /** Sends what is due for one endpoint, until nothing is. @param lookedAt the database's time a moment ago, epoch ms */
+  async #deliver(key: EndpointKey, lookedAt: number): Promise<void> {
     const { writers } = this.#options;
-    while (!this.#stop.signal.aborted) {
+    for (let now = lookedAt; !this.#stop.signal.aborted; now = await this.#now()) {
       // Read each time: it may have been changed or paused.
-      const now = await this.#now();
       const endpoint = await readEndpoint(writers, key);
       const secrets = endpoint && this.#secretsOf(key, endpoint, now);
       if (endpoint === undefined || endpoint.paused || secrets === undefined) return;
@@ -193,7 +193,7 @@ export class Deliverer {
       if (claimed.length === 0) return;
       await Promise.all(
         claimed.map((delivery) =>
-          this.#attempt(key, { ...endpoint, secrets }, delivery, ({ outcome, at }, retryAfterMs) =>
+          this.#attempt(key, { ...endpoint, secrets }, delivery, now, ({ outcome, at }, retryAfterMs) =>
             stepDelivery({
               outcome,
               retryAfterMs,
@@ -212,11 +212,11 @@ export class Deliverer {
     key: EndpointKey,
     { address, failingSince, secrets }: EndpointRow & { secrets: StoredSecrets },
     { id, number, body }: ClaimedDelivery,
+    now: number,
     next: (attempt: LoggedAttempt, retryAfterMs: number | undefined) => DeliveryStep,
   ): Promise<LoggedAttempt> {
     const { writers, baseUrl, send, changed } = this.#options;
     const { signal } = this.#stop;
-    const now = await this.#now();
     const started = performance.now();
     const input = { notification: body, secrets, address, baseUrl: baseUrl(), now };
     const { retryAfterMs, ...sent } = await attempt(input, { ...send, signal });
