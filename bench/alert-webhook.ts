@@ -107,18 +107,20 @@ async function measured(
     sending.catch(() => {});
   });
   const acknowledged = await sending!;
-  const until = performance.now() + LIMIT;
-  while (arrived.size < CROSSINGS && performance.now() < until) await sleep(10);
+  const end = performance.now() + LIMIT;
+  while (arrived.size < CROSSINGS && performance.now() < end) await sleep(10);
   await endComputing();
   const times = [...acknowledged].map(([harness, at]) => (arrived.get(harness) ?? Number.NaN) - at);
   if (times.some(Number.isNaN)) throw new Error(`${arrived.size} of ${CROSSINGS} webhooks arrived.`);
-  const stored = await storedAt(home);
-  const waits = [...acknowledged].map(([harness, at]) => stored.get(harness)! - performance.timeOrigin - at);
+  const stages = await stagesOf(home);
+  const until = (stage: "found" | "stored") =>
+    [...acknowledged].map(([harness, at]) => stages.get(harness)![stage] - performance.timeOrigin - at);
   return {
     name,
     value: rounded(percentileOf(times, 0.95)),
     unit: "ms",
-    until_stored_p95_ms: rounded(percentileOf(waits, 0.95)),
+    until_found_p95_ms: rounded(percentileOf(until("found"), 0.95)),
+    until_stored_p95_ms: rounded(percentileOf(until("stored"), 0.95)),
     p50_ms: rounded(percentileOf(times, 0.5)),
     max_ms: rounded(times.at(-1)!),
     crossings: CROSSINGS,
@@ -128,15 +130,16 @@ async function measured(
   };
 }
 
-/** When the notification of each harness was stored for its endpoint, by harness. Epoch ms. */
-async function storedAt(home: Home): Promise<Map<string, number>> {
+/** When the alert of each harness was found, and when its message was stored for the endpoint. Epoch ms. */
+async function stagesOf(home: Home): Promise<Map<string, { found: number; stored: number }>> {
   const { rows } = await home.sql((client) =>
-    client.query<{ harness: string; at: number }>(
-      `SELECT body #>> '{alerts,0,subject,harness}' AS harness, min(extract(epoch FROM created_at) * 1000)::float8 AS at
-       FROM alert_deliveries GROUP BY 1`,
+    client.query<{ harness: string; found: number; stored: number }>(
+      `SELECT a.place->>'harness' AS harness, (extract(epoch FROM min(a.fired_at)) * 1000)::float8 AS found,
+         (extract(epoch FROM min(d.created_at)) * 1000)::float8 AS stored
+       FROM alerts a JOIN alert_deliveries d ON d.project_id = a.project_id AND d.group_key = a.group_key GROUP BY 1`,
     ),
   );
-  return new Map(rows.map(({ harness, at }) => [harness, at]));
+  return new Map(rows.map(({ harness, ...stages }) => [harness, stages]));
 }
 
 async function createPreset(server: BenchServer, url: string): Promise<void> {
