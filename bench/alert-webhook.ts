@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AlertNotification, AlertRuleInput } from "@plimsoll/protocol/alerts";
 import type { AlertEndpointWithSecret } from "@plimsoll/protocol/api";
@@ -8,11 +10,11 @@ import { settle } from "./database.ts";
 import { AGENTS_1000, atWork, jobOf, type LoadShape } from "./ingest.ts";
 import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
 import { owned, sendLoad } from "./processes.ts";
-import type { BenchServer } from "./server.ts";
+import type { BenchServer, Home } from "./server.ts";
 import { withServer } from "./with-server.ts";
 
 /** With the preset, a project has as many rules as it may. */
-const RULES = 999;
+const MOST_RULES = 999;
 const CROSSINGS = 200;
 /** Milliseconds between two crossings, on average: all are sent while the others send. */
 const BETWEEN = 90;
@@ -22,17 +24,41 @@ const SENDERS = 20;
 const LIMIT = 30_000;
 const WINDOW = 200_000;
 
-/** What other agents send meanwhile. */
-const LOADS: Readonly<Record<string, LoadShape>> = {
-  "alerts.webhook": atWork(1_000, { ...AGENTS_1000, spacing: 5_000 }),
-  "alerts.webhook_full": { fleet: AGENTS_1000, counted: 20_000 },
+interface BusyMachine {
+  /** What other agents send meanwhile. */
+  load: LoadShape;
+  /** Rules beside the preset. */
+  rules: number;
+  /** Processes that compute without end, for each core. */
+  hogs: number;
+}
+
+const MACHINES: Readonly<Record<string, BusyMachine>> = {
+  "alerts.webhook": {
+    load: atWork(1_000, { ...AGENTS_1000, spacing: 5_000 }),
+    rules: MOST_RULES,
+    hogs: 0,
+  },
+  "alerts.webhook_full": { load: { fleet: AGENTS_1000, counted: 20_000 }, rules: MOST_RULES, hogs: 0 },
+  // 50 agents with 25 turns a second, in single requests.
+  "alerts.webhook_shared": {
+    load: {
+      fleet: { connections: 5, sessions: 50, agents: 1, spacing: 2_000, turns: 10_000 },
+      batch: 1,
+      requests: 10_000,
+      counted: 20_000,
+      interval: 200,
+    },
+    rules: 20,
+    hogs: 2,
+  },
 };
 
-/** Milliseconds from the acknowledgement of a crossing to the webhook, with the preset as a person gets it and 999 rules more. */
+/** Milliseconds from the acknowledgement of a crossing to the webhook, with the preset as a person gets it and other rules. */
 export const alertWebhook: BenchGroup = {
-  names: Object.keys(LOADS),
+  names: Object.keys(MACHINES),
   async *run(context) {
-    for (const [name, load] of Object.entries(LOADS)) {
+    for (const [name, machine] of Object.entries(MACHINES)) {
       if (!context.wanted(name)) continue;
       context.note(`${name} ...`);
       yield await withServer(
@@ -40,7 +66,7 @@ export const alertWebhook: BenchGroup = {
           const receiver = await startReceiver();
           const close = owned(() => receiver.close());
           try {
-            const measurement = await measured(name, load, server, receiver);
+            const measurement = await measured(name, machine, { server, home, receiver });
             await home.sql(settle);
             await server.examine();
             return { ...measurement, doctor: "ok" };
@@ -56,12 +82,11 @@ export const alertWebhook: BenchGroup = {
 
 async function measured(
   name: string,
-  load: LoadShape,
-  server: BenchServer,
-  receiver: Receiver,
+  { load, rules, hogs }: BusyMachine,
+  { server, home, receiver }: { server: BenchServer; home: Home; receiver: Receiver },
 ): Promise<Measurement> {
   const key = await server.makeKey("ingest");
-  await createAlertRules(server, RULES);
+  await createAlertRules(server, rules);
   await createPreset(server, `${receiver.url}/hook`);
   const arrived = new Map<string, number>();
   receiver.answer(({ body }, response) => {
@@ -70,26 +95,51 @@ async function measured(
     response.end();
   });
   let sending: Promise<Map<string, number>> | undefined;
+  const computing = Array.from({ length: hogs * cpus().length }, () =>
+    spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }),
+  );
+  const endComputing = owned(async () => {
+    for (const hog of computing) hog.kill("SIGKILL");
+  });
   const report = await sendLoad(jobOf(load, 61, [{ port: server.port, key }]), (phase) => {
     if (phase !== "counting") return;
     sending = sendCrossings(server.port, key);
     sending.catch(() => {});
   });
   const acknowledged = await sending!;
-  const until = performance.now() + LIMIT;
-  while (arrived.size < CROSSINGS && performance.now() < until) await sleep(10);
+  const end = performance.now() + LIMIT;
+  while (arrived.size < CROSSINGS && performance.now() < end) await sleep(10);
+  await endComputing();
   const times = [...acknowledged].map(([harness, at]) => (arrived.get(harness) ?? Number.NaN) - at);
   if (times.some(Number.isNaN)) throw new Error(`${arrived.size} of ${CROSSINGS} webhooks arrived.`);
+  const stages = await stagesOf(home);
+  const until = (stage: "found" | "stored") =>
+    [...acknowledged].map(([harness, at]) => stages.get(harness)![stage] - performance.timeOrigin - at);
   return {
     name,
     value: rounded(percentileOf(times, 0.95)),
     unit: "ms",
+    until_found_p95_ms: rounded(percentileOf(until("found"), 0.95)),
+    until_stored_p95_ms: rounded(percentileOf(until("stored"), 0.95)),
     p50_ms: rounded(percentileOf(times, 0.5)),
     max_ms: rounded(times.at(-1)!),
     crossings: CROSSINGS,
-    rules: RULES + 1,
+    rules: rules + 1,
+    busy_processes: computing.length,
     other_events_per_s: rounded(report.events / report.seconds),
   };
+}
+
+/** When the alert of each harness was found, and when its message was stored for the endpoint. Epoch ms. */
+async function stagesOf(home: Home): Promise<Map<string, { found: number; stored: number }>> {
+  const { rows } = await home.sql((client) =>
+    client.query<{ harness: string; found: number; stored: number }>(
+      `SELECT a.place->>'harness' AS harness, (extract(epoch FROM min(a.fired_at)) * 1000)::float8 AS found,
+         (extract(epoch FROM min(d.created_at)) * 1000)::float8 AS stored
+       FROM alerts a JOIN alert_deliveries d ON d.project_id = a.project_id AND d.group_key = a.group_key GROUP BY 1`,
+    ),
+  );
+  return new Map(rows.map(({ harness, ...stages }) => [harness, stages]));
 }
 
 async function createPreset(server: BenchServer, url: string): Promise<void> {

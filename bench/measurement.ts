@@ -76,6 +76,7 @@ const ROWS: readonly Row[] = [
   { name: "alerts.cost", goal: ">= 0.95" },
   { name: "alerts.webhook", goal: "p95 < 1 s" },
   { name: "alerts.webhook_full", goal: "" },
+  { name: "alerts.webhook_shared", goal: "p95 < 1 s" },
   { name: "policy.push", goal: "< 1 s to 1,000 harnesses" },
   { name: "policy.connections", goal: "10,000 streams" },
   { name: "replay.turns", goal: "< 5 s" },

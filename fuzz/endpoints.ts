@@ -58,6 +58,13 @@ function schemaOf(input: z.ZodType): JsonSchema {
 const toSchema = (input: z.ZodType) =>
   z.toJSONSchema(input, { io: "input", unrepresentable: "any" }) as JsonSchema;
 
+/** What the YAML of an import of alert rules holds. */
+export const ALERT_RULES: JsonSchema = {
+  type: "object",
+  properties: { rules: { type: "array", items: toSchema(AlertRule), minItems: 1 } },
+  required: ["rules"],
+};
+
 function endpointsOf([name, { _def }]: [string, Procedure]): Endpoint[] {
   if (EXCLUDED.has(name)) return [];
   const input = schemaOf(_def.inputs[0] ?? z.object({}));

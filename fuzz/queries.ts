@@ -1,5 +1,5 @@
 import { archiveBytes } from "./archives.ts";
-import { ENDPOINTS, type Endpoint } from "./endpoints.ts";
+import { ALERT_RULES, ENDPOINTS, type Endpoint } from "./endpoints.ts";
 import { hintsAt } from "./events.ts";
 import { HOSTILE_NAMES, HOSTILE_TIMES, HOSTILE_VALUES } from "./hostile.ts";
 import { type HttpInput, headerText, pathText } from "./http-input.ts";
@@ -145,8 +145,8 @@ function inputFor(random: Random, { input }: Endpoint, hints: Hints): unknown {
   // A policy or rules may be sent as YAML.
   const written = WRITTEN.find((name) => input.properties?.[name] !== undefined);
   if (written !== undefined && random.oneIn(2)) {
-    const document = random.pick([valid, mutateJson(random, valid)]);
-    const value = Object(document)[written] ?? document;
+    const document = written === "yaml" ? drawValue(random, ALERT_RULES, hints) : Object(valid)[written];
+    const value = random.oneIn(2) ? mutateJson(random, document) : document;
     return { ...Object(valid), [written]: yamlText(random, value) };
   }
   return random.below(100) < 60 ? mutateJson(random, valid) : valid;

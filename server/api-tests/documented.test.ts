@@ -107,7 +107,7 @@ const QUERIES: Record<string, string[]> = {
   "/api/v1/ingest/unmapped": [""],
   "/api/v1/windows/unknown": [rangeQuery, `${rangeQuery}&harness=nobody`],
   "/api/v1/policy/versions": ["", "limit=1", "cursor=2"],
-  "/api/v1/alerts": ["", "state=ended&limit=1"],
+  "/api/v1/alerts": ["", "state=ended&limit=1", "state=unhandled&severity=critical&q=a"],
   "/api/v1/alerts/deliveries": ["", "state=failed&limit=1"],
   "/api/v1/retention/preview": ["", "session_days=30", "session_days=30&rollup_days=60"],
   "/api/v1/audit": ["", "limit=1", "action=project_created", "topic=keys", rangeQuery],

@@ -79,6 +79,22 @@ describe("the outbox", () => {
     expect(idsOf(receiver).slice(2)).toEqual([failing.id, second.id]);
   });
 
+  it("goes on with other groups while one request gets no answer", async () => {
+    const { id } = await webhook();
+    const slow = await outbox.enqueue([id], "slow");
+    for (let n = 0; n < 30; n++) await outbox.enqueue([id], `g${n}`);
+    let answer = () => {};
+    receiver.answer((request, response) => {
+      if (request.headers["webhook-id"] === slow.id) answer = () => response.end();
+      else response.end();
+    });
+    const work = outbox.deliver();
+    await until(() => receiver.requests.length === 31);
+    answer();
+    await work;
+    expect(new Set(await states())).toEqual(new Set(["delivered"]));
+  });
+
   it("tries again after longer and longer waits while the receiver is down for an hour", async () => {
     const { id } = await webhook();
     const { id: notification } = await outbox.enqueue([id], "g");

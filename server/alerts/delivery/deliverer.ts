@@ -48,7 +48,7 @@ const LOOK_EVERY_MS = 2_000;
 /** Milliseconds after which another process may attempt what this one has claimed. Longer than an attempt can take. */
 const CLAIM_MS = 20_000;
 /** Deliveries of one endpoint that are under way at once, each of another group. */
-const AT_ONCE = 4;
+const AT_ONCE = 10;
 /** Endpoints at once. A slow one holds up none of the others. */
 const ENDPOINTS_AT_ONCE = 100;
 const TRIM_EVERY_MS = 600_000;
@@ -103,14 +103,15 @@ export class Deliverer {
   /** Looks once for what is due, and begins to send it. */
   async look(): Promise<void> {
     const { writers, box } = this.#options;
-    for (const key of await readDueEndpoints(writers, box.keyId, await this.#now())) {
+    const now = await this.#now();
+    for (const key of await readDueEndpoints(writers, box.keyId, now)) {
       if (this.#busy.size >= ENDPOINTS_AT_ONCE || this.#stop.signal.aborted) return;
       const name = `${key.projectId}/${key.endpointId}`;
       if (this.#busy.has(name)) {
         this.#missed.add(name);
         continue;
       }
-      const work = this.#deliver(key)
+      const work = this.#deliver(key, now)
         .catch((err: unknown) => this.#report(err, key))
         .finally(() => {
           this.#busy.delete(name);
@@ -176,47 +177,68 @@ export class Deliverer {
       status = null,
       durationMs,
       ...rest
-    } = await this.#attempt(key, { ...endpoint, secrets }, claimed, once);
+    } = await this.#attempt(key, { ...endpoint, secrets }, claimed, now, once);
     return { ...rest, at: iso(at), status, duration_ms: Math.round(durationMs) };
   }
 
-  /** Sends what is due for one endpoint, until nothing is. */
-  async #deliver(key: EndpointKey): Promise<void> {
+  /**
+   * Sends what is due for one endpoint, until nothing is. Another message begins as soon as one is over: a slow answer holds up none.
+   * @param lookedAt the database's time a moment ago, epoch ms
+   */
+  async #deliver(key: EndpointKey, lookedAt: number): Promise<void> {
     const { writers } = this.#options;
-    while (!this.#stop.signal.aborted) {
-      // Read each time: it may have been changed or paused.
-      const now = await this.#now();
-      const endpoint = await readEndpoint(writers, key);
-      const secrets = endpoint && this.#secretsOf(key, endpoint, now);
-      if (endpoint === undefined || endpoint.paused || secrets === undefined) return;
-      const claimed = await claimDeliveries(writers, key, { now, until: now + CLAIM_MS, most: AT_ONCE });
-      if (claimed.length === 0) return;
-      await Promise.all(
-        claimed.map((delivery) =>
-          this.#attempt(key, { ...endpoint, secrets }, delivery, ({ outcome, at }, retryAfterMs) =>
-            stepDelivery({
-              outcome,
-              retryAfterMs,
-              number: delivery.before + 1,
-              since: delivery.since,
-              now: at,
-              random: (this.#options.random ?? Math.random)(),
-            }),
-          ),
-        ),
-      );
+    const underWay = new Set<Promise<void>>();
+    const failures: unknown[] = [];
+    try {
+      for (let now = lookedAt; !this.#stop.signal.aborted && failures.length === 0; now = await this.#now()) {
+        // Read each time: it may have been changed or paused.
+        const endpoint = await readEndpoint(writers, key);
+        const secrets = endpoint && this.#secretsOf(key, endpoint, now);
+        if (endpoint === undefined || endpoint.paused || secrets === undefined) break;
+        const most = AT_ONCE - underWay.size;
+        for (const delivery of await claimDeliveries(writers, key, { now, until: now + CLAIM_MS, most })) {
+          const sending: Promise<void> = this.#attempt(
+            key,
+            { ...endpoint, secrets },
+            delivery,
+            now,
+            ({ outcome, at }, retryAfterMs) => this.#stepOf(delivery, outcome, at, retryAfterMs),
+          )
+            .then(
+              () => {},
+              (error: unknown) => void failures.push(error),
+            )
+            .finally(() => underWay.delete(sending));
+          underWay.add(sending);
+        }
+        if (underWay.size === 0) break;
+        await Promise.race(underWay);
+      }
+    } finally {
+      await Promise.all(underWay);
     }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  #stepOf(
+    { before, since }: ClaimedDelivery,
+    outcome: LoggedAttempt["outcome"],
+    now: number,
+    retryAfterMs: number | undefined,
+  ): DeliveryStep {
+    const random = (this.#options.random ?? Math.random)();
+    return stepDelivery({ outcome, retryAfterMs, number: before + 1, since, now, random });
   }
 
   async #attempt(
     key: EndpointKey,
     { address, failingSince, secrets }: EndpointRow & { secrets: StoredSecrets },
     { id, number, body }: ClaimedDelivery,
+    now: number,
     next: (attempt: LoggedAttempt, retryAfterMs: number | undefined) => DeliveryStep,
   ): Promise<LoggedAttempt> {
     const { writers, baseUrl, send, changed } = this.#options;
     const { signal } = this.#stop;
-    const now = await this.#now();
     const started = performance.now();
     const input = { notification: body, secrets, address, baseUrl: baseUrl(), now };
     const { retryAfterMs, ...sent } = await attempt(input, { ...send, signal });

@@ -71,16 +71,20 @@ export async function readEndpoint(
   return row;
 }
 
-/** The oldest of each group, so that the messages of a group keep their order. */
+/**
+ * The oldest of each group, so that the messages of a group keep their order. Materialized: a join could run the query again for each
+ * row, which would then claim more than its limit.
+ */
 const CLAIM = `
-UPDATE alert_deliveries d SET attempts = d.attempts + 1, next_at = ${time("$4")}, decided_at = ${time("$3")}
-FROM (
+WITH due AS MATERIALIZED (
   SELECT id FROM alert_deliveries h
   WHERE project_id = $1 AND endpoint_id = $2::uuid AND state = 'waiting' AND ${isDue("h", "$3")}
     AND NOT EXISTS (
       SELECT 1 FROM alert_deliveries e WHERE e.project_id = $1 AND e.endpoint_id = $2::uuid AND e.state = 'waiting'
         AND e.group_key = h.group_key AND e.serial < h.serial)
-  ORDER BY serial LIMIT $5 FOR UPDATE SKIP LOCKED) due
+  ORDER BY serial LIMIT $5 FOR UPDATE SKIP LOCKED)
+UPDATE alert_deliveries d SET attempts = d.attempts + 1, next_at = ${time("$4")}, decided_at = ${time("$3")}
+FROM due
 WHERE d.project_id = $1 AND d.endpoint_id = $2::uuid AND d.id = due.id
 RETURNING d.id, d.attempts AS number, d.body, ${ms("d.since")} AS since,
   (SELECT count(*)::int4 FROM alert_attempts a

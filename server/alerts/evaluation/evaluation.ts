@@ -105,8 +105,9 @@ export class Evaluation {
       if (place.agentId === undefined) continue;
       const timing = book.byId.get(ruleId)?.timing;
       const isDue = timing !== undefined && (nextStepAt(state, timing) ?? Number.POSITIVE_INFINITY) <= now;
-      if (isTick || isDue) sessions.add(place.sessionId!);
+      if (isDue) sessions.add(place.sessionId!);
     }
+    if (isTick) for (const session of open.sessionsToSeeAgain()) sessions.add(session);
     return sessions;
   }
 

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { queriesOf } from "../../db/sql.ts";
 import { type TestAlerts, testAlerts } from "../../testing/alerts.ts";
+import { OpenAlerts } from "./open-alerts.ts";
 
 let alerts: TestAlerts;
 beforeEach(async () => {
@@ -307,6 +309,22 @@ describe("an evaluator", () => {
       kind: "resolved",
       alerts: [{ end_reason: "below" }],
     });
+  });
+
+  it("sees a part of many open alerts again with each tick, and all of them in turn", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    const evaluator = alerts.evaluator();
+    await evaluator.evaluate();
+    const many = Array.from({ length: 120 }, (_, n) =>
+      turn(3_000, { session: `s${n}`, harness: `coder@${n}` }),
+    );
+    await alerts.pipeline.send(...many);
+    await evaluator.evaluate();
+    expect(await alerts.sent()).toHaveLength(120);
+    const open = await OpenAlerts.read(queriesOf(alerts.ingest), 1);
+    const ticks = [1, 2, 3].map(() => open.sessionsToSeeAgain());
+    expect(ticks.map(({ length }) => length)).toEqual([50, 50, 50]);
+    expect(new Set(ticks.flat()).size).toBe(120);
   });
 
   it("loses and repeats nothing, whenever it fails", async () => {

@@ -14,6 +14,9 @@ import type { PlannedEvaluation } from "./evaluation.ts";
 /** Agents whose latest count is remembered. */
 const COUNTED = 20_000;
 
+/** Sessions that one tick sees again: all of so many, or a tenth. What agents send meanwhile waits for it. */
+const SEEN_AGAIN = { least: 50, share: 0.1 };
+
 /** The open alerts of a project and their groups, as the holder of the lease wrote them. */
 export class OpenAlerts {
   /** Open ones, and ended ones that receivers still believe to fire. */
@@ -23,6 +26,9 @@ export class OpenAlerts {
   readonly groups: Map<string, AlertGroupRow>;
   /** The newest boundary at which the turns of an agent were counted, by agent. Empty it when rules change. */
   readonly counted = new LRUCache<string, string>({ max: COUNTED });
+
+  /** Where the next tick goes on. */
+  #nextToSee = 0;
 
   private constructor(alerts: readonly OpenAlert[], groups: readonly AlertGroupRow[]) {
     this.byId = new Map();
@@ -46,6 +52,19 @@ export class OpenAlerts {
       else others.push(alert);
     }
     return byAgent;
+  }
+
+  /** Sessions with open alerts of agents, a part of them in turn. */
+  sessionsToSeeAgain(): string[] {
+    const sessions = new Set<string>();
+    for (const { place } of this.byKey.values())
+      if (place.agentId !== undefined) sessions.add(place.sessionId!);
+    const all = [...sessions];
+    const count = Math.max(SEEN_AGAIN.least, Math.ceil(SEEN_AGAIN.share * all.length));
+    if (count >= all.length) return all;
+    const from = this.#nextToSee % all.length;
+    this.#nextToSee = from + count;
+    return [...all, ...all].slice(from, from + count);
   }
 
   async readAcknowledgements(sql: Pick<Sql, "query">, projectId: number): Promise<void> {

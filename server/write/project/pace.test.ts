@@ -37,18 +37,32 @@ describe("the wait for the next chunk", () => {
     ["is the same with 19,999 events waiting", { waiting: 19_999 }, 100, 0, 300],
     ["is nothing with 20,000 events waiting", { waiting: 20_000 }, 100, 0, 0],
   ])("%s", (_, queue, ms, passed, expected) => {
-    const last = { endedAt: 7_000, ms, isWatched: true };
+    const last = { endedAt: 7_000, ms, events: 10_000, isWatched: true };
     expect(msUntilNextChunk({ ...few, ...queue }, last, 7_000 + passed)).toBe(expected);
   });
 
+  it.each([
+    [25, 300, 125],
+    [0, 300, 100],
+    [25, 20, 100],
+    [5_000, 300, 900],
+    [5_000, 2_000, 1_000],
+  ])(
+    "after %i events grows by a millisecond an event at most, however long they took: %i ms",
+    (events, ms, expected) => {
+      expect(msUntilNextChunk(few, { endedAt: 7_000, ms, events, isWatched: true }, 7_000)).toBe(expected);
+    },
+  );
+
   it("is three seconds while nobody watches the project, and ends with a read", () => {
-    const last = { endedAt: 7_000, ms: 5, isWatched: false };
+    const last = { endedAt: 7_000, ms: 5, events: 1, isWatched: false };
     expect(msUntilNextChunk(few, last, 7_100)).toBe(2_900);
     expect(msUntilNextChunk({ ...few, isAwaited: true }, last, 7_100)).toBe(0);
   });
 
   it("is nothing before the first chunk", () => {
-    expect(msUntilNextChunk(few, { endedAt: Number.NEGATIVE_INFINITY, ms: 0, isWatched: false }, 0)).toBe(0);
+    const none = { endedAt: Number.NEGATIVE_INFINITY, ms: 0, events: 0, isWatched: false };
+    expect(msUntilNextChunk(few, none, 0)).toBe(0);
   });
 });
 

@@ -25,6 +25,11 @@ const PACE_MS = 100;
  * writes each of its agents once, so fewer and larger chunks cost less, most of all on a slow machine.
  */
 const PACE_SHARE = 3;
+/**
+ * Milliseconds that an event of the last chunk adds to the shortest pause, at most. A chunk of few events that takes long waits for
+ * other programs, and a pause would only delay its alerts.
+ */
+const PACE_MS_PER_EVENT = 1;
 /** The longest pause in ms while somebody watches the project. */
 const MOST_PACE_MS = 1_000;
 /** The pause in ms while nobody does. A reader ends it. */
@@ -43,6 +48,7 @@ export interface LastChunk {
   endedAt: number;
   /** How long it took from the start of its planning to its commit. */
   ms: number;
+  events: number;
 }
 
 /** The sizes for this process: whether it projects, and whether other processes fill the journal too. */
@@ -58,11 +64,12 @@ export function isUrgent({ isAwaited, waiting }: Pick<EntryQueue, "isAwaited" | 
 /** Milliseconds until the next chunk may be taken, so that small chunks grow. 0 if nothing is gained by waiting. */
 export function msUntilNextChunk(
   queue: Pick<EntryQueue, "isAwaited" | "waiting" | "isEmpty">,
-  { endedAt, ms, isWatched }: LastChunk & { isWatched: boolean },
+  { endedAt, ms, events, isWatched }: LastChunk & { isWatched: boolean },
   now: number,
 ): number {
   if (queue.isEmpty || isUrgent(queue)) return 0;
-  const pace = isWatched ? Math.min(Math.max(PACE_MS, PACE_SHARE * ms), MOST_PACE_MS) : UNWATCHED_PACE_MS;
+  const most = Math.min(PACE_MS + PACE_MS_PER_EVENT * events, MOST_PACE_MS);
+  const pace = isWatched ? Math.min(Math.max(PACE_MS, PACE_SHARE * ms), most) : UNWATCHED_PACE_MS;
   return Math.max(0, endedAt + pace - now);
 }
 

@@ -94,7 +94,7 @@ export class Projector {
     this.#project?.lease.rest();
     return undefined;
   });
-  #last: LastChunk = { endedAt: Number.NEGATIVE_INFINITY, ms: 0 };
+  #last: LastChunk = { endedAt: Number.NEGATIVE_INFINITY, ms: 0, events: 0 };
   /** Events of a chunk that this machine projects in good time. */
   #most = Number.POSITIVE_INFINITY;
   /** Attempts that failed since the last commit. */
@@ -352,7 +352,7 @@ export class Projector {
       return new NotCommitted(chunk, error);
     }
     const endedAt = performance.now();
-    this.#last = { endedAt, ms: endedAt - started };
+    this.#last = { endedAt, ms: endedAt - started, events: chunk.events };
     this.#most = mostEventsAfter(this.#most, { events: chunk.events, ms: this.#last.ms });
     this.#committed(chunk, outcome);
     return undefined;
