@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { memoryFolder } from "./server/testing/memory-folder.ts";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -30,6 +31,18 @@ const TESTS = FOLDERS.flatMap((folder) =>
   .map((path) => path.replaceAll(sep, "/"))
   .map((path) => ({ path, text: `${path}\n${readFileSync(at(path), "utf8")}` }));
 
+/** Those that take a minute or more begin first: at the end, they would run alone. */
+const SLOW =
+  /(real-unhurt|real-harnesses|real-sub-agents|faults-found|build-packages|attacks\/bodies|rollout-kills|backup|start-up|damaged-home|matched-sources)\.test\.ts$/;
+
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isSlow = ({ moduleId }: TestSpecification) => SLOW.test(moduleId);
+    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
+  }
+}
+
 // Workers and what they start inherit it.
 process.env.TMPDIR = memoryFolder();
 
@@ -50,6 +63,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
+    sequence: { sequencer: SlowFirst },
     projects: [false, true].flatMap((outside) =>
       [false, true].map((isolate) => ({
         extends: true as const,

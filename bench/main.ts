@@ -5,6 +5,7 @@ import { cpus, loadavg } from "node:os";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { alertCost } from "./alert-cost.ts";
+import { alertPresets } from "./alert-presets.ts";
 import { alertWebhook } from "./alert-webhook.ts";
 import { baseline } from "./baseline.ts";
 import { guardCompare } from "./guard-compare.ts";
@@ -100,6 +101,7 @@ async function main(): Promise<void> {
     guardCompare,
     guardPolicy,
     policyPush,
+    alertPresets,
     alertCost,
     alertWebhook,
     replayRows,

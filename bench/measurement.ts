@@ -71,6 +71,8 @@ const ROWS: readonly Row[] = [
   { name: "script.", goal: "< 200 kB" },
   { name: "lcp.", goal: "< 2,500 ms at 4x CPU throttle" },
   { name: "interaction.", goal: "< 200 ms at 4x CPU throttle" },
+  { name: "alerts.day", goal: "<= 0.05" },
+  { name: "alerts.night", goal: "6, none twice" },
   { name: "alerts.cost", goal: ">= 0.95" },
   { name: "alerts.webhook", goal: "p95 < 1 s" },
   { name: "alerts.webhook_full", goal: "" },

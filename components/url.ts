@@ -1,7 +1,14 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { createParser, parseAsString, parseAsStringLiteral, useQueryState, useQueryStates } from "nuqs";
+import {
+  createParser,
+  parseAsIsoDateTime,
+  parseAsString,
+  parseAsStringLiteral,
+  useQueryState,
+  useQueryStates,
+} from "nuqs";
 import { useMinute } from "./clock.tsx";
 import { FLEET_SORTS } from "./live/fleet-order.ts";
 import {
@@ -74,6 +81,8 @@ const session = {
   agent: parseAsString.withOptions({ history: "push" }),
   /** The key of a turn of that agent, as links of alerts name it. */
   turn: parseAsString.withOptions({ history: "replace" }),
+  /** A time to go to; a turn takes its place. */
+  at: parseAsIsoDateTime.withOptions({ history: "replace" }),
   axis: parseAsStringLiteral(["turns", "time"]).withDefault("turns").withOptions({ history: "replace" }),
   /** The turns that the chart is zoomed to. */
   zoom: createParser<TurnSpan>({

@@ -7,6 +7,7 @@ import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 import { withPhantom } from "./support/phantom.ts";
+import type { PlimsollServer } from "./support/server.ts";
 
 test.use({ lines: false });
 
@@ -88,7 +89,8 @@ test("an alert fires, reaches a webhook, is silenced, ends and is sent again @ph
 
   await send(agent.turns(30_000).take());
   await expect(page.getByText("Nothing fires")).toBeVisible();
-  await page.getByRole("button", { name: "Show ended" }).click();
+  await page.getByRole("button", { name: "Alerts: Open" }).click();
+  await page.getByRole("menuitemradio", { name: "Ended" }).click();
   await expect(page.getByRole("list", { name: "Ended alerts" })).toContainText("fell from 63k to 30k");
 
   const deliveries = page.getByRole("list", { name: "Deliveries" });
@@ -100,37 +102,137 @@ test("an alert fires, reaches a webhook, is silenced, ends and is sent again @ph
   await expect.poll(() => receiver.requests.length).toBe(before + 1);
 });
 
-test("many alerts of one rule are one group, and are acknowledged at once @phone", async ({
-  page,
-  server,
-  send,
-}) => {
-  await server.mutate("alerts.rules.create", {
-    rule: { name: "Large", condition: { type: "tokens", at_least: 50_000 }, severity: "warning" },
-  });
-  const sessions = Array.from({ length: 30 }, (_, n) =>
+/** 150 agents, each over one of six limits. */
+async function manyAlerts(server: PlimsollServer): Promise<void> {
+  const limits = [50_000, 60_000, 70_000, 80_000, 90_000, 100_000];
+  for (const [n, limit] of limits.entries()) {
+    await server.mutate("alerts.rules.create", {
+      rule: {
+        name: `Over ${limit / 1_000}k`,
+        condition: { type: "tokens", at_least: limit },
+        scope: { harness: `coder-${n}@*` },
+        severity: (["warning", "critical", "info"] as const)[n % 3]!,
+      },
+    });
+  }
+  const sessions = Array.from({ length: 150 }, (_, n) =>
     new EventBuilder({
-      harness: `coder@vm-${n}`,
+      harness: `coder-${n % 6}@vm-${n}`,
       session: `task ${n}`,
       window: 200_000,
       start: Date.now() - 60_000,
     })
-      .turns(20_000, 60_000 + n * 100)
+      .turns(20_000, 101_000 + n * 100)
       .take(),
   );
-  await send(sessions.flat());
+  await server.send(sessions.flat());
+}
+
+test("150 alerts fit on a screen, open by rule, and are acknowledged at once @phone", async ({
+  page,
+  server,
+}) => {
+  await manyAlerts(server);
   await page.goto("/alerts");
   const firing = page.getByRole("list", { name: "Firing alerts" });
-  await expect(firing).toContainText("30 alerts");
+  await expect(firing.getByRole("listitem")).toHaveCount(6);
+  await expect(firing).toContainText("25 alerts · 25 harnesses");
+  const isPhone = page.viewportSize()!.width < 500;
+  const { height } = (await page.locator("#firing").boundingBox())!;
+  expect(height, "pixels that 150 alerts take").toBeLessThan(isPhone ? 900 : 480);
+  expect(await violations(page), "folded").toEqual([]);
+
+  await firing.getByRole("button", { name: "Show 25 alerts of Over 60k" }).click();
+  await expect(firing.getByRole("link")).toHaveCount(25);
   await expect(firing).toContainText("See what fills the window");
-  await expect(firing.getByRole("link")).toHaveCount(3);
-  expect(await violations(page), "a group").toEqual([]);
-  await firing.getByRole("button", { name: "Show all 30" }).click();
-  await expect(firing.getByRole("link")).toHaveCount(30);
-  await firing.getByRole("button", { name: "Show 3" }).click();
-  await firing.getByRole("button", { name: "Acknowledge all 30 of Large" }).click();
-  await expect(firing.getByRole("button", { name: /^Acknowledge/ })).toHaveCount(0);
+  expect(await violations(page), "one rule open").toEqual([]);
+  await firing.getByRole("button", { name: "Acknowledge all 25 of Over 60k" }).click();
+  await expect(firing.getByRole("button", { name: "Acknowledge all 25 of Over 60k" })).toHaveCount(0);
   await expect(firing).toContainText("acknowledged by");
+  await firing.getByRole("button", { name: "Hide 25 alerts of Over 60k" }).click();
+  await expect(firing).toContainText("25 acknowledged");
+});
+
+test("alerts are filtered, and the URL keeps the filters @phone", async ({ page, server }) => {
+  await manyAlerts(server);
+  await page.goto("/alerts");
+  const firing = page.getByRole("list", { name: "Firing alerts" });
+  await expect(firing).toContainText("25 alerts");
+  const filters = page.getByRole("search", { name: "Alerts" });
+  await filters.getByRole("button", { name: "Severity: Any severity" }).click();
+  await page.getByRole("menuitemradio", { name: "Critical" }).click();
+  await expect(firing.getByRole("listitem")).toHaveCount(2);
+  await expect(page.getByText("50 of 150 alerts")).toBeVisible();
+  await filters.getByRole("searchbox", { name: "Search alerts" }).fill("VM-13");
+  // vm-13 and vm-130 to vm-139, of which rules 1 and 4 are critical.
+  const found = async () => (await firing.getByRole("link").allTextContents()).sort();
+  await expect
+    .poll(found)
+    .toEqual(
+      [
+        "1@vm-13 · task 13",
+        "1@vm-133 · task 133",
+        "1@vm-139 · task 139",
+        "4@vm-130 · task 130",
+        "4@vm-136 · task 136",
+      ].map((name) => `coder-${name} · main`),
+    );
+  await expect(page).toHaveURL(/severity=critical/);
+  await expect(page).toHaveURL(/q=VM-13/);
+  expect(await violations(page), "filtered").toEqual([]);
+  await page.reload();
+  await expect(firing.getByRole("link")).toHaveCount(5);
+  await filters.getByRole("button", { name: "Rule: Any rule" }).click();
+  await page.getByRole("menuitemradio", { name: /^Over 50k/ }).click();
+  await expect(page.getByText("None of 150 alerts match")).toBeVisible();
+  await filters.getByRole("button", { name: "Clear filters" }).click();
+  await expect(firing.getByRole("listitem")).toHaveCount(6);
+
+  await firing.getByRole("button", { name: "Acknowledge all 25 of Over 60k" }).click();
+  await filters.getByRole("button", { name: "Alerts: Open" }).click();
+  await page.getByRole("menuitemradio", { name: "Not handled" }).click();
+  await expect(firing.getByRole("listitem")).toHaveCount(5);
+  await page.goBack();
+  await expect(firing.getByRole("listitem")).toHaveCount(6);
+});
+
+test("a message is one row, with its endpoints and attempts inside @phone", async ({ page, server }) => {
+  const target = (path: string) => ({ kind: "webhook", url: `${receiver.url}/${path}` });
+  for (const name of ["ops", "backup"])
+    await server.mutate("alerts.endpoints.create", { name, target: target(name) });
+  const { endpoints } = await server.query<{ endpoints: { id: string }[] }>("alerts.endpoints.list", {});
+  await server.mutate("alerts.rules.create", {
+    rule: {
+      name: "Large",
+      condition: { type: "tokens", at_least: 50_000 },
+      endpoints: endpoints.map(({ id }) => id),
+      group_interval: "0s",
+    },
+  });
+  const agent = new EventBuilder({
+    harness: "coder@vm-1",
+    session: "task",
+    window: 200_000,
+    start: Date.now() - 60_000,
+  });
+  await server.send(agent.turns(20_000, 60_000).take());
+  await page.goto("/alerts");
+  const deliveries = page.getByRole("list", { name: "Deliveries", exact: true });
+  const row = deliveries.getByRole("button", { name: /Large at coder@vm-1/ });
+  await expect(row).toContainText("2 endpoints");
+  await expect(row).toHaveAttribute("aria-expanded", "false");
+  await row.click();
+  const inside = deliveries.getByRole("list", { name: /^Deliveries of Large/ });
+  await expect(inside.getByRole("button")).toHaveCount(2);
+  await expect(inside).toContainText("backup");
+  expect(await violations(page), "an open message").toEqual([]);
+  await inside.getByRole("button", { name: /ops/ }).click();
+  await expect(page.getByRole("dialog").getByRole("list", { name: "Attempts" })).toContainText(
+    "Delivered after",
+  );
+  await page.getByRole("dialog").getByRole("button", { name: "Send again" }).click();
+  await page.keyboard.press("Escape");
+  await expect(row).toContainText("2 endpoints · 3 attempts");
 });
 
 test("every page tells that a receiver refuses every message @phone", async ({ page, expectedErrors }) => {

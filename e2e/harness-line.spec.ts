@@ -67,6 +67,17 @@ test("a person sees where the harness compacts, and is warned where that is not 
     expect(await violations(page)).toEqual([]);
   });
 
+  await test.step("the Policies page lists it beside the line that judges, the greatest difference first", async () => {
+    await page.goto("/policies");
+    const lines = page.getByTestId("compaction-line");
+    await expect(lines).toHaveCount(2);
+    await expect(lines.first()).toContainText("200k window");
+    await expect(lines.first()).toContainText(/Own line\s*167k\s*Observed\s*86k.*Difference\s*−81k/);
+    await expect(lines.first()).toContainText("It compacts earlier than its line of 167,000 tokens says.");
+    await expect(lines.last()).toContainText(/Own line\s*967k\s*Observed\s*958k/);
+    await page.goto(`/?harness=${harness}`);
+  });
+
   await test.step("the fleet says so in a few words, whole at every width", async () => {
     for (const width of [1440, 1024, 390]) {
       await page.setViewportSize({ width, height: 844 });

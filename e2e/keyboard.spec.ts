@@ -170,3 +170,35 @@ test("a dialog returns the focus to what opened it", async ({ page, harness }) =
   await expect(dialog).toHaveCount(0);
   expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true);
 });
+
+test("t goes to a time, on Fleet and in a session", async ({ page, send, harness }) => {
+  const start = new Date(Date.now() - 3 * 3_600_000);
+  start.setUTCSeconds(0, 0);
+  const at = (minutes: number) => new Date(start.getTime() + minutes * 60_000).toISOString();
+  const agent = new EventBuilder({ harness, session: "long", window: 200_000, start: start.getTime() });
+  for (const tokens of [10_000, 20_000, 30_000, 40_000]) agent.turn(tokens).pause(20 * 60_000);
+  await send(agent.take());
+
+  await page.goto(`/?harness=${harness}`);
+  await expect(page.getByTestId("fleet-row").first()).toBeVisible();
+  await page.keyboard.press("t");
+  const dialog = page.getByRole("dialog", { name: "Go to a time" });
+  await dialog.getByLabel("In your time zone").fill(at(25).slice(0, 16));
+  await dialog.getByRole("button", { name: "Go" }).click();
+  await expect(dialog).toBeHidden();
+  await expect(page).toHaveURL(
+    (url) => url.searchParams.get("range")?.startsWith(at(-5).slice(0, 16)) === true,
+  );
+
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByTestId("session-row").filter({ hasText: "long" }).getByRole("link").click();
+  await expect(page.getByTestId("saw-path")).toBeVisible();
+  await page.keyboard.press("t");
+  await dialog.getByLabel("In your time zone").fill(at(45).slice(0, 16));
+  await page.keyboard.press("Enter");
+  // The third turn had begun, the fourth had not.
+  const marked = page.getByRole("region", { name: "Turn log" }).locator("[aria-current=true]");
+  await expect(marked).toContainText("30,000");
+  await expect(page).toHaveURL(/[?&]turn=/);
+  await expect(page).not.toHaveURL(/[?&]at=/);
+});

@@ -133,3 +133,39 @@ test("a day of the calendar is a range", async ({ page, send, harness }) => {
   await expect(page.getByTestId("session-row")).toHaveCount(1);
   await expect(page).toHaveURL(new RegExp(`range=${noon.toISOString().slice(0, 10)}T00:00:00`));
 });
+
+test("the session that cost most is found, and the one that missed the cache most", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const session = (name: string, cost: number | undefined, cached: number) => {
+    const agent = new EventBuilder({ harness, session: name, window: 200_000 });
+    for (const tokens of [40_000, 60_000])
+      agent.turn(tokens, {
+        usage: {
+          input_tokens: tokens - cached,
+          cache_read_tokens: cached,
+          output_tokens: 10,
+          basis: "exclusive",
+        },
+        ...(cost !== undefined && { cost_usd: cost }),
+      });
+    return agent.take();
+  };
+  await send([
+    ...session("cheap", 0.02, 39_000),
+    ...session("dear", 1.25, 30_000),
+    ...session("free", undefined, 1_000),
+  ]);
+  await page.goto(`/sessions?harness=${harness}`);
+  const rows = page.getByTestId("session-row");
+  await expect(rows).toHaveCount(3);
+  await page.getByRole("columnheader", { name: "Cost", exact: true }).getByRole("button").click();
+  await expect(rows.nth(0)).toContainText("dear");
+  await expect(rows.nth(0)).toContainText("$2.50");
+  await expect(rows.nth(1)).toContainText("$0.0400");
+  await expect(rows.nth(2)).toContainText("free");
+  await page.goto(`/sessions?harness=${harness}&sort=uncached_tokens`);
+  await expect(rows).toContainText(["free", "dear", "cheap"]);
+});

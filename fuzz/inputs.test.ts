@@ -28,3 +28,12 @@ it.each(makers)("a seed makes the same %s again, in any order, and another seed 
 it("has a recording of each format", () => {
   expect(new Set(SEEDS.map(({ format }) => format))).toEqual(new Set(FORMATS));
 });
+
+it("sends policies and rules as YAML, too", () => {
+  const inputAt = queryInputs(7, NOW, IDS, []);
+  const sent = Array.from({ length: 60_000 }, (_, index) => inputAt(index)).filter(
+    ({ method, path, body }) =>
+      method === "PUT" && path.startsWith("/api/v1/policy") && /"policy":"/.test(body.toString()),
+  );
+  expect(sent.length).toBeGreaterThan(20);
+});

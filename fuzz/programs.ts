@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { type AddressInfo, BlockList, createServer, type Server } from "node:net";
+import { type AddressInfo, BlockList, connect, createServer, type Server } from "node:net";
+import type { Spool } from "@plimsoll/guard/report";
 import { BackupError, BackupReader } from "@plimsoll/protocol/backup";
 import { lineScanner } from "../packages/cli/src/acp/line-scanner.ts";
 import { levelTurn } from "../packages/cli/src/acp/run-acp.ts";
 import { NO_SESSIONS, readMessage, USAGE_MARKS } from "../packages/cli/src/acp/session-usage.ts";
+import { runForwarder } from "../packages/cli/src/forward/forwarder.ts";
 import { hookEvents } from "../packages/cli/src/hook/hook-events.ts";
 import { parsed } from "../packages/cli/src/statusline/claude-settings.ts";
 import { remembered } from "../packages/cli/src/statusline/session-memory.ts";
@@ -18,7 +20,7 @@ import { mutateBytes } from "./mutate-bytes.ts";
 import type { Random } from "./random.ts";
 
 /** Programs that read what a harness, a receiver or a file sends them. */
-export const PROGRAM_NAMES = ["hook", "statusline", "acp", "archive", "answer"] as const;
+export const PROGRAM_NAMES = ["hook", "statusline", "acp", "archive", "answer", "forward"] as const;
 export type ProgramName = (typeof PROGRAM_NAMES)[number];
 
 /** Reads an input as the program does. Returns the events that it would send; throws for what it must not survive. */
@@ -138,7 +140,125 @@ export const PROGRAMS: Record<ProgramName, Program> = {
     },
     seeds: answerBytes,
   },
+  forward: {
+    async read(content) {
+      const { port, kept } = await forwarder();
+      answer = Buffer.from(OTLP_ANSWER);
+      kept.length = 0;
+      await exchange(port, content);
+      // Whatever came before, the next exporter is answered, and its request is kept.
+      const body = JSON.stringify({ resourceSpans: [] });
+      const next = await fetch(`http://127.0.0.1:${port}/otlp/v1/traces`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-api-key": "plim_key" },
+        body,
+      });
+      if (next.status !== 200 || (await next.text()) !== "{}")
+        throw new Error(`The forwarder answered ${next.status}.`);
+      const last = JSON.parse(kept.at(-1) ?? "{}") as { body?: string };
+      if (Buffer.from(last.body ?? "", "base64").toString() !== body)
+        throw new Error("The forwarder did not keep a request.");
+      return [];
+    },
+    seeds: requestBytes,
+  },
 };
+
+const OTLP_ANSWER =
+  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+
+interface Forwarding {
+  port: number;
+  /** Requests that it kept, as lines of its spool. */
+  kept: string[];
+}
+let forwarding: Promise<Forwarding> | undefined;
+
+/** The forwarder of `plimsoll hook --forward`, with a spool in memory. What it keeps is sent to the receiver. */
+function forwarder(): Promise<Forwarding> {
+  forwarding ??= new Promise((resolve, reject) => {
+    const kept: string[] = [];
+    const waiting: string[] = [];
+    const spool: Spool = {
+      async add(lines) {
+        kept.push(...lines);
+        waiting.push(...lines);
+        return 0;
+      },
+      async next() {
+        const lines = waiting.slice(0, 100);
+        const done = async () => void waiting.splice(0, lines.length);
+        return lines.length === 0 ? undefined : { lines, done };
+      },
+    };
+    const target = async () => `http://127.0.0.1:${((await receiver()).address() as AddressInfo).port}`;
+    const options = { port: 0, target, spool, signal: new AbortController().signal, idleMs: 2 ** 30 };
+    runForwarder(options, (port) => resolve({ port, kept })).catch(reject);
+  });
+  return forwarding;
+}
+
+/** Writes bytes to a server, and waits until it answers, closes or says nothing for a while. */
+function exchange(port: number, bytes: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => socket.end(bytes));
+    const end = () => {
+      socket.destroy();
+      resolve();
+    };
+    socket.setTimeout(EXCHANGE_MS, end);
+    socket.on("error", end).on("close", end).on("data", end);
+  });
+}
+
+/** Milliseconds without a byte. A request whose body is shorter than it says is not answered. */
+const EXCHANGE_MS = 50;
+
+const TELEMETRY_HEADERS = [
+  ...["Content-Type: application/json", "Content-Type: application/x-protobuf", "Content-Type: \u00ff"],
+  ...[
+    "x-api-key: plim_key",
+    "Authorization: Bearer plim_key",
+    "x-api-key: ",
+    "x-api-key: plim_a\r\nx-api-key: plim_b",
+  ],
+  ...["Content-Encoding: gzip", "Content-Encoding: x", "Expect: 100-continue", "Transfer-Encoding: chunked"],
+  ...[
+    "Content-Length: 99999999999",
+    "Content-Length: -1",
+    "Connection: upgrade",
+    "Host: ",
+    `X-Large: ${"x".repeat(20_000)}`,
+  ],
+];
+
+/** A request of an exporter, from a correct one to one that is none. */
+function requestBytes(random: Random): Buffer {
+  const body = random.pick([
+    "",
+    "{}",
+    '{"resourceSpans":[]}',
+    "\u0000\ud800",
+    "5\r\nhello\r\n0\r\n\r\n",
+    "x".repeat(100_000),
+  ]);
+  const path = random.pick([
+    "/otlp/v1/traces",
+    "/otlp/v1/logs",
+    "/otlp/v1/metrics",
+    "/",
+    "//x",
+    "http://x/otlp/v1/logs",
+    "*",
+  ]);
+  const method = random.pick(["POST", "POST", "POST", "GET", "PUT", "CONNECT", "x"]);
+  const headers = Array.from({ length: random.between(1, 5) }, () => random.pick(TELEMETRY_HEADERS));
+  if (!random.oneIn(3)) headers.push(`Content-Length: ${Buffer.byteLength(body)}`);
+  const bytes = Buffer.from(
+    `${[`${method} ${path} HTTP/1.1`, "Host: x", ...headers].join("\r\n")}\r\n\r\n${body}`,
+  );
+  return random.oneIn(2) ? mutateBytes(random, bytes) : bytes;
+}
 
 /** The counts of a status line's input. What is nested may be too deep for JSON.stringify. */
 function usageOf(value: unknown): object {

@@ -8,6 +8,7 @@ import { mutateBytes } from "./mutate-bytes.ts";
 import { mutateJson } from "./mutate-json.ts";
 import { Random } from "./random.ts";
 import { drawValue, type Hints } from "./schema-values.ts";
+import { yamlText } from "./yaml-text.ts";
 
 type Parameter = [name: string, value: string];
 
@@ -141,8 +142,18 @@ function inputFor(random: Random, { input }: Endpoint, hints: Hints): unknown {
   if (random.oneIn(8) && typeof valid === "object" && valid !== null && "from" in valid) {
     return { ...valid, [random.pick(["from", "to"])]: random.pick(HOSTILE_TIMES) };
   }
+  // A policy or rules may be sent as YAML.
+  const written = WRITTEN.find((name) => input.properties?.[name] !== undefined);
+  if (written !== undefined && random.oneIn(2)) {
+    const document = random.pick([valid, mutateJson(random, valid)]);
+    const value = Object(document)[written] ?? document;
+    return { ...Object(valid), [written]: yamlText(random, value) };
+  }
   return random.below(100) < 60 ? mutateJson(random, valid) : valid;
 }
+
+/** Members that take a document, or its YAML as a text. */
+const WRITTEN = ["policy", "yaml"];
 
 function rendered(random: Random, endpoint: Endpoint, input: unknown): { path: string; body: Buffer } {
   const { sends } = endpoint;

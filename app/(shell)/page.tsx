@@ -4,6 +4,13 @@ import type { Metadata } from "next";
 import { cookies } from "next/headers";
 import { DISMISSED_COOKIE } from "../../components/fleet/dismissals.ts";
 import { FleetPage } from "../../components/fleet/fleet-page.tsx";
+import {
+  awaySince,
+  digestRange,
+  LOOKED_COOKIE,
+  parseLooks,
+  projectMark,
+} from "../../components/fleet/looked.ts";
 import { now } from "../now.ts";
 import { prefetch } from "../prefetch.ts";
 import { harnessOf, one, periodOf, projectOf, type SearchParams } from "../search.ts";
@@ -14,18 +21,25 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
   const params = await searchParams;
   const chosen = harnessOf(params);
   const harness = chosen === undefined ? {} : { harness: chosen };
+  const sent = await cookies();
+  const look = parseLooks(sent.get(LOOKED_COOKIE)?.value ?? null).get(projectMark(projectOf(params)));
+  const away = awaySince(look, Math.floor(now() / 1_000));
+  const minute = Math.floor(now() / 60_000) * 60_000;
   const state = await prefetch(async (trpc, client) => {
     const { from, to } = await periodOf(one(params.range), now(), { trpc, client });
     return [
       client.prefetchQuery(trpc.status.queryOptions({ from, to, ...harness })),
       client.prefetchQuery(trpc.fleet.queryOptions(harness)),
       client.prefetchQuery(trpc.extent.queryOptions(harness)),
+      ...(away === undefined
+        ? []
+        : [client.prefetchQuery(trpc.digest.queryOptions({ ...digestRange(away, minute), ...harness }))]),
       client.prefetchQuery(trpc.windows.unknown.queryOptions({ from, to, ...harness })),
     ];
   }, projectOf(params));
   return (
     <HydrationBoundary state={state}>
-      <FleetPage dismissed={(await cookies()).get(DISMISSED_COOKIE)?.value ?? null} />
+      <FleetPage dismissed={sent.get(DISMISSED_COOKIE)?.value ?? null} away={away ?? null} />
     </HydrationBoundary>
   );
 }

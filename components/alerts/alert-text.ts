@@ -4,6 +4,7 @@ import type {
   AlertDeliveryView,
   AlertEndpointView,
   AlertRuleImport,
+  AlertsQuery,
   AlertView,
   AttemptOutcome,
 } from "@plimsoll/protocol/api";
@@ -15,6 +16,21 @@ export const SEVERITY_TEXT: Readonly<Record<AlertSeverity, string>> = {
   warning: "Warning",
   info: "Info",
 };
+
+export const LIST_TEXT: Readonly<Record<AlertsQuery["state"], string>> = {
+  open: "Open",
+  unhandled: "Not handled",
+  acknowledged: "Acknowledged",
+  muted: "Muted",
+  ended: "Ended",
+};
+
+/** Such as `12 harnesses`, or the only one. Null for alerts of the project. */
+export function placesText(alerts: readonly Pick<AlertView, "subject">[]): string | null {
+  const harnesses = new Set(alerts.map(({ subject }) => subject.harness).filter((name) => name !== null));
+  const [only] = harnesses;
+  return harnesses.size > 1 ? plural(harnesses.size, "harness", "harnesses") : (only ?? null);
+}
 
 /** Harness, session and agent of an alert, as far as it has them. */
 export function subjectText({ subject: { harness, session, agent } }: Pick<AlertView, "subject">): string {

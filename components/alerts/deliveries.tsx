@@ -4,9 +4,9 @@
 import type { DeliveryState } from "@plimsoll/protocol/alerts";
 import type { AlertDeliveryView } from "@plimsoll/protocol/api";
 import { DELIVERY_STATES } from "@plimsoll/protocol/pure";
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { RotateCw } from "lucide-react";
-import { useState } from "react";
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
+import { ChevronDown, RotateCw } from "lucide-react";
+import { useMemo, useState } from "react";
 import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
 import { Section } from "../setup/section.tsx";
@@ -17,9 +17,15 @@ import { Modal } from "../ui/dialog.tsx";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { toast } from "../ui/toast.ts";
+import { useAlertFilters } from "./alert-filters.tsx";
 import { canRedeliver, DELIVERY_TEXT, outcomeText } from "./alert-text.ts";
 import { AttemptView } from "./attempt-view.tsx";
+import { type DeliveredMessage, messagesOf, sentText, worstState } from "./delivery-messages.ts";
+import { deliveriesInput } from "./filters.ts";
 import { useAlertAction } from "./use-alert-action.ts";
+
+/** Messages that the page lists. */
+const MESSAGES_SHOWN = 50;
 
 const FILTERS = [
   { value: "all", label: "All" },
@@ -35,41 +41,40 @@ const LOOKS: Readonly<Record<DeliveryState, string>> = {
 
 /** What was sent to the endpoints, newest first. */
 export function Deliveries() {
-  const [filter, setFilter] = useState<DeliveryState | "all">("all");
+  const [filters, set] = useAlertFilters();
   const [open, setOpen] = useState<AlertDeliveryView>();
-  const query = useQuery(
-    useTRPC().alerts.deliveries.list.queryOptions(filter === "all" ? {} : { state: filter }),
-  );
+  const query = useQuery({
+    ...useTRPC().alerts.deliveries.list.queryOptions(deliveriesInput(filters)),
+    placeholderData: keepPreviousData,
+  });
+  const messages = useMemo(() => messagesOf(query.data?.items ?? []), [query.data]);
+  const filter = filters.deliveries ?? "all";
   return (
     <Section
       id="deliveries"
       title="Deliveries"
-      note="Notifications to endpoints, newest first. Failed ones are tried again for 24 h."
-      action={<SelectMenu name="State" value={filter} options={FILTERS} onChange={setFilter} />}
+      note="Messages to endpoints, newest first. Failed ones are tried again for 24 h."
+      action={
+        <SelectMenu
+          name="State"
+          value={filter}
+          options={FILTERS}
+          onChange={(next) => void set({ deliveries: next === "all" ? null : next })}
+        />
+      }
     >
       {query.data === undefined ? (
         <NotLoaded query={query} what="the deliveries" className="h-24" />
-      ) : query.data.items.length === 0 ? (
+      ) : messages.length === 0 ? (
         <p className="text-[13px] text-muted">No deliveries{filter === "all" ? " yet" : " in this state"}.</p>
       ) : (
         <ul aria-label="Deliveries">
-          {query.data.items.map((delivery) => (
-            <li key={`${delivery.endpoint_id} ${delivery.id}`} className="border-t first:border-t-0">
-              <button
-                type="button"
-                onClick={() => setOpen(delivery)}
-                className="grid w-full gap-x-4 py-2 text-left text-[13px] hover:bg-track sm:grid-cols-[5rem_minmax(0,1fr)_auto]"
-              >
-                <span className={cn("font-medium", LOOKS[delivery.state])}>
-                  {DELIVERY_TEXT[delivery.state]}
-                </span>
-                <span className="min-w-0 wrap-anywhere">{delivery.title}</span>
-                <span className="text-faint">
-                  {delivery.endpoint} · <Ago at={delivery.created_at} />
-                  {delivery.attempts > 1 && ` · ${plural(delivery.attempts, "attempt")}`}
-                </span>
-              </button>
-            </li>
+          {messages.slice(0, MESSAGES_SHOWN).map((message) => (
+            <Message
+              key={`${message.first.endpoint_id} ${message.first.id}`}
+              message={message}
+              onOpen={setOpen}
+            />
           ))}
         </ul>
       )}
@@ -77,6 +82,62 @@ export function Deliveries() {
     </Section>
   );
 }
+
+const LINE =
+  "grid w-full gap-x-4 py-2 text-left text-[13px] hover:bg-track sm:grid-cols-[5rem_minmax(0,1fr)_auto]";
+
+/** A message. One that went to several endpoints, or was repeated, opens to a line for each delivery. */
+function Message({
+  message,
+  onOpen,
+}: {
+  message: DeliveredMessage;
+  onOpen: (one: AlertDeliveryView) => void;
+}) {
+  const [isOpen, setIsOpen] = useState(false);
+  const { first, deliveries } = message;
+  const isAlone = deliveries.length === 1;
+  return (
+    <li className="border-t first:border-t-0">
+      <button
+        type="button"
+        onClick={() => (isAlone ? onOpen(first) : setIsOpen(!isOpen))}
+        {...(!isAlone && { "aria-expanded": isOpen })}
+        className={LINE}
+      >
+        <State state={worstState(message)} />
+        <span className="min-w-0 wrap-anywhere">{first.title}</span>
+        <span className="flex items-center gap-1 text-faint">
+          {sentText(message)} · <Ago at={deliveries[0]!.created_at} />
+          {!isAlone && <ChevronDown aria-hidden className={cn("size-3.5", isOpen && "rotate-180")} />}
+        </span>
+      </button>
+      {isOpen && (
+        <ul aria-label={`Deliveries of ${first.title}`} className="mb-2 border-l sm:ml-20">
+          {deliveries.map((delivery) => (
+            <li key={`${delivery.endpoint_id} ${delivery.id}`}>
+              <button type="button" onClick={() => onOpen(delivery)} className={cn(LINE, "py-1 pl-3")}>
+                <State state={delivery.state} />
+                <span className="min-w-0 wrap-anywhere">
+                  {delivery.endpoint}
+                  {delivery.kind === "repeated" && <span className="text-faint"> · repeated</span>}
+                </span>
+                <span className="text-faint">
+                  {delivery.attempts > 1 && `${plural(delivery.attempts, "attempt")} · `}
+                  <Ago at={delivery.created_at} />
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+const State = ({ state }: Pick<AlertDeliveryView, "state">) => (
+  <span className={cn("font-medium", LOOKS[state])}>{DELIVERY_TEXT[state]}</span>
+);
 
 function DeliveryDialog({ delivery, onClose }: { delivery: AlertDeliveryView; onClose: () => void }) {
   const trpc = useTRPC();

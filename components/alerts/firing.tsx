@@ -1,9 +1,9 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { AlertView } from "@plimsoll/protocol/api";
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { BellOff, Check } from "lucide-react";
+import type { AlertPage, AlertView } from "@plimsoll/protocol/api";
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
+import { BellOff, Check, ChevronDown } from "lucide-react";
 import { useState } from "react";
 import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
@@ -13,55 +13,80 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { EmptyState, NotLoaded } from "../ui/states.tsx";
-import { endText, notesOf, subjectText } from "./alert-text.ts";
+import { AlertFilters, useAlertFilters } from "./alert-filters.tsx";
+import { endText, notesOf, placesText, subjectText } from "./alert-text.ts";
+import { alertsInput } from "./filters.ts";
 import { Severity } from "./severity.tsx";
 import { SilenceDialog } from "./silence-dialog.tsx";
 import { useAlertAction } from "./use-alert-action.ts";
-import { FIRING_SHOWN } from "./use-firing.ts";
 
-/** What fires now, and what has ended lately. */
+/** Alerts up to which each is shown. With more, a rule is one row until somebody opens it. */
+const FEW_IN_ALL = 10;
+/** Rules that are listed until somebody asks for all. */
+const FEW_RULES = 12;
+
+/** The alerts that the filters select. */
 export function Firing() {
-  const trpc = useTRPC();
-  const [ended, setEnded] = useState(false);
-  const state = ended ? "ended" : "open";
-  const query = useQuery(trpc.alerts.list.queryOptions({ state, limit: FIRING_SHOWN }));
-  const firing = query.data?.firing ?? 0;
+  const [filters] = useAlertFilters();
+  const query = useQuery({
+    ...useTRPC().alerts.list.queryOptions(alertsInput(filters)),
+    placeholderData: keepPreviousData,
+  });
+  const ended = filters.state === "ended";
   return (
     <Section
       id="firing"
       title={ended ? "Ended" : "Firing"}
-      note={ended ? "The latest alerts that have ended." : "Open alerts, most severe first."}
-      action={<Button onClick={() => setEnded(!ended)}>{ended ? "Show firing" : "Show ended"}</Button>}
+      note={ended ? "Alerts that have ended, newest first." : "Alerts that fire, most severe first."}
     >
+      <AlertFilters />
       {query.data === undefined ? (
         <NotLoaded query={query} what="the alerts" className="h-24" />
-      ) : query.data.items.length === 0 ? (
-        <EmptyState title={ended ? "No alert has ended yet" : "Nothing fires"} />
       ) : (
-        <>
-          <ul aria-label={ended ? "Ended alerts" : "Firing alerts"}>
-            {ended
-              ? query.data.items.map((alert) => <Row key={alert.id} alert={alert} />)
-              : byRule(query.data.items).map((alerts) => (
-                  <RuleGroup key={alerts[0].rule.id} alerts={alerts} />
-                ))}
-          </ul>
-          {!ended && firing > query.data.items.length && (
-            <p className="mt-2 text-[13px] text-muted">
-              and {plural(firing - query.data.items.length, "more", "more")}
-            </p>
-          )}
-        </>
+        <List page={query.data} ended={ended} />
       )}
     </Section>
   );
 }
 
+function List({ page: { items, firing, selected }, ended }: { page: AlertPage; ended: boolean }) {
+  const [all, setAll] = useState(false);
+  const shown = ended ? items.length : (selected ?? 0);
+  if (items.length === 0) {
+    if (ended) return <EmptyState title="No such alert has ended" />;
+    return <EmptyState title={firing === 0 ? "Nothing fires" : `None of ${plural(firing, "alert")} match`} />;
+  }
+  const rules = ended ? [] : byRule(items);
+  return (
+    <>
+      {!ended && shown < firing && (
+        <p className="mb-1 text-[13px] text-muted" role="status">
+          {shown} of {plural(firing, "alert")}
+        </p>
+      )}
+      <ul aria-label={ended ? "Ended alerts" : "Firing alerts"}>
+        {ended
+          ? items.map((alert) => <Row key={alert.id} alert={alert} />)
+          : (all ? rules : rules.slice(0, FEW_RULES)).map((alerts) => (
+              <RuleGroup key={alerts[0].rule.id} alerts={alerts} isFolded={items.length > FEW_IN_ALL} />
+            ))}
+      </ul>
+      {rules.length > FEW_RULES && (
+        <Button size="small" className="mt-1" onClick={() => setAll(!all)} aria-expanded={all}>
+          {all ? `Show ${FEW_RULES} rules` : `Show all ${rules.length} rules`}
+        </Button>
+      )}
+      {shown > items.length && (
+        <p className="mt-2 text-[13px] text-muted">
+          and {plural(shown - items.length, "more", "more")}. Filter to see them.
+        </p>
+      )}
+    </>
+  );
+}
+
 /** Severity, text and buttons, one above the other on a phone. */
 const COLUMNS = "grid gap-x-4 gap-y-1 text-[13px] sm:grid-cols-[6rem_minmax(0,1fr)_auto]";
-
-/** Alerts of a rule that are shown until somebody asks for all. */
-const FEW = 3;
 
 type OfRule = [AlertView, ...AlertView[]];
 
@@ -76,41 +101,55 @@ function byRule(alerts: readonly AlertView[]): OfRule[] {
   return [...groups.values()];
 }
 
-function RuleGroup({ alerts }: { alerts: OfRule }) {
-  const [all, setAll] = useState(false);
-  const [{ rule, advice }] = alerts;
+function RuleGroup({ alerts, isFolded }: { alerts: OfRule; isFolded: boolean }) {
+  const [open, setOpen] = useState(false);
+  const [{ rule, advice, fired_at }] = alerts;
   const waiting = alerts.filter(({ acknowledged_by }) => acknowledged_by === null).map(({ id }) => id);
-  const shown = all ? alerts : alerts.slice(0, FEW);
+  const shown = open || !isFolded;
+  const places = placesText(alerts);
   return (
-    <li className="border-t py-2 first:border-t-0">
+    <li className="border-t py-1.5 first:border-t-0">
       <div className={cn("items-center", COLUMNS)}>
         <Severity severity={rule.severity} />
         <p className="wrap-anywhere">
           <span className="font-medium">{rule.name}</span>
-          {alerts.length > 1 && <span className="text-faint"> · {plural(alerts.length, "alert")}</span>}
-          {advice !== null && <span className="text-muted"> · {advice}</span>}
+          {alerts.length > 1 && <span className="text-muted"> · {plural(alerts.length, "alert")}</span>}
+          {!shown && (
+            <span className="text-faint">
+              {places !== null && ` · ${places}`}
+              {" · "}
+              {alerts.length > 1 && "first "}
+              <Ago at={fired_at} />
+              {waiting.length < alerts.length && ` · ${alerts.length - waiting.length} acknowledged`}
+            </span>
+          )}
+          {shown && advice !== null && <span className="text-muted"> · {advice}</span>}
         </p>
-        {waiting.length > 1 && (
-          <div>
+        <div className="flex gap-2">
+          {waiting.length > 1 && (
             <Acknowledge ids={waiting} name={`all ${waiting.length} of ${rule.name}`}>
               Acknowledge all {waiting.length}
             </Acknowledge>
-          </div>
-        )}
-      </div>
-      <ul>
-        {shown.map((alert) => (
-          <Row key={alert.id} alert={alert} />
-        ))}
-      </ul>
-      {alerts.length > FEW && (
-        <div className={COLUMNS}>
-          <div className="sm:col-start-2">
-            <Button size="small" onClick={() => setAll(!all)} aria-expanded={all}>
-              {all ? `Show ${FEW}` : `Show all ${alerts.length}`}
+          )}
+          {isFolded && (
+            <Button
+              size="small"
+              onClick={() => setOpen(!open)}
+              aria-expanded={open}
+              aria-label={`${open ? "Hide" : "Show"} ${plural(alerts.length, "alert")} of ${rule.name}`}
+            >
+              {open ? "Hide" : "Show"}
+              <ChevronDown aria-hidden className={cn("text-faint", open && "rotate-180")} />
             </Button>
-          </div>
+          )}
         </div>
+      </div>
+      {shown && (
+        <ul>
+          {alerts.map((alert) => (
+            <Row key={alert.id} alert={alert} />
+          ))}
+        </ul>
       )}
     </li>
   );

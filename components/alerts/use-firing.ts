@@ -7,8 +7,6 @@ import { useProjects } from "../projects/use-projects.ts";
 import { useTRPC } from "../trpc.ts";
 import { alarmIcon } from "./alarm-icon.ts";
 
-/** Alerts that the Alerts page lists. */
-export const FIRING_SHOWN = 500;
 /** The worst ones, which Fleet marks. */
 const MOST_SHOWN = 500;
 

@@ -28,10 +28,12 @@ import { RestartsPanel } from "./restarts-panel.tsx";
 import { useChartActions } from "./use-chart-actions.ts";
 import { Dismissals, useDismissals } from "./use-dismissals.ts";
 import { keep, useChartRange, useFleetQueries } from "./use-fleet-queries.ts";
+import { useLooked } from "./use-looked.ts";
 import { useMarks } from "./use-marks.ts";
 import { useSessionsHref } from "./use-sessions-href.ts";
 
 // What most pages do not show is loaded where it is shown.
+const SinceLooked = dynamic(() => import("./since-looked.tsx").then((part) => part.SinceLooked));
 const NoticePlaceholder = () => <div className="panel mb-3 h-[42px] border-warn" />;
 const SuspectNotice = dynamic(() => import("./suspect-notice.tsx").then((part) => part.SuspectNotice), {
   ssr: false,
@@ -50,8 +52,11 @@ const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;
 
 // Each part subscribes only to the data it shows, so that an update renders one part.
-/** @param dismissed the notices that this browser dismissed, as its cookie has them */
-export function FleetPage({ dismissed }: { dismissed: string | null }) {
+/**
+ * @param dismissed the notices that this browser dismissed, as its cookie has them
+ * @param away since when its person was away, in epoch seconds
+ */
+export function FleetPage({ dismissed, away }: { dismissed: string | null; away: number | null }) {
   const { status, fleet } = useFleetQueries();
   const hasEvents = useQuery({ ...status, select: ({ has_events }) => has_events });
   const fleetIsEmpty = useQuery({ ...fleet, select: ({ agents }) => agents.length === 0 });
@@ -71,6 +76,7 @@ export function FleetPage({ dismissed }: { dismissed: string | null }) {
       ) : (
         <>
           <NextLine />
+          <Digest away={away} />
           <RefusalNotice />
           <Notices />
           {/* Very wide screens show the numbers and the charts next to the agents. */}
@@ -90,6 +96,12 @@ export function FleetPage({ dismissed }: { dismissed: string | null }) {
       )}
     </Dismissals>
   );
+}
+
+/** Only somebody who was away needs its script. */
+function Digest({ away }: { away: number | null }) {
+  const { since, read } = useLooked(away ?? undefined);
+  return since === undefined ? null : <SinceLooked since={since} onRead={read} />;
 }
 
 function NoEvents() {

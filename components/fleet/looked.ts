@@ -1,5 +1,10 @@
+import { fingerprint } from "./dismissals.ts";
+
 /** When this browser last showed each project. The server reads it too, so that its page has the digest at once. */
 export const LOOKED_COOKIE = "plimsoll_looked";
+
+/** The name of a project in the cookie. */
+export const projectMark = (project: string | null | undefined) => fingerprint(project ?? "");
 
 /** Epoch seconds. */
 export interface Look {
@@ -49,4 +54,10 @@ export function awaySince(look: Look | undefined, now: number): number | undefin
 export const lookingAt = (look: Look | undefined, now: number): Look => ({
   seen: now,
   away: awaySince(look, now),
+});
+
+/** The range of a digest, as its query names it: until the end of the minute, so that the answer is kept for as long. */
+export const digestRange = (since: number, minute: number) => ({
+  from: new Date(since * 1_000).toISOString(),
+  to: new Date(minute + 60_000).toISOString(),
 });

@@ -9,6 +9,7 @@ const line = (given: Partial<ObservedHarnessLine>): ObservedHarnessLine => ({
   window_source: "reported",
   sub_agents: false,
   line: { tokens: 167_000, basis: "computed" },
+  judged_by: null,
   observed: {
     falls: 3,
     of: 3,

@@ -12,6 +12,7 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { NotLoaded, Skeleton } from "../ui/states.tsx";
+import { CompactionLines } from "./compaction-lines.tsx";
 import { HarnessStates } from "./harness-states.tsx";
 import { LinePreview } from "./line-preview.tsx";
 import { ReplayPanel } from "./replay/replay-panel.tsx";
@@ -77,7 +78,10 @@ function Policies({ newest }: { newest: WholePolicy }) {
         <ReplayPanel policy={draft.body} scope={scope} />
         <VersionHistory newest={newest} onSaved={draft.reset} />
       </div>
-      <HarnessStates onAdjust={(harness) => void setKey(scopeKey({ harness }))} />
+      <div className="grid min-w-0 gap-4">
+        <HarnessStates onAdjust={(harness) => void setKey(scopeKey({ harness }))} />
+        <CompactionLines />
+      </div>
       {saving && draft.body !== undefined && (
         <SaveDialog
           base={draft.base}

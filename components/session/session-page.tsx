@@ -17,6 +17,7 @@ import { Link } from "../projects/link.tsx";
 import { codeOf } from "../query-client.ts";
 import { SessionAdditions } from "../sessions/session-additions.tsx";
 import { Chip, PageHeader } from "../shell/page-header.tsx";
+import { pointAt } from "../shell/time-jump.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { copyText } from "../ui/copy.tsx";
@@ -149,6 +150,12 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
     () => points?.find(({ context_tokens }) => context_tokens === agent?.peak?.tokens)?.number ?? null,
     [points, agent?.peak?.tokens],
   );
+  const jump = view.at?.getTime();
+  useEffect(() => {
+    if (jump === undefined || points === undefined) return;
+    void setView({ at: null, turn: pointAt(points, jump)?.key ?? null });
+    canvas.current?.scrollIntoView({ block: "nearest" });
+  }, [jump, points, setView]);
   useEffect(() => {
     document.title = visibleText(`${titleOf(session)} · Plimsoll`);
   }, [session]);

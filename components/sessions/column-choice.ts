@@ -10,13 +10,15 @@ export const COLUMNS = [
   { id: "turns", label: "Turns", width: "48px" },
   { id: "boundaries", label: "Boundaries", width: "minmax(158px,0.8fr)", narrow: "104px" },
   { id: "warnings", label: "Warnings", width: "68px" },
+  { id: "cost", label: "Cost", width: "64px" },
+  { id: "uncached", label: "Not cached", width: "84px" },
   { id: "started", label: "Started", width: "80px" },
   { id: "last", label: "Last turn", width: "80px" },
 ] as const;
 export type ColumnId = (typeof COLUMNS)[number]["id"];
 
 export const DEFAULT_COLUMNS: readonly ColumnId[] = COLUMNS.map(({ id }) => id).filter(
-  (id) => id !== "model" && id !== "started",
+  (id) => id !== "model" && id !== "started" && id !== "uncached",
 );
 
 /** Columns that only wide screens have room for. */
@@ -25,6 +27,8 @@ export const WIDE_ONLY: ReadonlySet<string> = new Set<ColumnId>([
   "model",
   "peak",
   "warnings",
+  "cost",
+  "uncached",
   "started",
 ]);
 

@@ -26,6 +26,8 @@ export const SORTS = [
   "turns",
   "boundaries",
   "warnings",
+  "cost_usd",
+  "uncached_tokens",
 ] as const satisfies readonly SessionSort[];
 export type SessionKind = NonNullable<SessionsQuery["kind"]>;
 

@@ -6,7 +6,7 @@ import { StickyNote, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { Ago, useZone } from "../clock.tsx";
-import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
+import { compact, exact, loadPercent, money, NONE, percent } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
 import { RowLink } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
@@ -36,6 +36,8 @@ export const SORT_OF: Readonly<Record<ColumnId, SessionSort>> = {
   turns: "turns",
   boundaries: "boundaries",
   warnings: "warnings",
+  cost: "cost_usd",
+  uncached: "uncached_tokens",
   started: "first_at",
   last: "last_at",
 };
@@ -51,6 +53,8 @@ export const COLUMN_HINTS: Readonly<Record<string, string>> = {
   peak: GLOSSARY.peak,
   boundaries: GLOSSARY.boundary,
   warnings: GLOSSARY.warnings,
+  cost: "What the turns of all agents cost, as the harness reports it.",
+  uncached: "Prompt tokens of all agents that no cache had, and their share of all prompt tokens.",
 };
 
 export const RIGHT: ReadonlySet<string> = new Set([
@@ -59,6 +63,8 @@ export const RIGHT: ReadonlySet<string> = new Set([
   "peak",
   "turns",
   "warnings",
+  "cost",
+  "uncached",
   "started",
   "last",
 ]);
@@ -75,6 +81,8 @@ export const ON_CARD: Readonly<Record<ColumnId, string>> = {
   turns: "max-lg:hidden",
   boundaries: "max-lg:col-start-2 max-lg:row-start-3 lg:pl-5",
   warnings: "max-xl:hidden",
+  cost: "max-xl:hidden",
+  uncached: "max-xl:hidden",
   started: "max-xl:hidden",
   last: "max-lg:col-start-3 max-lg:row-start-3",
 };
@@ -121,6 +129,34 @@ function RowAdditions({ row: { tags, note_excerpt: note } }: { row: SessionSumma
         </span>
       )}
     </>
+  );
+}
+
+function Cost({ row: { cost_usd: cost, cost_turns: priced, turns } }: { row: SessionSummary }) {
+  if (cost === null) return <span title="The harness reports no cost">{NONE}</span>;
+  const part = priced < turns;
+  return (
+    <span title={part ? `${exact(priced)} of ${exact(turns)} turns state a cost` : undefined}>
+      {part && ">"}
+      {money(cost)}
+    </span>
+  );
+}
+
+function Uncached({ row }: { row: SessionSummary }) {
+  const { prompt_tokens: prompt, cached_tokens: cached, estimated_tokens: estimated } = row;
+  if (prompt === 0) return NONE;
+  const missed = prompt - cached;
+  return (
+    <span
+      title={`${exact(missed)} of ${exact(prompt)} prompt tokens${
+        estimated === 0 ? "" : `; ${percent(estimated / prompt)} of them are estimates`
+      }`}
+    >
+      {estimated > 0 && "~"}
+      {compact(missed)}
+      <span className="block text-xs text-faint">{percent(missed / prompt)}</span>
+    </span>
   );
 }
 
@@ -226,6 +262,8 @@ export const COLUMNS: readonly Column[] = [
     header: "Warnings",
     cell: (row) => (row.warnings === 0 ? <span className="text-faint">0</span> : exact(row.warnings)),
   },
+  { id: "cost", header: "Cost", cell: (row) => <Cost row={row} /> },
+  { id: "uncached", header: "Not cached", cell: (row) => <Uncached row={row} /> },
   {
     id: "started",
     header: "Started",

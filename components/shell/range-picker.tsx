@@ -10,12 +10,7 @@ import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { Popover } from "../ui/popover.tsx";
 import { usePeriod, useRange } from "../url.ts";
-
-/** Formats epoch ms for `<input type=datetime-local>`: local time without an offset. */
-function toField(at: number): string {
-  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 16);
-}
+import { toField } from "./time-jump.ts";
 
 function useLabel(choice: RangeChoice): string {
   const zone = useZone();

@@ -6,9 +6,14 @@ import { createContext, useContext } from "react";
 export interface ShellActions {
   openSearch: () => void;
   openHelp: () => void;
+  openTime: () => void;
 }
 
-export const Actions = createContext<ShellActions>({ openSearch: () => {}, openHelp: () => {} });
+export const Actions = createContext<ShellActions>({
+  openSearch: () => {},
+  openHelp: () => {},
+  openTime: () => {},
+});
 
 export function useShellActions(): ShellActions {
   return useContext(Actions);

@@ -22,7 +22,12 @@ const ShortcutsDialog = lazyPart(async () => {
   const [{ ShortcutsDialog }] = await Promise.all([import("./shortcuts-dialog.tsx"), overlays.load()]);
   return ShortcutsDialog;
 });
-const loadOverlays = () => Promise.all([toaster.load(), Palette.load(), ShortcutsDialog.load()]);
+const TimeDialog = lazyPart(async () => {
+  const [{ TimeDialog }] = await Promise.all([import("./time-dialog.tsx"), overlays.load()]);
+  return TimeDialog;
+});
+const loadOverlays = () =>
+  Promise.all([toaster.load(), Palette.load(), ShortcutsDialog.load(), TimeDialog.load()]);
 
 /** How long after `g` the second key is accepted, in ms. */
 const CHORD_MS = 2000;
@@ -54,7 +59,7 @@ function recordEarlyKey(early: EarlyInput, { key, ctrlKey, metaKey, altKey }: Ke
   return true;
 }
 
-function useShortcuts({ openSearch, openHelp }: ShellActions, early: EarlyInput): void {
+function useShortcuts({ openSearch, openHelp, openTime }: ShellActions, early: EarlyInput): void {
   const router = useRouter();
   useEffect(() => {
     let chordUntil = 0;
@@ -81,7 +86,11 @@ function useShortcuts({ openSearch, openHelp }: ShellActions, early: EarlyInput)
       }
       if (event.key === "g") chordUntil = event.timeStamp + CHORD_MS;
       else if (event.key === "?") openHelp();
-      else if (document.activeElement === document.body && focusFirstRow(event.key)) event.preventDefault();
+      else if (event.key === "t") {
+        // Else it is typed into the field.
+        event.preventDefault();
+        openTime();
+      } else if (document.activeElement === document.body && focusFirstRow(event.key)) event.preventDefault();
       else if (event.key === "/") {
         event.preventDefault();
         const field = document.querySelector<HTMLInputElement>("main input[type=search]");
@@ -91,7 +100,7 @@ function useShortcuts({ openSearch, openHelp }: ShellActions, early: EarlyInput)
     }
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
-  }, [router, openSearch, openHelp, early]);
+  }, [router, openSearch, openHelp, openTime, early]);
 }
 
 /** Focuses the content without a history entry: Next.js cannot restore entries it did not create. */
@@ -104,6 +113,7 @@ function skipToContent(event: MouseEvent<HTMLAnchorElement>): void {
 function SearchAndHelp({ children }: { children: ReactNode }) {
   const [searching, setSearching] = useState(false);
   const [helping, setHelping] = useState(false);
+  const [timing, setTiming] = useState(false);
   const [early] = useState<EarlyInput>({ waiting: false, text: "" });
   const actions = useMemo(
     () => ({
@@ -112,6 +122,7 @@ function SearchAndHelp({ children }: { children: ReactNode }) {
         setSearching(true);
       },
       openHelp: () => setHelping(true),
+      openTime: () => setTiming(true),
     }),
     [early],
   );
@@ -127,12 +138,14 @@ function SearchAndHelp({ children }: { children: ReactNode }) {
     setSearching(false);
   }, [takeEarly]);
   const closeHelp = useCallback(() => setHelping(false), []);
+  const closeTime = useCallback(() => setTiming(false), []);
   useShortcuts(actions, early);
   return (
     <Actions value={actions}>
       {children}
       <Palette open={searching} onClose={closeSearch} takeEarly={takeEarly} />
       <ShortcutsDialog open={helping} onClose={closeHelp} />
+      <TimeDialog open={timing} onClose={closeTime} />
     </Actions>
   );
 }

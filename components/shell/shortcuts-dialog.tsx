@@ -12,6 +12,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["j k or ↓ ↑", "Move between rows"],
   ["Enter", "Open the focused row"],
   ["← →", "Move along a chart"],
+  ["t", "Go to a time"],
   ["?", "Show this help"],
 ];
 

@@ -101,6 +101,8 @@ const ALERTS_BY_ID = `${SELECT} AND t.id = ANY($2::uuid[])`;
 // A condition that may be absent would keep a cached plan from using the index of sessions.
 const endedAlerts = (session: string) => `${SELECT} AND t.fired_at IS NOT NULL AND t.resolved_at IS NOT NULL
   AND ($2::uuid IS NULL OR t.rule_id = $2::uuid) AND ${session}
+  AND ($7::text IS NULL OR t.facts->>'severity' = $7::text) AND ($8::text IS NULL OR strpos(lower(concat_ws(
+    E'\\n', t.labels->>'harness', t.labels->>'session', t.labels->>'agent', t.labels->>'model', t.labels->>'rule')), lower($8::text)) > 0)
   AND ($4::float8 IS NULL OR (t.fired_at, t.id) < (to_timestamp($4::float8 / 1000), $5::uuid))
 ORDER BY t.fired_at DESC, t.id DESC LIMIT $6::int4`;
 const ENDED_ALERTS = endedAlerts("$3::uuid IS NULL");
@@ -130,6 +132,9 @@ export async function readOpenAlerts(
 export interface EndedAlertsFilter {
   rule: string | undefined;
   session: string | undefined;
+  severity: AlertSeverity | undefined;
+  /** See `AlertsQuery`. */
+  q: string | undefined;
   /** The last alert of the page before. Epoch ms. */
   before: { firedAt: number; id: string } | undefined;
   limit: number;
@@ -139,10 +144,10 @@ export interface EndedAlertsFilter {
 export async function readEndedAlerts(
   sql: Pick<Sql, "query">,
   projectId: number,
-  { rule, session, before, limit }: EndedAlertsFilter,
+  { rule, session, severity, q, before, limit }: EndedAlertsFilter,
 ): Promise<OpenAlert[]> {
   const { firedAt, id } = before ?? { firedAt: null, id: null };
-  const values = [projectId, rule ?? null, session ?? null, firedAt, id, limit];
+  const values = [projectId, rule ?? null, session ?? null, firedAt, id, limit, severity ?? null, q ?? null];
   const statement = session === undefined ? ENDED_ALERTS : ENDED_OF_SESSION;
   return (await sql.query<Record<string, unknown>>(statement, ...values)).map(alertOf);
 }

@@ -35,6 +35,61 @@ const reader = () => ({
   now: Date.now(),
 });
 
+describe("a list of alerts", () => {
+  it("has what is searched for, and says how many there are", async () => {
+    const { id: large } = await alerts.rule({
+      name: "Large",
+      condition: { type: "tokens", at_least: 2_000 },
+    });
+    await alerts.rule({ name: "Full", condition: { type: "tokens", at_least: 3_000 }, severity: "critical" });
+    const evaluator = alerts.evaluator();
+    await evaluator.evaluate();
+    const at = (harness: string) => ({ harness: `coder@${harness}` });
+    await alerts.pipeline.send(
+      turn("billing", 2_500, at("VM-1")),
+      turn("100%_done", 3_500, at("vm-2")),
+      turn("billing", 1_000, at("vm-3")),
+    );
+    await evaluator.evaluate();
+    const read = async (query: object) => {
+      const { items, selected, firing } = await readAlerts(reader(), AlertsQuery.parse(query));
+      expect(firing).toBe(3);
+      expect(selected).toBeGreaterThanOrEqual(items.length);
+      return { selected, items: items.map(({ rule, subject }) => `${rule.name} ${subject.session}`) };
+    };
+    const all = ["Full 100%_done", "Large 100%_done", "Large billing"];
+    const found = async (query: object) => (await read(query)).items.sort();
+    expect(await found({})).toEqual(all);
+    expect(await read({ limit: 1 })).toEqual({ selected: 3, items: ["Full 100%_done"] });
+    expect(await found({ severity: "critical" })).toEqual(["Full 100%_done"]);
+    expect(await found({ q: "vm-1" })).toEqual(["Large billing"]);
+    expect(await found({ q: "%_" })).toEqual(all.slice(0, 2));
+    expect(await found({ q: "fULL" })).toEqual(["Full 100%_done"]);
+    expect(await found({ q: "nobody" })).toEqual([]);
+    expect(await found({ q: "billing", severity: "critical" })).toEqual([]);
+    // Of one agent's levels, the more severe alert mutes the other.
+    expect(await found({ state: "muted" })).toEqual(["Large 100%_done"]);
+    expect(await found({ state: "unhandled" })).toEqual(["Full 100%_done", "Large billing"]);
+    await alerts.ingest.prisma.alert.updateMany({
+      where: { ruleId: large },
+      data: { acknowledgedAt: new Date(), acknowledgedBy: "Ada" },
+    });
+    expect(await found({ state: "acknowledged" })).toEqual(["Large 100%_done", "Large billing"]);
+    expect(await found({ state: "unhandled" })).toEqual(["Full 100%_done"]);
+
+    await alerts.pipeline.send(turn("billing", 100, at("VM-1")), turn("100%_done", 100, at("vm-2")));
+    await evaluator.evaluate();
+    const ended = async (query: object) => {
+      const page = await readAlerts(reader(), AlertsQuery.parse({ ...query, state: "ended" }));
+      return page.items.map(({ rule, subject }) => `${rule.name} ${subject.session}`).sort();
+    };
+    expect(await ended({})).toEqual(all);
+    expect(await ended({ severity: "critical" })).toEqual(["Full 100%_done"]);
+    expect(await ended({ q: "VM-1" })).toEqual(["Large billing"]);
+    expect(await ended({ q: "%_", severity: "warning" })).toEqual(["Large 100%_done"]);
+  });
+});
+
 describe("the alerts of a session", () => {
   it("are its own, open and ended, on pages of any length", async () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });

@@ -1,10 +1,10 @@
-import { type AlertSeverity, isFiring, isInhibited, silenceOf } from "@plimsoll/protocol/alerts";
+import { type AlertSeverity, isFiring } from "@plimsoll/protocol/alerts";
 import type { AlertPage, AlertsQuery, AlertView } from "@plimsoll/protocol/api";
 import { queriesOf } from "../db/sql.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";
 import { type OpenAlert, readEndedAlerts, readOpenAlerts } from "./alert-rows.ts";
-import { alertFacts, levelAlert } from "./evaluation/decide-groups.ts";
+import { alertFacts, firingByAgent, muteOf } from "./evaluation/decide-groups.ts";
 import { RuleBook } from "./rule-book.ts";
 
 const RANK: Readonly<Record<AlertSeverity, number>> = { critical: 0, warning: 1, info: 2 };
@@ -24,32 +24,52 @@ export async function readAlerts(reader: Reader, query: AlertsQuery): Promise<Al
   ]);
   const firing = alerts.filter(({ state }) => isFiring(state));
   const counts = { firing: firing.length, failing_endpoints: endpoints!.failing };
-  if (query.state === "ended") return { ...counts, ...(await endedPage(reader, query)) };
-  const levels = firing.map(levelAlert);
-  const items = firing
-    .filter(({ ruleId }) => query.rule === undefined || ruleId === query.rule)
-    .filter(({ place }) => query.session === undefined || place.sessionId === query.session)
+  if (query.state === "ended") return { ...counts, selected: null, ...(await endedPage(reader, query)) };
+  const levels = firingByAgent(alerts);
+  const selected = firing
+    .filter((alert) => isSelected(alert, query))
+    .map((alert) => ({ alert, muted: muteOf(alert, book, levels, now) }))
+    .filter(({ alert, muted }) => isInList(query.state, alert, muted))
     .sort(
-      (one, other) =>
+      ({ alert: one }, { alert: other }) =>
         RANK[severityOf(one)] - RANK[severityOf(other)] || one.state.firedAt! - other.state.firedAt!,
-    )
-    .slice(0, query.limit)
-    .map((alert): AlertView => {
-      const isSilenced = silenceOf(book.silences, alert.labels, now) !== undefined;
-      const inhibited = isInhibited(levelAlert(alert), levels) ? "inhibited" : null;
-      return { ...viewOf(alert), muted: isSilenced ? "silenced" : inhibited };
-    });
-  return { ...counts, items, next_cursor: null };
+    );
+  const items = selected.slice(0, query.limit).map(({ alert, muted }) => ({ ...viewOf(alert), muted }));
+  return { ...counts, selected: selected.length, items, next_cursor: null };
+}
+
+const SEARCHED = ["harness", "session", "agent", "model", "rule"];
+
+function isSelected({ ruleId, place, labels, ...alert }: OpenAlert, query: AlertsQuery): boolean {
+  const text = query.q?.toLowerCase() ?? "";
+  return (
+    (query.rule === undefined || ruleId === query.rule) &&
+    (query.session === undefined || place.sessionId === query.session) &&
+    (query.severity === undefined || alert.facts?.severity === query.severity) &&
+    SEARCHED.some((label) => (labels[label] ?? "").toLowerCase().includes(text))
+  );
+}
+
+function isInList(
+  list: AlertsQuery["state"],
+  { acknowledgedBy }: OpenAlert,
+  muted: AlertView["muted"],
+): boolean {
+  if (list === "muted") return muted !== null;
+  if (list === "acknowledged") return acknowledgedBy !== undefined;
+  return list !== "unhandled" || (muted === null && acknowledgedBy === undefined);
 }
 
 async function endedPage(
   { projectId, ...reader }: Reader,
-  { rule, session, limit, cursor }: AlertsQuery,
+  { rule, session, severity, q, limit, cursor }: AlertsQuery,
 ): Promise<Pick<AlertPage, "items" | "next_cursor">> {
   const before = cursor === undefined ? undefined : placeOf(cursor);
   const rows = await readEndedAlerts(queriesOf(reader), projectId, {
     rule,
     session,
+    severity,
+    q,
     before,
     limit: limit + 1,
   });

@@ -95,6 +95,7 @@ test("compactions at the computed line agree with it", async () => {
       window_source: "reported",
       sub_agents: false,
       line: { tokens: 167_000, basis: "computed" },
+      judged_by: { threshold: "ceiling", tokens: 167_000, source: "default" },
       observed: {
         falls: 3,
         of: 3,

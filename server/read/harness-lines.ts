@@ -1,4 +1,4 @@
-import { judgeLine, observedLine, type ThresholdTimeline } from "@plimsoll/fold";
+import { type InForce, judgeLine, observedLine, type ThresholdTimeline } from "@plimsoll/fold";
 import { harnessLine, lineCauses, type OwnHarnessLine } from "@plimsoll/harnesses/lines";
 import type {
   HarnessLinesQuery,
@@ -6,6 +6,7 @@ import type {
   ObservedHarnessLine,
   ObservedHarnessLines,
 } from "@plimsoll/protocol/api";
+import { lineOf } from "@plimsoll/protocol/policy";
 import type { FreshReader } from "../lines/reader.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
 import { DAY_MS, iso } from "../times.ts";
@@ -68,10 +69,19 @@ export function observedOf(
     window_source: windowSource,
     sub_agents: isSubAgent,
     line: lineView(line),
+    judged_by: judgedBy(timeline.at(now, model), windowTokens),
     observed: { ...range, last_at: iso(lastAt) },
     verdict,
     causes: lineCauses({ harness, verdict, line, observed, windowTokens, windowSource }),
   };
+}
+
+function judgedBy(
+  { thresholds, sources }: InForce,
+  windowTokens: number | undefined,
+): ObservedHarnessLine["judged_by"] {
+  const line = lineOf(thresholds, windowTokens);
+  return line === undefined ? null : { ...line, source: sources[line.threshold] };
 }
 
 export const lineView = (line: OwnHarnessLine | undefined): HarnessLineView | null =>

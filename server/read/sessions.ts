@@ -21,6 +21,7 @@ interface SortKey {
 }
 
 const int4 = Prisma.sql`int4`;
+const int8 = Prisma.sql`int8`;
 const float4 = Prisma.sql`float4`;
 const time = Prisma.sql`timestamptz`;
 /** Sorts the same in every database, and four times as fast as by the rules of a language. */
@@ -51,6 +52,11 @@ const SORT_KEYS: Record<SessionSort, SortKey> = {
   turns: { columns: [Prisma.sql`s.turns`], types: [int4] },
   boundaries: { columns: [Prisma.sql`(${ALL_FALLS})`], types: [int4] },
   warnings: { columns: [Prisma.sql`s.warnings`], types: [int4] },
+  cost_usd: {
+    columns: [Prisma.sql`CASE WHEN s.cost_turns = 0 THEN -1 ELSE s.cost_micros END`],
+    types: [int8],
+  },
+  uncached_tokens: { columns: [Prisma.sql`s.prompt_tokens - s.cached_tokens`], types: [int8] },
 };
 
 /** Sessions active in the range, one page at a time. */

@@ -73,6 +73,11 @@ export type AgentFacts = Omit<
   | "unexplained"
   | "reclaimed"
   | "warnings"
+  | "promptTokens"
+  | "cachedTokens"
+  | "estimatedTokens"
+  | "costMicros"
+  | "costTurns"
 >;
 
 /** What a view needs beside the agent's row. */
@@ -190,6 +195,11 @@ export function sessionRow(session: Session, additions: SessionAdditions, now: n
     unexplained: session.unexplained,
     reclaimed_tokens: Number(session.reclaimed),
     warnings: session.warnings,
+    prompt_tokens: Number(session.promptTokens),
+    cached_tokens: Number(session.cachedTokens),
+    estimated_tokens: Number(session.estimatedTokens),
+    cost_usd: session.costTurns === 0 ? null : Number(session.costMicros) / 1e6,
+    cost_turns: session.costTurns,
     first_at: iso(session.firstAt),
     last_at: iso(session.lastAt),
     ...additions,

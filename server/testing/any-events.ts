@@ -1,3 +1,4 @@
+import { STOP_REASONS } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { HOUR } from "./thread-turns.ts";
 
@@ -29,8 +30,9 @@ export const anyEvent = fc
     model: fc.constantFrom("model-a", "model-a", "model-b", "model-c"),
     limit: fc.option(fc.constantFrom(8_000, 32_768), { nil: undefined, freq: 4 }),
     compaction: fc.boolean(),
+    stop: fc.constantFrom(undefined, ...STOP_REASONS),
   })
-  .map(({ n, kind, agent, session, tokens, cache, output, model, limit, compaction }) => {
+  .map(({ n, kind, agent, session, tokens, cache, output, model, limit, compaction, stop }) => {
     // Some events fall on the very same millisecond.
     const at = HOUR + Math.floor(n / 2) * 30_000;
     const envelope = { id: `${kind}-${n}`, at, harness: "h", session, agent };
@@ -72,6 +74,7 @@ export const anyEvent = fc
           usage: { input_tokens: tokens, cache_read_tokens: cache, output_tokens: output },
           ...(limit === undefined ? {} : { context_window: limit }),
           ...(compaction && n % 7 === 0 ? { purpose: "compaction" } : {}),
+          ...(stop === undefined ? {} : { stop_reason: stop }),
         };
     }
   });

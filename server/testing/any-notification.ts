@@ -103,13 +103,32 @@ const anyAlert: fc.Arbitrary<AlertFacts> = fc.record({
   ),
 });
 
+/** What rules say, with addresses as people write them, and others that a receiver could stumble over. */
+const anyMessage = fc
+  .array(
+    fc.oneof(
+      anyName,
+      fc.webUrl({ withQueryParameters: true, withFragments: true }),
+      fc.constantFrom(
+        "https://wiki.example/a_(b)_*c*",
+        "(see https://wiki.example/x?a=1|2&b={{DATE()}})",
+        "https://wiki.example/😀/字 https://[::1]:8080/[x]",
+        `https://wiki.example/${"😀".repeat(300)}`,
+        "https://",
+        "http://%zz http://a b",
+      ),
+    ),
+    { maxLength: 6 },
+  )
+  .map((parts) => parts.join(" ").slice(0, 2_000));
+
 /** Any notification whose texts want to do harm. */
 export const anyNotification: fc.Arbitrary<AlertNotification> = fc.record({
   id: fc.uuid(),
   kind: fc.constantFrom(...NOTIFICATION_KINDS),
   project: fc.record({ id: fc.nat(), name: anyName }),
   group: anyName,
-  message: maybe(anyName),
+  message: maybe(fc.oneof(anyName, anyMessage)),
   alerts: fc.oneof(
     fc.array(anyAlert, { minLength: 1, maxLength: 1 }),
     fc.array(anyAlert, { maxLength: 50, size: "max" }),

@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
-export type OtlpValue = string | number | boolean;
+export type OtlpValue = string | number | boolean | readonly string[];
 
 /** A span as its exporter encodes it. Ids are hexadecimal. */
 export interface OtlpSpan {
@@ -44,7 +44,11 @@ export function encodeSpans(
       message(field, () => {
         text(1, key);
         message(2, () => {
-          if (typeof value === "string") text(1, value);
+          if (typeof value === "object")
+            message(5, () => {
+              for (const one of value) message(1, () => text(1, one));
+            });
+          else if (typeof value === "string") text(1, value);
           else if (typeof value === "boolean") writer.tag(2, WireType.Varint).bool(value);
           else if (Number.isInteger(value)) writer.tag(3, WireType.Varint).int64(value);
           else writer.tag(4, WireType.Bit64).double(value);

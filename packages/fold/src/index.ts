@@ -26,6 +26,7 @@ export * from "./usage/all-shapes.ts";
 export * from "./usage/answer-shapes.ts";
 export * from "./usage/record-shapes.ts";
 export * from "./usage/refusal.ts";
+export * from "./usage/stop-reason.ts";
 export * from "./usage/usage-shape.ts";
 export * from "./witnesses/join-reports.ts";
 export * from "./witnesses/match-reports.ts";

@@ -7,6 +7,7 @@ export * from "./api/deletion-limit.ts";
 export * from "./api/demo.ts";
 export * from "./api/demo-harnesses.ts";
 export * from "./api/digest.ts";
+export * from "./api/digest-text.ts";
 export * from "./api/harness-lines.ts";
 export * from "./api/health.ts";
 export * from "./api/key-state.ts";

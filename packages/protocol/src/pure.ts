@@ -8,6 +8,7 @@ export * from "./alerts/delivery-state.ts";
 export * from "./alerts/matcher-text.ts";
 export * from "./api/deletion-limit.ts";
 export * from "./api/demo-harnesses.ts";
+export * from "./api/digest-text.ts";
 export * from "./api/key-state.ts";
 export * from "./api/project-address.ts";
 export * from "./backoff.ts";

@@ -59,6 +59,14 @@ export const WITNESSES = [
 ] as const;
 export type Witness = (typeof WITNESSES)[number];
 
+/**
+ * Why a call of the model ended. `tool_use`: the harness runs tools and calls the model again. `tool_approval`: it does so once a
+ * person has allowed or answered them. `cut_off`: a limit, a filter or an error ended the answer. `end_turn`: the agent waits for its
+ * next prompt. Stored by position: append. Of two reports at one time, the later in this list counts.
+ */
+export const STOP_REASONS = ["tool_use", "tool_approval", "cut_off", "end_turn"] as const;
+export type StopReason = (typeof STOP_REASONS)[number];
+
 /** Why a threshold is in force. */
 export const THRESHOLD_SOURCES = ["acknowledged", "reported", "policy", "default"] as const;
 export type ThresholdSource = (typeof THRESHOLD_SOURCES)[number];

@@ -137,6 +137,91 @@ describe("silence", () => {
     expect((await told()).at(-1)).toBe("resolved: session_ended");
   });
 
+  describe("of a harness whose conversation runs a tool", () => {
+    const chat = (session: string) => ({ ...loop("chat@one", session), kind: "conversation" });
+    const call = (stop_reason: string | undefined, more: object = {}) =>
+      turn(10, { harness: "chat@one", ...(stop_reason && { stop_reason }), ...more });
+    const at = Date.now() - 60_000;
+
+    it.each([
+      ["a tool call", [call("tool_use")]],
+      ["a tool call of a sub-agent", [call("end_turn"), call("tool_use", { agent: "scout" })]],
+      [
+        "a tool call, and a late answer from before",
+        [call("tool_use", { at }), call("end_turn", { at: at - 60_000 })],
+      ],
+      [
+        "a tool call whose reason came with a second report",
+        [call(undefined, { id: "a", at }), call("tool_use", { id: "a", at })],
+      ],
+      [
+        "a tool call that telemetry reports without a reason",
+        [
+          call("tool_use", { at, witness: "transcript" }),
+          call(undefined, { at: at + 2_000, witness: "otlp" }),
+        ],
+      ],
+      [
+        "a tool call after a session that waits",
+        [call("end_turn", { session: "waits" }), chat("waits"), call("tool_use")],
+      ],
+    ])("fires after %s", async (_, events) => {
+      await alerts.rule({ condition: { type: "harness_silence", longer_than: "10m" } });
+      await alerts.pipeline.send(chat("s"), ...events);
+      await evaluateAgain();
+      await wait(11);
+      await evaluateAgain();
+      expect(await told()).toEqual([
+        expect.stringMatching(/^firing: Nothing received since .*, and work is under way$/),
+      ]);
+    });
+
+    it.each([
+      ["an answer", [call("end_turn")]],
+      ["a tool that a person must allow", [call("tool_approval")]],
+      ["an answer that was cut off", [call("cut_off")]],
+      ["calls of a source that gives no reason", [call(undefined), call(undefined)]],
+      [
+        "an answer, and a late tool call from before",
+        [call("end_turn", { at }), call("tool_use", { at: at - 60_000 })],
+      ],
+      [
+        "an answer, and the tool call before it again",
+        [
+          call("tool_use", { id: "a", at: at - 60_000 }),
+          call("end_turn", { at }),
+          call("tool_use", { id: "a", at: at - 60_000 }),
+        ],
+      ],
+      [
+        "a tool call, and a later call without a reason",
+        [call("tool_use", { at: at - 60_000 }), call(undefined, { at })],
+      ],
+      [
+        "reports of one call that disagree",
+        [
+          call("tool_use", { id: "a", at, witness: "otlp" }),
+          call("end_turn", { id: "a", at, witness: "transcript" }),
+        ],
+      ],
+      [
+        "a tool call, and a context that a person cleared",
+        [call("tool_use", { at }), { ...chat("s"), id: "c", type: "cleared", at: at + 5_000 }],
+      ],
+      [
+        "a tool call of a session that ended",
+        [call("tool_use", { at }), { ...chat("s"), id: "e", status: "ended", at: at + 300_000 }],
+      ],
+    ])("says nothing after %s", async (_, events) => {
+      await alerts.rule({ condition: { type: "harness_silence", longer_than: "10m" } });
+      for (const event of [chat("s"), ...events]) await alerts.pipeline.send(event);
+      await evaluateAgain();
+      await wait(11);
+      await evaluateAgain();
+      expect(await told()).toEqual([]);
+    });
+  });
+
   it("ends after a day, and is not told again", async () => {
     await alerts.rule({ condition: { type: "harness_silence", longer_than: "10m" } });
     await alerts.rule({ condition: { type: "tokens", at_least: 5 } });

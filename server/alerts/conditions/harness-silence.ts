@@ -1,4 +1,5 @@
 import { slotOf } from "../../db/tables/buckets.ts";
+import { stopReasonCode } from "../../db/tables/codes.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
 import { iso } from "../../times.ts";
 import { timeText } from "../formats/text.ts";
@@ -15,19 +16,22 @@ interface SilentHarness {
 
 const time = (parameter: string) => `to_timestamp(${parameter}::float8 / 1000)`;
 const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
+const TOOL_USE = stopReasonCode("tool_use");
 /** Instances of one evaluation. */
 const MOST_INSTANCES = 5_000;
 
-// A harness without an open session has nothing to report, and a conversation may wait for its person.
+// A harness without an open session has nothing to report. A conversation may wait for its person, unless one of its agents called a
+// tool that needs nobody.
 const SILENT_HARNESSES = `
 SELECT h.instance, ${ms("h.last_at")} AS "lastAt", ${ms("h.last_received_at")} AS "lastReceivedAt", h.status = 'bye' AS ended
 FROM harnesses h WHERE h.project_id = $1 AND h.deleted_at IS NULL AND (h.instance = ANY($5::text[])
   OR h.last_received_at > ${time("$2")} AND h.last_received_at <= ${time("$3")} AND EXISTS (
     SELECT 1 FROM sessions s WHERE s.project_id = $1 AND s.harness = h.instance AND s.open_slot >= $4::int4
-      AND s.kind IN ('loop', 'phase', 'agent')))
+      AND (s.kind IN ('loop', 'phase', 'agent') OR EXISTS (
+        SELECT 1 FROM agents a WHERE a.project_id = $1 AND a.session_id = s.id AND a.stop_reason = ${TOOL_USE}))))
 LIMIT ${MOST_INSTANCES}`;
 
-/** Harness instances that stopped reporting while a loop, a phase or an agent was at work. */
+/** Harness instances that stopped reporting while a loop, a phase, an agent or a tool was at work. */
 export async function judgeHarnessSilence(
   input: JudgeInput,
   rules: readonly RuleOf<"harness_silence">[],

@@ -142,6 +142,7 @@ function viewOf(row: AlertDelivery, names: ReadonlyMap<string, string>): AlertDe
     endpoint_id: row.endpointId,
     endpoint: names.get(row.endpointId) ?? "",
     kind: row.kind as NotificationKind,
+    group: row.groupKey,
     state: row.state as DeliveryState,
     title: row.title,
     attempts: row.attempts,

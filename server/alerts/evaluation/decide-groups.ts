@@ -10,6 +10,7 @@ import {
   NEW_GROUP,
   silenceOf,
 } from "@plimsoll/protocol/alerts";
+import type { AlertView } from "@plimsoll/protocol/api";
 import { iso } from "../../times.ts";
 import type { AlertGroupRow, GroupReceivers, OpenAlert } from "../alert-rows.ts";
 import type { LoadedRule, RuleBook } from "../rule-book.ts";
@@ -69,7 +70,7 @@ function decideGroup(
     id: alert.id,
     state: alert.state,
     acknowledged: alert.acknowledgedBy !== undefined,
-    muted: isMuted(alert, book, levels, now),
+    muted: muteOf(alert, book, levels, now) !== null,
   }));
   const memory = known?.memory ?? NEW_GROUP;
   const decision = decideNotifications(memory, grouped, receivers.timing, now);
@@ -117,7 +118,7 @@ function receiversOf(
   };
 }
 
-function firingByAgent(alerts: readonly OpenAlert[]): Map<string, LevelAlert[]> {
+export function firingByAgent(alerts: readonly OpenAlert[]): Map<string, LevelAlert[]> {
   const byAgent = new Map<string, LevelAlert[]>();
   for (const alert of alerts) {
     const { agentId } = alert.place;
@@ -131,21 +132,25 @@ function firingByAgent(alerts: readonly OpenAlert[]): Map<string, LevelAlert[]> 
 }
 
 /** An alert as the decision on inhibition sees it. */
-export const levelAlert = ({ id, place, facts }: OpenAlert): LevelAlert => ({
+const levelAlert = ({ id, place, facts }: OpenAlert): LevelAlert => ({
   id,
   agentId: place.agentId,
   condition: facts?.condition ?? "backlog",
   severity: facts?.severity ?? "info",
 });
 
-function isMuted(
+/**
+ * Why nobody is told of an alert; null if its receivers are.
+ * @param levels see `firingByAgent`
+ */
+export function muteOf(
   alert: OpenAlert,
-  book: RuleBook,
+  book: Pick<RuleBook, "silences">,
   levels: ReadonlyMap<string, readonly LevelAlert[]>,
   now: number,
-): boolean {
-  if (silenceOf(book.silences, alert.labels, now) !== undefined) return true;
-  return isInhibited(levelAlert(alert), levels.get(alert.place.agentId ?? "") ?? []);
+): AlertView["muted"] {
+  if (silenceOf(book.silences, alert.labels, now) !== undefined) return "silenced";
+  return isInhibited(levelAlert(alert), levels.get(alert.place.agentId ?? "") ?? []) ? "inhibited" : null;
 }
 
 function notificationOf(

@@ -2,7 +2,7 @@ import type { AlertNotification, AlertSeverity, TargetOf } from "@plimsoll/proto
 import type { OutgoingRequest } from "../delivery/send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { jsonRequest } from "./json-request.ts";
-import { cut, type MessagePart, partsText } from "./text.ts";
+import { cut, linkedParts, type MessagePart, partsText } from "./text.ts";
 import {
   alertParts,
   factsOf,
@@ -22,7 +22,7 @@ const MOST = { title: 256, value: 500, message: 1_500, description: 4_000, embed
 const COLOUR: Record<AlertSeverity, number> = { critical: 0xd93025, warning: 0xe8a317, info: 0x4a7fb5 };
 const OVER = 0x2e8b57;
 
-/** One embed. No name can mention anybody, or become a link or markup. */
+/** One embed. No name can mention anybody, or become a link or markup. Only addresses in the rule's message are links. */
 export function formatDiscord(
   { url }: TargetOf<"discord">,
   notification: AlertNotification,
@@ -44,7 +44,8 @@ function embedOf(notification: AlertNotification, baseUrl: string, { listed, mor
   const message = messageOf(notification);
   const single = isSingle(notification);
   const lines = single ? [] : listed.map((alert) => `- ${literalParts(alertParts(alert), MOST.value)}`);
-  const description = [literal(message ?? "", MOST.message), ...lines, more].filter(Boolean).join("\n");
+  const said = literalParts(linkedParts(message ?? ""), MOST.message);
+  const description = [said, ...lines, more].filter(Boolean).join("\n");
   return {
     title: literal(titleOf(notification), MOST.title),
     ...(listed[0] !== undefined && { url: linkOf(listed[0], baseUrl) }),
@@ -67,7 +68,7 @@ function literal(text: string, most: number): string {
   return cut(escaped, most).replace(/(?<!\\)((?:\\\\)*)\\…$/, "$1…");
 }
 
-/** Discord shows a time in the reader's time zone. A time is never cut in two. */
+/** Discord shows a time in the reader's time zone, and an address in angle brackets as a link. Neither is cut in two. */
 function literalParts(parts: readonly MessagePart[], most: number): string {
   let text = "";
   for (const part of parts) {
@@ -75,7 +76,9 @@ function literalParts(parts: readonly MessagePart[], most: number): string {
     const next =
       typeof part === "string"
         ? literal(part, Math.max(1, left))
-        : `<t:${Math.floor(Date.parse(part.at) / 1_000)}:f>`;
+        : "at" in part
+          ? `<t:${Math.floor(Date.parse(part.at) / 1_000)}:f>`
+          : `<${part.url}>`;
     if (next.length > left) return text;
     text += next;
   }

@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol/alerts";
 import { describe, expect, it } from "vitest";
 import { newSigningSecret } from "../delivery/stored-secrets.ts";
@@ -56,6 +57,31 @@ const many: AlertNotification = {
   omitted: 950,
 };
 
+interface MarkupNode {
+  type: string;
+  target?: string;
+  content?: string | MarkupNode[];
+}
+interface MarkupParser {
+  parse(text: string, kind: "extended"): MarkupNode[];
+}
+
+/** Addresses that a reader can click. */
+const targetsIn = ({ target, content }: MarkupNode): string[] => [
+  ...(target === undefined ? [] : [target]),
+  ...(Array.isArray(content) ? content.flatMap(targetsIn) : []),
+];
+
+/** Undefined where the package of the tests is not installed. */
+function discordParser(): MarkupParser | undefined {
+  try {
+    return createRequire(import.meta.url)("discord-markdown-parser");
+  } catch {
+    return undefined;
+  }
+}
+const discord = discordParser();
+
 const kinds = Object.keys(TARGETS) as (keyof typeof TARGETS)[];
 
 describe("a message", () => {
@@ -100,6 +126,82 @@ describe("a message", () => {
       expect(format(kind, many).body).toMatch(/and 9\d\d more/);
     },
   );
+});
+
+/** An address in a rule's message: where its link leads; undefined if it is none. */
+const LINKS: [written: string, link: string | undefined, rest?: string][] = [
+  ["https://wiki.example/reviewer", "https://wiki.example/reviewer"],
+  ["https://wiki.example/reviewer.", "https://wiki.example/reviewer", "."],
+  ["(https://wiki.example/a_(b))", "https://wiki.example/a_(b)", ")"],
+  ["https://g.example/d?var=a|b&x=*c*&y", "https://g.example/d?var=a%7Cb&x=*c*&y"],
+  ["https://g.example/d>next", "https://g.example/d", ">next"],
+  ["<https://g.example/d|open>", "https://g.example/d%7Copen", ">"],
+  ["https://g.example/{{DATE(x)}}", "https://g.example/%7B%7BDATE(x)%7D%7D"],
+  ["https://wiki.example/😀/字?q=ä", "https://wiki.example/%F0%9F%98%80/%E5%AD%97?q=%C3%A4"],
+  ["https://bücher.example/", "https://xn--bcher-kva.example/"],
+  ["https://[::1]:3000/[x]", "https://[::1]:3000/%5Bx%5D"],
+  ["HTTPS://WIKI.example/A", "https://wiki.example/A"],
+  [`https://wiki.example/${"a".repeat(1_400)}`, `https://wiki.example/${"a".repeat(1_400)}`],
+  ["javascript:alert(1)", undefined],
+  ["wiki.example/reviewer", undefined],
+  ["https://", undefined],
+  [`https://wiki.example/${"😀".repeat(300)}`, undefined],
+];
+
+describe("an address in the message of a rule", () => {
+  const said = (written: string) => ({ ...firing, message: `Look here: ${written}\nThen restart it.` });
+
+  it.each(LINKS)("is a link in Slack, row %#", (written, link) => {
+    const [, { elements }] = format("slack", said(written)).json.blocks;
+    const links = elements[0].elements.filter(({ type }: { type: string }) => type === "link");
+    expect(links.map(({ url }: { url: string }) => url)).toEqual(link === undefined ? [] : [link]);
+    const text = elements[0].elements.map((element: { text: string }) => element.text).join("");
+    expect(text).toBe(said(written).message);
+  });
+
+  it.each(LINKS)("is a link in Teams, row %#", (written, link) => {
+    const [, { inlines }] = format("teams", said(written)).json.attachments[0].content.body;
+    const actions = inlines.flatMap(({ selectAction }: { selectAction?: object }) => selectAction ?? []);
+    expect(actions).toEqual(link === undefined ? [] : [{ type: "Action.OpenUrl", url: link }]);
+    const text = inlines.map((run: { text: string }) => run.text).join("");
+    expect(text.replaceAll("{ {", "{{")).toBe(said(written).message);
+  });
+
+  it.each(LINKS)("is a link in Discord, row %#", (written, link, rest = "") => {
+    const { description } = format("discord", said(written)).json.embeds[0];
+    const found = [...description.matchAll(/(?<!\\)<([^: >]+:\/[^ >]+)>/g)].map(([, url]) => url);
+    expect(found).toEqual(link === undefined ? [] : [link]);
+    if (link === undefined) return;
+    const [before, after] = description.replaceAll(/\\(.)/g, "$1").split(`<${link}>`);
+    expect(before).toMatch(/^Look here: [(<]?$/);
+    expect(after).toBe(`${rest}\nThen restart it.`);
+  });
+
+  it.skipIf(discord === undefined).each(LINKS)(
+    "is what a parser of Discord's markup takes for a link, row %#",
+    (written, link) => {
+      const { description } = format("discord", said(written)).json.embeds[0];
+      const targets = discord!.parse(description, "extended").flatMap(targetsIn);
+      expect(targets).toEqual(link === undefined ? [] : [link]);
+    },
+  );
+
+  it("is not cut in two, and what an agent is called is none", () => {
+    const named = { ...alert, subject: { ...alert.subject, session: "https://evil.example/x" } };
+    const message = `${"a".repeat(1_480)} https://wiki.example/reviewer`;
+    const { description, title } = format("discord", { ...firing, message, alerts: [named] }).json.embeds[0];
+    expect(description).not.toContain("https");
+    expect(title).toContain("https\\:");
+    const slack = JSON.stringify(format("slack", { ...firing, alerts: [named] }).json.blocks);
+    expect(slack).not.toContain('"url":"https://evil');
+  });
+
+  it("keeps the limits of Slack with many long addresses", () => {
+    const message = Array.from({ length: 60 }, (_, n) => `https://w.example/${n}/😀😀😀`).join(" ");
+    const { blocks } = format("slack", { ...firing, message }).json;
+    expect(JSON.stringify(blocks).length).toBeLessThanOrEqual(13_000);
+    expect(blocks[1].elements[0].elements[0]).toMatchObject({ type: "link" });
+  });
 });
 
 describe("PagerDuty", () => {

@@ -10,7 +10,7 @@ import type {
 import type { OutgoingRequest } from "../delivery/send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { jsonRequest } from "./json-request.ts";
-import { cut, type MessagePart, timeText } from "./text.ts";
+import { cut, linkedParts, type MessagePart, timeText } from "./text.ts";
 import {
   type AlertFact,
   alertParts,
@@ -30,7 +30,10 @@ import {
  */
 const MOST = { header: 150, text: 2_000, alerts: 15, link: 500, blocks: 12_000 };
 
-/** Block Kit. Slack sees no mention, link or markup in `plain_text` and in the text elements of `rich_text`. */
+/**
+ * Block Kit. Slack sees no mention, link or markup in `plain_text` and in the text elements of `rich_text`. Addresses in the rule's
+ * message are link elements.
+ */
 export function formatSlack(
   { url }: TargetOf<"slack">,
   notification: AlertNotification,
@@ -55,14 +58,16 @@ function blocksOf(
   const message = messageOf(notification);
   return [
     { type: "header", text: plainText(titleOf(notification), MOST.header) },
-    ...sectionBlocks(message),
+    ...messageBlocks(message),
     ...(listed.length === 0 ? [] : [alertsBlock(listed, isSingle(notification), baseUrl)]),
     ...moreBlocks(more),
   ];
 }
 
-const sectionBlocks = (message: string | null): KnownBlock[] =>
-  message === null ? [] : [{ type: "section", text: plainText(message, MOST.text) }];
+const messageBlocks = (message: string | null): KnownBlock[] =>
+  message === null
+    ? []
+    : [{ type: "rich_text", elements: [section(linkedParts(cut(message, MOST.text)).map(element))] }];
 
 const moreBlocks = (more: string): KnownBlock[] =>
   more === "" ? [] : [{ type: "context", elements: [plainText(more, MOST.text)] }];
@@ -94,18 +99,19 @@ const plainText = (text: string, most: number): PlainTextElement => ({
   emoji: false,
 });
 
-const link = (url: string): RichTextLink => ({ type: "link", url, text: "Open in Plimsoll" });
+const link = (url: string, text = "Open in Plimsoll"): RichTextLink => ({ type: "link", url, text });
 
 /** Slack shows a time in the reader's time zone. */
-const element = (part: MessagePart): RichTextElement =>
-  typeof part === "string"
-    ? { type: "text", text: part }
-    : {
-        type: "date",
-        timestamp: Math.floor(Date.parse(part.at) / 1_000),
-        format: "{date_num} {time_secs}",
-        fallback: timeText(part.at),
-      };
+function element(part: MessagePart): RichTextElement {
+  if (typeof part === "string") return { type: "text", text: part };
+  if ("url" in part) return link(part.url, part.text);
+  return {
+    type: "date",
+    timestamp: Math.floor(Date.parse(part.at) / 1_000),
+    format: "{date_num} {time_secs}",
+    fallback: timeText(part.at),
+  };
+}
 
 const escaped = (text: string) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

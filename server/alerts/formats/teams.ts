@@ -2,7 +2,7 @@ import type { AlertNotification, TargetOf } from "@plimsoll/protocol/alerts";
 import type { OutgoingRequest } from "../delivery/send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { jsonRequest } from "./json-request.ts";
-import { cut, partsText } from "./text.ts";
+import { cut, linkedParts, type MessagePart, partsText } from "./text.ts";
 import {
   alertParts,
   factsOf,
@@ -21,7 +21,7 @@ const MOST = { title: 300, message: 2_000, text: 600, alerts: 20, bytes: 24_000 
 
 const COLOUR = { critical: "Attention", warning: "Warning", info: "Accent" } as const;
 
-/** An Adaptive Card. Texts are runs, in which Teams sees no markup and no mention. */
+/** An Adaptive Card. Texts are runs, in which Teams sees no markup and no mention. A run with an address of the rule's message opens it. */
 export function formatTeams(
   { url }: TargetOf<"teams">,
   notification: AlertNotification,
@@ -47,7 +47,7 @@ function cardOf(notification: AlertNotification, baseUrl: string, { listed, more
     msteams: { width: "Full" },
     body: [
       line({ text: literal(titleOf(notification), MOST.title), weight: "Bolder", size: "Medium", color }),
-      ...(message === null ? [] : [line({ text: literal(message, MOST.message) })]),
+      ...(message === null ? [] : [line(...linkedParts(cut(message, MOST.message)).map(runOf))]),
       ...(isSingle(notification)
         ? listed
             .flatMap(factsOf)
@@ -68,12 +68,22 @@ function cardOf(notification: AlertNotification, baseUrl: string, { listed, more
 /** Teams may replace `{{DATE(…)}}` in a run. */
 const literal = (text: string, most: number) => cut(text.replace(/\{(?=\{)/g, "{ "), most);
 
+const runOf = (part: MessagePart): Run =>
+  typeof part === "string" || "at" in part
+    ? { text: literal(partsText([part]), MOST.message) }
+    : {
+        text: literal(part.text, MOST.message),
+        color: "Accent",
+        selectAction: { type: "Action.OpenUrl", url: part.url },
+      };
+
 interface Run {
   text: string;
   weight?: "Bolder";
   size?: "Medium";
   color?: string;
   isSubtle?: boolean;
+  selectAction?: { type: "Action.OpenUrl"; url: string };
 }
 
 const line = (...runs: Run[]) => ({

@@ -35,14 +35,65 @@ export function plainLines(text: string): string {
     .trim();
 }
 
-/** A text, or a time that a receiver may show in the time zone of its reader. */
-export type MessagePart = string | { at: string };
+/** A text, a time that a receiver may show in the time zone of its reader, or a link. */
+export type MessagePart = string | { at: string } | MessageLink;
+
+export interface MessageLink {
+  /** Valid by RFC 3986, without a character that ends a link in some markup. */
+  url: string;
+  /** As it was written. */
+  text: string;
+}
+
+/** Characters of a link. Slack accepts 3,000 and Discord 2,048. */
+export const LONGEST_LINK = 2_000;
+
+/** A text with the addresses in it as links, which together have at most `LONGEST_LINK` characters. */
+export function linkedParts(text: string): MessagePart[] {
+  const parts: MessagePart[] = [];
+  let at = 0;
+  let left = LONGEST_LINK;
+  for (const { 0: found, index } of text.matchAll(/https?:\/\/[^\s<>"]+/gi)) {
+    const written = withoutPunctuation(found);
+    const url = linkUrl(written);
+    if (url === undefined || url.length > left) continue;
+    left -= url.length;
+    if (index > at) parts.push(text.slice(at, index));
+    parts.push({ url, text: written });
+    at = index + written.length;
+  }
+  if (at < text.length) parts.push(text.slice(at));
+  return parts;
+}
+
+/** An address ends before the punctuation of its sentence, and before a bracket that was opened before it. */
+function withoutPunctuation(address: string): string {
+  const open = { ")": "(", "]": "[", "}": "{" } as const;
+  const count = (mark: string) => address.slice(0, end).split(mark).length;
+  let end = address.length;
+  for (; end > 0; end -= 1) {
+    const last = address[end - 1]!;
+    const isClosing = last in open && count(last) > count(open[last as keyof typeof open]);
+    if (!isClosing && !/[.,;:!?'*_~`|]/.test(last)) break;
+  }
+  return address.slice(0, end);
+}
+
+/** Undefined for what is no address. */
+function linkUrl(written: string): string | undefined {
+  if (!URL.canParse(written)) return undefined;
+  const { href } = new URL(written);
+  const path = href.indexOf("/", "https://".length);
+  return href.slice(0, path) + href.slice(path).replace(/[{}[\]|\\^`]/g, encodeURIComponent);
+}
 
 /** Such as `2026-11-23 14:03:22 UTC`. */
 export function timeText(at: string): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
+const partText = (part: MessagePart): string =>
+  typeof part === "string" ? part : "at" in part ? timeText(part.at) : part.text;
+
 /** Parts as one text, with times in UTC. */
-export const partsText = (parts: readonly MessagePart[]): string =>
-  parts.map((part) => (typeof part === "string" ? part : timeText(part.at))).join("");
+export const partsText = (parts: readonly MessagePart[]): string => parts.map(partText).join("");

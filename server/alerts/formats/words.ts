@@ -10,10 +10,7 @@ import {
 } from "@plimsoll/protocol/alerts";
 import { compact, exact, loadPercent } from "@plimsoll/protocol/pure";
 import { durationText } from "../describe-alert.ts";
-import { type MessagePart, partsText, plain, plainLines } from "./text.ts";
-
-/** Characters of a link. Slack accepts 3,000 and Discord 2,048. */
-const LONGEST_LINK = 2_000;
+import { LONGEST_LINK, type MessagePart, partsText, plain, plainLines } from "./text.ts";
 
 const PREFIX: Record<AlertNotification["kind"], string> = {
   firing: "",

@@ -1,7 +1,7 @@
 import type { BoundaryType } from "@plimsoll/protocol/events";
 import { defineTable, type RowOf } from "./table.ts";
 
-/** How often each thing happened to an agent. `reclaimed` in tokens. */
+/** How often each thing happened to an agent, and what its turns took. `reclaimed` in tokens. */
 export interface Tally {
   masked: number;
   compacted: number;
@@ -11,6 +11,15 @@ export interface Tally {
   unexplained: number;
   reclaimed: number;
   warnings: number;
+  /** Tokens of all prompts. */
+  promptTokens: number;
+  /** Of these, what a cache had. */
+  cachedTokens: number;
+  /** Of these, what is an estimate. */
+  estimatedTokens: number;
+  costMicros: number;
+  /** Turns that state a cost. */
+  costTurns: number;
 }
 
 export const EMPTY_TALLY: Tally = {
@@ -22,6 +31,11 @@ export const EMPTY_TALLY: Tally = {
   unexplained: 0,
   reclaimed: 0,
   warnings: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+  estimatedTokens: 0,
+  costMicros: 0,
+  costTurns: 0,
 };
 
 /** The column that counts a boundary type. */
@@ -46,6 +60,11 @@ export const COUNTED = {
   unexplained: "int4",
   reclaimed: "int8",
   warnings: "int4",
+  promptTokens: "int8",
+  cachedTokens: "int8",
+  estimatedTokens: "int8",
+  costMicros: "int8",
+  costTurns: "int4",
 } as const;
 
 export const agents = defineTable("agents", ["id"], {
@@ -73,6 +92,9 @@ export const agents = defineTable("agents", ["id"], {
   peakWindow: "int4?",
   peakUtilization: "float4?",
   peakAt: "time?",
+  /** Why the latest call ended, and when; unset unless that is known. See latest-stop.ts. */
+  stoppedAt: "time?",
+  stopReason: "int2?",
   /** See packed-state.ts; NULL while nobody expects more events of the agent. */
   state: "text?",
   /** Indexed while true: finds idle agents without touching an index on every write. */

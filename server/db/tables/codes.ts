@@ -2,6 +2,8 @@ import type { ProvenBasis } from "@plimsoll/fold";
 import {
   CROSSING_ORIGINS,
   type CrossingOrigin,
+  STOP_REASONS,
+  type StopReason,
   WINDOW_SOURCES,
   type WindowSource,
 } from "@plimsoll/protocol/events";
@@ -13,6 +15,8 @@ export const sourceCode = (source: WindowSource) => WINDOW_SOURCES.indexOf(sourc
 export const sourceOf = (code: number): WindowSource => WINDOW_SOURCES[code] ?? "unknown";
 export const crossingOriginCode = (origin: CrossingOrigin) => CROSSING_ORIGINS.indexOf(origin);
 export const crossingOriginOf = (code: number): CrossingOrigin => CROSSING_ORIGINS[code] ?? "derived";
+export const stopReasonCode = (reason: StopReason) => STOP_REASONS.indexOf(reason);
+export const stopReasonOfCode = (code: number): StopReason => STOP_REASONS[code] ?? "end_turn";
 
 /** The origin of a row of `boundaries`. */
 export const BOUNDARY_ORIGIN = { reported: 0, inferred: 1 } as const;

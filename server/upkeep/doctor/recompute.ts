@@ -80,7 +80,7 @@ export async function recomputeAgent(
   const history = new RecordedHistory(openHistory(sql, projectId, agent, modelName));
   const { changes } = await refoldAgent({
     history,
-    agent: { ...agent, harness, receivedAt: agent.lastReceivedAt },
+    agent: { ...agent, harness, receivedAt: agent.lastReceivedAt, stopped: undefined },
     known: { row: { ...agent, state: undefined }, stored: undefined, keys: KnownKeys.empty() },
     news: NO_NEWS,
     options: {

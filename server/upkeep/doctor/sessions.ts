@@ -21,7 +21,9 @@ const SUMS = `
 SELECT a.session_id AS id, count(*)::float8 AS agents, sum(a.turns)::float8 AS turns, sum(a.windows)::float8 AS windows,
   sum(a.masked)::float8 AS masked, sum(a.compacted)::float8 AS compacted, sum(a.subticks)::float8 AS subticks,
   sum(a.restarts)::float8 AS restarts, sum(a.cleared)::float8 AS cleared, sum(a.unexplained)::float8 AS unexplained,
-  sum(a.reclaimed)::float8 AS reclaimed, sum(a.warnings)::float8 AS warnings, max(a.peak_tokens) AS "peakTokens",
+  sum(a.reclaimed)::float8 AS reclaimed, sum(a.warnings)::float8 AS warnings, sum(a.prompt_tokens)::float8 AS "promptTokens",
+  sum(a.cached_tokens)::float8 AS "cachedTokens", sum(a.estimated_tokens)::float8 AS "estimatedTokens",
+  sum(a.cost_micros)::float8 AS "costMicros", sum(a.cost_turns)::float8 AS "costTurns", max(a.peak_tokens) AS "peakTokens",
   max(a.peak_utilization) AS "peakUtilization", ${ms("min(a.first_at)")} AS "firstAt",
   ${ms("max(a.last_at)")} AS "lastAt", ${ms("max(a.last_received_at)")} AS "lastReceivedAt",
   ${ms("min(a.first_received_at)")} AS "firstReceivedAt"

@@ -2,6 +2,7 @@ import {
   type BoundaryReading,
   type FoldOptions,
   isBoundary,
+  normaliseUsage,
   reclaimedTokens,
   type Summary,
   type TurnReading,
@@ -12,15 +13,17 @@ import type { CrossingOrigin } from "@plimsoll/protocol/events";
 import { lineOf, loadOf } from "@plimsoll/protocol/policy";
 import { type AgentRow, EMPTY_TALLY, TALLY_OF, type Tally } from "../../db/tables/agents.ts";
 import type { BoundaryRow } from "../../db/tables/boundaries.ts";
-import { sourceCode } from "../../db/tables/codes.ts";
+import { sourceCode, stopReasonCode, stopReasonOfCode } from "../../db/tables/codes.ts";
 import type { CrossingRow } from "../../db/tables/crossings.ts";
 import { packStored, type StoredState } from "../../db/tables/packed-state.ts";
 import type { SegmentRow } from "../../db/tables/segments.ts";
 import type { BlockKey, BlockStretch, TurnBlock } from "../../db/tables/turn-blocks.ts";
+import { costMicros } from "../../db/tables/turns.ts";
 import type { WindowRow } from "../../db/tables/windows.ts";
 import { smallerName } from "./agent-address.ts";
 import type { ArrivedAgent } from "./group-events.ts";
 import { KnownKeys } from "./known-keys.ts";
+import { laterStop, type Stop, stopOfLatestCall } from "./latest-stop.ts";
 
 /** Turns after which a segment is cut: a late event costs a fold of about so many. */
 export const SEGMENT_TURNS = 256;
@@ -139,8 +142,46 @@ export function totalsOf(row: AgentRow | undefined): AgentTotals {
 
 export function tallyOf(row: AgentRow | undefined): Tally {
   if (row === undefined) return { ...EMPTY_TALLY };
-  const { masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings } = row;
-  return { masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings };
+  return {
+    masked: row.masked,
+    compacted: row.compacted,
+    subticks: row.subticks,
+    restarts: row.restarts,
+    cleared: row.cleared,
+    unexplained: row.unexplained,
+    reclaimed: row.reclaimed,
+    warnings: row.warnings,
+    promptTokens: row.promptTokens,
+    cachedTokens: row.cachedTokens,
+    estimatedTokens: row.estimatedTokens,
+    costMicros: row.costMicros,
+    costTurns: row.costTurns,
+  };
+}
+
+/** The tally after more turns, and after turns that read differently. */
+export function countTurns(tally: Tally, { added, replaced }: RowChanges["turns"]): Tally {
+  const sum = { ...tally };
+  for (const reading of added) addTurn(sum, reading, 1);
+  for (const { before, after } of replaced) {
+    addTurn(sum, before, -1);
+    addTurn(sum, after, 1);
+  }
+  return sum;
+}
+
+/** A repeat of a call counts nothing. */
+function addTurn(sum: Tally, { turn, isRepeat }: TurnReading, count: 1 | -1): void {
+  if (isRepeat) return;
+  const { fresh = 0, cacheRead = 0, cacheWrite = 0 } = normaliseUsage(turn.usage);
+  const prompt = fresh + cacheRead + cacheWrite;
+  sum.promptTokens += count * prompt;
+  sum.cachedTokens += count * cacheRead;
+  if (turn.estimated) sum.estimatedTokens += count * prompt;
+  const cost = costMicros(turn);
+  if (cost === undefined) return;
+  sum.costMicros += count * cost;
+  sum.costTurns += count;
 }
 
 /** The tally after one more, or one less, of a boundary. */
@@ -157,7 +198,7 @@ export function countBoundary(tally: Tally, reading: BoundaryReading, count: 1 |
 /** Who an agent is, whatever its events say of its level. */
 export type AgentIdentity = Pick<
   ArrivedAgent,
-  "id" | "name" | "ownSession" | "parent" | "firstAt" | "lastAt" | "receivedAt"
+  "id" | "name" | "ownSession" | "parent" | "firstAt" | "lastAt" | "receivedAt" | "stopped"
 > & {
   sessionId: string;
 };
@@ -172,6 +213,7 @@ export function knownAgent(
   const { stored, totals, tally } = after;
   const { state } = stored;
   const row = before?.row;
+  const stop = stopOfLatestCall(laterStop(stopOfRow(row), identity.stopped), state.lastTurnAt);
   return {
     stored,
     keys: before?.keys ?? KnownKeys.empty(),
@@ -200,10 +242,17 @@ export function knownAgent(
       peakWindow: totals.peak?.windowTokens,
       peakUtilization: totals.peakUtilization,
       peakAt: totals.peak?.at,
+      stoppedAt: stop?.at,
+      stopReason: stop && stopReasonCode(stop.reason),
       state: undefined,
       hasState: true,
     },
   };
+}
+
+function stopOfRow(row: AgentRow | undefined): Stop | undefined {
+  if (row?.stoppedAt === undefined || row.stopReason === undefined) return undefined;
+  return { at: row.stoppedAt, reason: stopReasonOfCode(row.stopReason) };
 }
 
 /** The row as it is written. */

@@ -20,7 +20,7 @@ import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import { crossingOfRow, crossingRow } from "../../db/tables/crossings.ts";
 import { blocksOf } from "../../db/tables/turn-blocks.ts";
 import { sameReading, turnRow } from "../../db/tables/turns.ts";
-import { countBoundary, noRows, type RowChanges } from "./agent-changes.ts";
+import { countBoundary, countTurns, noRows, type RowChanges } from "./agent-changes.ts";
 import { sameTurn } from "./group-events.ts";
 import type { StretchEvents, StretchMark } from "./news-by-time.ts";
 import type { StoredStretch } from "./read-history.ts";
@@ -56,6 +56,7 @@ export function compareHistory(
 ): Comparison {
   const comparison: Comparison = { rows: noRows(), tally, originChanged: false };
   compareTurns(comparison, place, stored, events, results);
+  comparison.tally = countTurns(tally, comparison.rows.turns);
   for (const result of results) {
     for (const reading of result.marks.values()) {
       compareMark(comparison, place, events.marks.get(reading.id)!, reading);

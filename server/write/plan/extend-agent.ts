@@ -26,6 +26,7 @@ import {
   type AgentOptions,
   type AgentTotals,
   countBoundary,
+  countTurns,
   type KnownAgent,
   knownAgent,
   noRows,
@@ -212,5 +213,5 @@ function* rowsOf(
       if (up && threshold === "warning") tally.warnings -= 1;
     }
   }
-  return { rows: changes, tally };
+  return { rows: changes, tally: countTurns(tally, turns) };
 }

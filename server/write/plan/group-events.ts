@@ -30,6 +30,7 @@ import {
   preferredAddress,
   smallerName,
 } from "./agent-address.ts";
+import { laterStop, type Stop } from "./latest-stop.ts";
 
 /** Events that were received together. */
 export interface Received {
@@ -66,6 +67,8 @@ export interface ArrivedAgent {
   ownSession: string | undefined;
   turns: Map<string, ArrivedTurn>;
   marks: Map<string, ArrivedMark>;
+  /** Of its latest call that says why it ended. */
+  stopped: Stop | undefined;
   firstAt: number;
   lastAt: number;
   receivedAt: number;
@@ -227,6 +230,7 @@ function newAgent(
     harness,
     turns: new Map(),
     marks: new Map(),
+    stopped: undefined,
     firstAt: at,
     lastAt: at,
     receivedAt: 0,
@@ -261,8 +265,17 @@ function addEvent(
   if (session !== undefined && event.type === "session") session.described = true;
   // Two parents for one agent are a sender's mistake; the smaller name wins, whatever came first.
   if (agent.ownSession === undefined) agent.parent = smallerName(agent.parent, event.parent_agent);
+  agent.stopped = laterStop(agent.stopped, stopOf(event));
   if (event.type === "turn") addTurn(agent, turnFacts(event, eventKey(event.id)), request, receivedAt);
   else addMark(agent, event, request, receivedAt);
+}
+
+/** After a call that compacts, nobody knows whether the agent goes on. A person who clears the context gives the next prompt. */
+function stopOf(event: PlimsollEvent): Stop | undefined {
+  if (event.type === "cleared") return { at: event.at, reason: "end_turn" };
+  if (event.type !== "turn" || event.stop_reason === undefined || event.purpose === "compaction")
+    return undefined;
+  return { at: event.at, reason: event.stop_reason };
 }
 
 function widen(

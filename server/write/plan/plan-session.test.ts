@@ -37,6 +37,8 @@ function agent(id: string, rest: Partial<AgentRow> = {}): AgentRow {
     peakWindow: 1_000,
     peakUtilization: 0.6,
     peakAt: 15,
+    stoppedAt: undefined,
+    stopReason: undefined,
     state: undefined,
     hasState: true,
     ...rest,

@@ -78,6 +78,11 @@ const SUMMED = [
   "unexplained",
   "reclaimed",
   "warnings",
+  "promptTokens",
+  "cachedTokens",
+  "estimatedTokens",
+  "costMicros",
+  "costTurns",
 ] as const satisfies readonly (keyof AgentRow & keyof SessionRow)[];
 
 type MutableSession = { -readonly [Field in keyof SessionRow]: SessionRow[Field] };
@@ -107,6 +112,11 @@ function emptySession({
     unexplained: 0,
     reclaimed: 0,
     warnings: 0,
+    promptTokens: 0,
+    cachedTokens: 0,
+    estimatedTokens: 0,
+    costMicros: 0,
+    costTurns: 0,
     mainAgent: undefined,
     model: undefined,
     currentTokens: undefined,

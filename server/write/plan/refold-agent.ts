@@ -20,6 +20,7 @@ import {
   type AgentOptions,
   addRows,
   countBoundary,
+  countTurns,
   type KnownAgent,
   knownAgent,
   noRows,
@@ -329,8 +330,9 @@ class Refold {
 }
 
 /** The tally after counting what is stored of a stretch. */
-function countStored(tally: Tally, { marks, crossings }: StoredStretch): Tally {
-  const counted = marks.reduce((sum, row) => countBoundary(sum, readingOfRow(row), 1), tally);
+function countStored(tally: Tally, { turns, marks, crossings }: StoredStretch): Tally {
+  const ofTurns = countTurns(tally, { added: turns.map(({ reading }) => reading), replaced: [] });
+  const counted = marks.reduce((sum, row) => countBoundary(sum, readingOfRow(row), 1), ofTurns);
   const warnings = crossings.filter(({ up, threshold }) => up && threshold === "warning").length;
   return { ...counted, warnings: counted.warnings + warnings };
 }

@@ -145,26 +145,44 @@ const events = fc.array(
       input: fc.option(fc.integer({ min: 0, max: 14_000 }), { nil: undefined, freq: 6 }),
       cache: fc.option(fc.integer({ min: 0, max: 9_000 }), { nil: undefined, freq: 2 }),
       output: fc.integer({ min: 0, max: 50 }),
+      cost: fc.option(fc.constantFrom(0, 0.25, 1.5), { nil: undefined }),
       model: fc.constantFrom("model-a", "model-a", "model-b", "nobody-knows"),
       size: fc.option(fc.constantFrom(8_000, 32_768), { nil: undefined, freq: 2 }),
       estimated: fc.boolean(),
       compaction: fc.integer({ min: 0, max: 7 }).map((n) => n === 0),
     })
-    .map(({ id, kind, harness, agent, minute, input, cache, output, model, size, estimated, compaction }) => {
-      const envelope = { harness, agent, session: "s", at: START + minute * MINUTE };
-      if (kind === "masked") return { ...envelope, id: `m-${id}`, type: kind, observations: 1 };
-      if (kind === "cleared") return { ...envelope, id: `c-${id}`, type: kind };
-      return {
-        ...envelope,
-        id: `t-${id}`,
-        type: "turn",
+    .map(
+      ({
+        id,
+        kind,
+        harness,
+        agent,
+        minute,
+        input,
+        cache,
+        output,
+        cost,
         model,
-        usage: { input_tokens: input, cache_read_tokens: cache, output_tokens: output },
+        size,
         estimated,
-        ...(size === undefined ? {} : { context_window: size }),
-        ...(compaction ? { purpose: "compaction" } : {}),
-      };
-    }),
+        compaction,
+      }) => {
+        const envelope = { harness, agent, session: "s", at: START + minute * MINUTE };
+        if (kind === "masked") return { ...envelope, id: `m-${id}`, type: kind, observations: 1 };
+        if (kind === "cleared") return { ...envelope, id: `c-${id}`, type: kind };
+        return {
+          ...envelope,
+          id: `t-${id}`,
+          type: "turn",
+          model,
+          usage: { input_tokens: input, cache_read_tokens: cache, output_tokens: output },
+          estimated,
+          ...(cost === undefined ? {} : { cost_usd: cost }),
+          ...(size === undefined ? {} : { context_window: size }),
+          ...(compaction ? { purpose: "compaction" } : {}),
+        };
+      },
+    ),
   { minLength: 1, maxLength: 40 },
 );
 
@@ -181,6 +199,13 @@ describe("stored rollups", () => {
         await server.close();
         expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
         expect(await storedBoundaryRollups(prisma)).toEqual(await sumsOfBoundaries(prisma));
+        const [spent] = await prisma.$queryRaw<Record<"agents" | "sessions" | "rollups", string>[]>`SELECT
+          (SELECT json_build_array(sum(prompt_tokens), sum(cached_tokens), sum(cost_micros)) FROM agents)::text AS agents,
+          (SELECT json_build_array(sum(prompt_tokens), sum(cached_tokens), sum(cost_micros)) FROM sessions)::text AS sessions,
+          (SELECT json_build_array(COALESCE(sum(fresh + cache_read + cache_write), 0), COALESCE(sum(cache_read), 0), COALESCE(sum(cost_micros), 0)) FROM rollups
+           WHERE grain = 360 AND harness = ${ALL})::text AS rollups`;
+        expect(spent!.agents).toBe(spent!.rollups);
+        expect(spent!.sessions).toBe(spent!.rollups);
       }),
       { numRuns: Number(process.env.FUZZ_RUNS ?? 6) },
     );

@@ -118,7 +118,7 @@ async function planRefold(
   const optionsOf = await agentOptions(sql, memory, settings, [harness]);
   const { changes, tail, doneTo } = await refoldAgent({
     history: openHistory(sql, projectId, known.row, memory.modelName),
-    agent: { ...known.row, harness, receivedAt },
+    agent: { ...known.row, harness, receivedAt, stopped: undefined },
     known,
     news: NO_NEWS,
     options: optionsOf(harness),

@@ -20,6 +20,7 @@ const seen = (harness: string, given: Partial<ObservedHarnessLine> = {}): Observ
   window_source: "reported",
   sub_agents: false,
   line: { tokens: 167_000, basis: "computed" },
+  judged_by: null,
   observed: {
     falls: 12,
     of: 12,

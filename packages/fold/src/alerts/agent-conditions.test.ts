@@ -78,6 +78,16 @@ describe("a condition about an agent", () => {
     ["has a line that nobody keeps", { recent: [90, 110], lineKeeper: "nobody" }, true],
     ["nears the end of its window without a line", { ...WINDOW_END, recent: [180] }, false],
     ["is at the end of its window without a line", { ...WINDOW_END, recent: [191] }, true],
+    [
+      "has more than its window, so that its line is wrong, too",
+      { recent: [90, 205, 210, 215, 220, 225] },
+      false,
+    ],
+    [
+      "is past a line of its own in such a window",
+      { line: { threshold: "ceiling", tokens: 210 }, recent: [215] },
+      true,
+    ],
     ["has no line", { line: undefined, recent: [500] }, false],
   ])("knows whether an agent is in danger that %s", (_, more, fires) => {
     const at = { contextTokens: more.recent?.at(-1), ...more };

@@ -1,4 +1,4 @@
-import { utilizationOf } from "@plimsoll/fold";
+import { stopOfAnswer, utilizationOf } from "@plimsoll/fold";
 import {
   howToCompact,
   isExhausted,
@@ -178,9 +178,10 @@ export class Conversation<M = Message> {
     const id = reading.id ?? facts.id ?? `turn-${at.toString(36)}-${this.#events.number.toString(36)}`;
     const agent = facts.agent ?? reading.agent;
     const own = this.identity.agent ?? "main";
+    const stop = stopOfAnswer(value);
     if ((agent !== undefined && agent !== own) || facts.purpose !== undefined) {
       const { usage, evidence } = reading;
-      this.#reportTurn({ id, model, usage, evidence, facts, observed: undefined }, names, at, agent);
+      this.#reportTurn({ id, model, usage, evidence, facts, observed: undefined, stop }, names, at, agent);
       return { kind: "other", level, utilization: undefined, flags: [], crossed: [] };
     }
     if ("sent" in facts) this.#state = { ...this.#state, sent: facts.sent };
@@ -203,7 +204,8 @@ export class Conversation<M = Message> {
     this.#state = settleWindDown(this.#state, limits, this.#state.level);
     if (edits !== undefined && !observed.merged) this.#reportEdits(edits, expected, observed.level);
     const { evidence } = reading;
-    this.#reportTurn({ id, model, usage: observed.usage, evidence, facts, observed }, names, at, undefined);
+    const turn = { id, model, usage: observed.usage, evidence, facts, observed, stop };
+    this.#reportTurn(turn, names, at, undefined);
     if (this.#state.doubt?.times === WARNED_AT)
       this.#warn(countDoubted(model, this.#state.doubt.tokens, observed.level ?? 0));
     for (const crossing of observed.crossings) this.#emit(crossingBody(crossing));

@@ -24,6 +24,19 @@ describe("defects of other harnesses, avoided", () => {
     expect(events).toMatchObject([{ id: "m" }, { id: "m", usage: { output_tokens: 90 } }]);
   });
 
+  it("a turn tells why the answer ended, if the answer does", () => {
+    const { guard, events } = testGuard();
+    const content = [{ type: "tool_use", id: "toolu_1", name: "Bash", input: {} }];
+    guard.observe({ ...usage(1_000, "t1"), content });
+    guard.observe({ ...usage(1_100, "t2"), stop_reason: "end_turn" });
+    guard.observe(usage(1_200, "t3"));
+    expect(events.map((event) => "stop_reason" in event && event.stop_reason)).toEqual([
+      "tool_use",
+      "end_turn",
+      false,
+    ]);
+  });
+
   it("a sub-agent does not change its parent's level", () => {
     const { guard, events } = testGuard();
     guard.observe(usage(1_000, "t1"));

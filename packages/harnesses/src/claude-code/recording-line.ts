@@ -1,5 +1,6 @@
-import { ANTHROPIC, contextTokens, lastMessage } from "@plimsoll/fold";
+import { ANTHROPIC, contextTokens, lastMessage, stopReasonOf } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/events";
+import type { StopReason } from "@plimsoll/protocol/pure";
 import {
   asArray,
   asCount,
@@ -25,6 +26,8 @@ export interface ClaudeTurn {
   usage: Usage;
   /** Whether the line states why the answer ended. */
   isComplete: boolean;
+  /** Lines of a stream do not state it, but show that the model called a tool. */
+  stop: StopReason | undefined;
   /** What the provider had left out of the prompt by then, since the last compaction. */
   cleared: ClearedContent;
   /** The provider summarized the history within the request. */
@@ -73,6 +76,10 @@ export interface ClaudeLine {
   refusal?: SizedRefusal;
   /** What the line adds to the context, unless it adds nothing. */
   parts?: LineParts;
+  /** Whether a tool may wait for a person from this line on. */
+  asksPerson?: boolean;
+  /** A person stopped the answer, or the tool that it called. */
+  interrupts?: true;
   /** The text of a prompt written by a person. */
   prompt?: string;
   /** A title of the session. Rank 3: given by a person. Rank 2: given by the harness. A summary has rank 1. */
@@ -95,6 +102,7 @@ export function readClaudeLine(text: string): ClaudeLine | SkipReason {
     forkedFrom: forkOrigin(json),
     calls: [],
     child: asText(asObject(json.toolUseResult)?.agentId),
+    ...personOf(json),
   };
   switch (json.type) {
     case "assistant":
@@ -121,6 +129,16 @@ export function readClaudeLine(text: string): ClaudeLine | SkipReason {
     default:
       return "not_needed";
   }
+}
+
+/** Modes in which Claude Code runs or refuses a tool without asking. */
+const WITHOUT_ASKING = new Set(["bypassPermissions", "dontAsk", "auto"]);
+
+/** Prompts name the mode of permissions. Nobody is there to be asked by a program that uses the SDK or `claude -p`. */
+function personOf({ entrypoint, permissionMode }: JsonObject): Pick<ClaudeLine, "asksPerson"> {
+  if (asText(entrypoint)?.startsWith("sdk") === true) return { asksPerson: false };
+  const mode = asText(permissionMode);
+  return mode === undefined ? {} : { asksPerson: !WITHOUT_ASKING.has(mode) };
 }
 
 /** A fork marks the lines that it copied. Without the name of the parent, nothing is known of it. */
@@ -180,10 +198,22 @@ function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
       model,
       usage,
       isComplete: asText(message?.stop_reason) !== undefined,
+      stop: stopIn(message),
       cleared: clearedIn(message),
       compaction: compactionIn(counts),
     },
   };
+}
+
+/** Tools that ask the person. */
+const QUESTIONS = new Set(["AskUserQuestion", "ExitPlanMode"]);
+
+function stopIn(message: JsonObject | undefined): StopReason | undefined {
+  const tools = asArray(message?.content)
+    .map(asObject)
+    .filter((block) => block?.type === "tool_use");
+  if (tools.some((block) => QUESTIONS.has(asText(block?.name) ?? ""))) return "tool_approval";
+  return stopReasonOf(message?.stop_reason) ?? (tools.length > 0 ? "tool_use" : undefined);
 }
 
 /** Context editing of Anthropic. Each request names all that is left out of its prompt, not only what is new. */
@@ -205,7 +235,8 @@ function compactionIn(counts: JsonObject): ClaudeTurn["compaction"] {
 
 const CLEAR = /<command-name>\/?clear<\/command-name>/;
 /** Matches user messages that the harness wrote: command echoes, reminders, notices. */
-const NOT_A_PROMPT = /^\s*(<|Caveat:|\[Request interrupted)/;
+const NOT_A_PROMPT = /^\s*(<|Caveat:)/;
+const INTERRUPTED = /^\s*\[Request interrupted/;
 
 function readUser(line: ClaudeLine, json: JsonObject): ClaudeLine {
   if (json.isCompactSummary === true) return readSummary(line);
@@ -216,6 +247,7 @@ function readUser(line: ClaudeLine, json: JsonObject): ClaudeLine {
     const mark = { id: line.uuid, at: line.at, type: "cleared" as const, reason: "/clear" };
     return { ...line, mark: { id: line.uuid, event: mark } };
   }
+  if (INTERRUPTED.test(text)) return { ...line, interrupts: true };
   return NOT_A_PROMPT.test(text) ? line : { ...line, prompt: text };
 }
 

@@ -678,6 +678,82 @@ describe("Claude Code transcripts", () => {
     expect(skipped).toEqual({ unreadable: 4, no_time: 1, not_needed: 1, no_usage: 1, no_session: 1 });
   });
 
+  describe("why a call ended", () => {
+    const tool = (name: string) => ({ type: "tool_use", id: `toolu-${name}`, name, input: {} });
+    const ended = (
+      second: number,
+      id: string,
+      content: object[],
+      stop: string | null = null,
+      more: object = {},
+    ) => {
+      const line = said(second, id, usage(9_000 + second));
+      return { ...line, ...more, message: { ...line.message, content, stop_reason: stop } };
+    };
+    const unasked = (second: number) => asked(second, "go", { permissionMode: "bypassPermissions" });
+    const stops = (...lines: unknown[]) =>
+      turns(read(...lines).events).map((event) => "stop_reason" in event && event.stop_reason);
+
+    it.each([
+      ["a tool call in a line of a stream", [ended(1, "a", [tool("Bash")])], "tool_use"],
+      ["a stated tool call", [ended(1, "a", [tool("Bash")], "tool_use")], "tool_use"],
+      ["an answer", [ended(1, "a", [{ type: "text", text: "done" }], "end_turn")], "end_turn"],
+      ["an answer without a statement", [ended(1, "a", [{ type: "text", text: "done" }])], false],
+      ["an answer that was cut off", [ended(1, "a", [], "max_tokens")], "cut_off"],
+      ["a question to the person", [ended(1, "a", [tool("AskUserQuestion")], "tool_use")], "tool_approval"],
+      ["a plan to be allowed", [ended(1, "a", [tool("ExitPlanMode")])], "tool_approval"],
+      [
+        "a tool that the person stopped",
+        [
+          ended(1, "a", [tool("Bash")]),
+          asked(9, [{ type: "text", text: "[Request interrupted by user for tool use]" }]),
+        ],
+        "end_turn",
+      ],
+    ])("is known of %s", (_, lines, stop) => {
+      expect(stops(unasked(0), ...lines)).toEqual([stop]);
+    });
+
+    it("is the tool call if the text before it came first, in any order of lines", () => {
+      const text = ended(1, "a", [{ type: "text", text: "I look" }]);
+      const call = {
+        ...ended(2, "a", [tool("Bash")]),
+        message: { ...text.message, content: [tool("Bash")] },
+      };
+      for (const lines of [
+        [text, call],
+        [call, text],
+        [call, text, call],
+      ])
+        expect(stops(unasked(0), ...lines)).toEqual(["tool_use"]);
+    });
+
+    it("is a tool that may wait for its person unless the mode at that time says otherwise", () => {
+      const mode = (second: number, permissionMode: string) => asked(second, "go", { permissionMode });
+      const lines = [
+        ended(1, "a", [tool("Bash")]),
+        mode(2, "dontAsk"),
+        ended(3, "b", [tool("Bash")]),
+        mode(4, "acceptEdits"),
+        ended(5, "c", [tool("Bash")]),
+      ];
+      const expected = ["tool_approval", "tool_use", "tool_approval"];
+      expect(stops(...lines)).toEqual(expected);
+      expect(stops(...lines.reverse()).reverse()).toEqual(expected);
+    });
+
+    it("is a tool call where a program uses the SDK, which asks nobody", () => {
+      expect(stops(ended(1, "a", [tool("Bash")], null, { entrypoint: "sdk-cli" }))).toEqual(["tool_use"]);
+      expect(stops(ended(1, "a", [tool("Bash")], null, { entrypoint: "cli" }))).toEqual(["tool_approval"]);
+    });
+
+    it("ends at the person for the turn that was under way, not for earlier or later ones", () => {
+      const calls = [1, 5, 9].map((second) => ended(second, `m${second}`, [tool("Bash")]));
+      const stop = asked(6, "[Request interrupted by user]");
+      expect(stops(unasked(0), ...calls, stop)).toEqual(["tool_use", "end_turn", "tool_use"]);
+    });
+  });
+
   it("take returns only sessions with new lines", () => {
     const reader = claudeCodeRecordings.reader(options);
     const file = { path: "x.jsonl" };

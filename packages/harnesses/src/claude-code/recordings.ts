@@ -1,6 +1,8 @@
 import { contextTokens } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import type { StopReason } from "@plimsoll/protocol/pure";
+import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import { asObject, asText, type JsonObject } from "../recordings/json.ts";
 import {
@@ -61,6 +63,10 @@ interface Session {
   refusals: Map<string, { at: number; isSide: boolean; refusal: SizedRefusal }>;
   /** By the uuid of the line. */
   parts: Map<string, LineParts & { isSide: boolean }>;
+  /** Whether a tool may wait for a person, by the time of the lines that tell. */
+  asksPerson: Map<number, boolean>;
+  /** When a person stopped an answer or a tool. */
+  interrupts: Set<number>;
   prompt: { at: number; text: string } | undefined;
   /** The title of the highest rank, and the number of titles so far. */
   named: { rank: number; text: string; count: number } | undefined;
@@ -160,6 +166,9 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     if (!side && line.prompt !== undefined && (session.prompt === undefined || line.at < session.prompt.at)) {
       session.prompt = { at: line.at, text: line.prompt };
     }
+    if (line.asksPerson !== undefined)
+      session.asksPerson.set(line.at, line.asksPerson && session.asksPerson.get(line.at) !== false);
+    if (line.interrupts === true) session.interrupts.add(line.at);
     if (line.parts !== undefined && line.uuid !== undefined)
       session.parts.set(line.uuid, { ...line.parts, isSide: side });
     if (line.mark !== undefined) {
@@ -211,6 +220,8 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       marks: new Map(),
       refusals: new Map(),
       parts: new Map(),
+      asksPerson: new Map(),
+      interrupts: new Set(),
       prompt: undefined,
       named: undefined,
       isOwn: false,
@@ -270,6 +281,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     const events: PlimsollEventInput[] = [];
     const marks = distinct([...session.marks.values()], agentAt);
     const partsOf = agentParts(session, marks, chains);
+    const asksPerson = new ValuesByTime([...session.asksPerson].map(([at, value]) => ({ at, value })));
     const main = messageTurns(session.main);
     const agents = new Map<string | undefined, Map<string, ClaudeTurn>>([
       [undefined, ownTurns(session, main)],
@@ -284,8 +296,10 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       }
       const own = { ...fields, ...agentFields(agentId) };
       const parts = partsOf(agentId, agentId === undefined ? main : turns);
+      const interrupted = interruptedTurns(session, turns);
       for (const turn of turns.values()) {
-        events.push({ ...own, ...turnEvent(turn, parts) });
+        const stop = interrupted.has(turn.key) ? "end_turn" : stopOf(turn, asksPerson);
+        events.push({ ...own, ...turnEvent(turn, parts), ...(stop && { stop_reason: stop }) });
         firstTurnAt.set(agentId, Math.min(turn.at, firstTurnAt.get(agentId) ?? turn.at));
       }
       for (const mark of providerMarks([...turns.values()])) events.push({ ...own, ...mark });
@@ -388,6 +402,21 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         return true;
       });
   }
+}
+
+/** Until a line tells otherwise, a person may have to allow what a tool does. */
+function stopOf({ stop, at }: ClaudeTurn, asksPerson: ValuesByTime<boolean>): StopReason | undefined {
+  return stop === "tool_use" && asksPerson.at(at) !== false ? "tool_approval" : stop;
+}
+
+/** The keys of the turns after which a person stopped the agent. */
+function interruptedTurns(
+  { interrupts }: Session,
+  turns: ReadonlyMap<string, ClaudeTurn>,
+): ReadonlySet<string | undefined> {
+  if (interrupts.size === 0) return new Set();
+  const byTime = new ValuesByTime([...turns.values()].map(({ at, key }) => ({ at, value: key })));
+  return new Set([...interrupts].map((at) => byTime.at(at)));
 }
 
 /** The agent of a line; undefined for the main one. */

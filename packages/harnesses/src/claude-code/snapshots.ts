@@ -1,4 +1,5 @@
 import { larger } from "@plimsoll/fold";
+import { STOP_REASONS, type StopReason } from "@plimsoll/protocol/pure";
 import type { ClaudeTurn } from "./recording-line.ts";
 
 /** The lines of one message. */
@@ -69,11 +70,17 @@ function grown({ turn, lastAt }: Snapshot, line: ClaudeTurn): Snapshot {
       ...turn,
       usage: { ...turn.usage, output_tokens: output },
       isComplete: turn.isComplete || line.isComplete,
+      stop: laterReason(turn.stop, line.stop),
       cleared,
       compaction: turn.compaction ?? line.compaction,
     },
     lastAt: Math.max(lastAt, line.at),
   };
+}
+
+function laterReason(a: StopReason | undefined, b: StopReason | undefined): StopReason | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return STOP_REASONS.indexOf(a) > STOP_REASONS.indexOf(b) ? a : b;
 }
 
 /** Whether a snapshot is more complete than another one, or as complete and later. */

@@ -52,6 +52,15 @@ describe("Claude Code", () => {
     expectEvents("claude-code", log(texts, "api_request"), [turn]);
   });
 
+  it.each([
+    ["tool_use", "sdk", "tool_use"],
+    ["tool_use", "repl_main_thread", "tool_approval"],
+    ["end_turn", "repl_main_thread", "end_turn"],
+    ["", "sdk", undefined],
+  ])("of a span that ended with %j, asked for by %s, tells %s", (stop_reason, query_source, stop) => {
+    expect(eventOf(span({ ...request, query_source, stop_reason }))).toMatchObject({ stop_reason: stop });
+  });
+
   it("gives a call one id in logs and spans", () => {
     const { request_id, ...rest } = request;
     expectEvents("claude-code", span({ ...rest, "gen_ai.response.id": String(request_id) }), [turn]);

@@ -20,6 +20,7 @@ const CALL: ModelCallNames = {
   usage: CLAUDE_CODE_TELEMETRY,
   window: ["gen_ai.context.window_size"],
   costUsd: ["cost_usd"],
+  stop: ["stop_reason"],
 };
 
 /**
@@ -78,16 +79,22 @@ function readCall(record: LogRecord | SpanRecord, owner: EventOwner): RecordRead
   const { attributes } = record;
   const isSpan = record.signal === "traces";
   const at = isSpan ? record.endAt : record.at;
-  const turn = modelCall(attributes, CALL, {
-    owner,
-    id:
-      textOf(attributes, ["request_id", "gen_ai.response.id", "client_request_id"]) ??
-      measuredId(attributes) ??
-      positionOf(record),
-    at,
-    durationMs: numberOf(attributes, ["duration_ms"]),
-    purpose: textOf(attributes, SOURCE) === "compact" ? "compaction" : undefined,
-  });
+  // A program that uses the SDK asks nobody, unless it answers by itself.
+  const asksPerson = !textOf(attributes, SOURCE)?.startsWith("sdk");
+  const turn = modelCall(
+    attributes,
+    { ...CALL, asksPerson },
+    {
+      owner,
+      id:
+        textOf(attributes, ["request_id", "gen_ai.response.id", "client_request_id"]) ??
+        measuredId(attributes) ??
+        positionOf(record),
+      at,
+      durationMs: numberOf(attributes, ["duration_ms"]),
+      purpose: textOf(attributes, SOURCE) === "compact" ? "compaction" : undefined,
+    },
+  );
   if (turn !== undefined) return { events: [turn] };
   return noEvent(truthOf(attributes, "success") === false ? "not_needed" : "no_usage");
 }

@@ -63,6 +63,12 @@ export interface CodexRollout {
   rollbacks: Map<string, { at: number; turns: number }>;
   /** What the items of the conversation add to the context. The model wrote some of them. */
   parts: (LineParts & { isWritten: boolean })[];
+  /** When the model called tools that Codex runs. */
+  calls: number[];
+  /** When runs of the agent ended, also by a person. */
+  ends: number[];
+  /** Whether a tool may wait for a person. */
+  asksPerson: { at: number; value: boolean }[];
   prompt: { at: number; text: string } | undefined;
   firstAt: number;
   lastAt: number;
@@ -85,12 +91,15 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
     case "turn_context": {
       const model = asText(payload.model);
       if (model !== undefined) rollout.models.push({ at, value: model });
+      const policy = asText(payload.approval_policy);
+      if (policy !== undefined) rollout.asksPerson.push({ at, value: policy !== "never" });
       return model === undefined ? "not_needed" : undefined;
     }
     case "token_usage_record":
       return readRecord(rollout, payload, at);
     case "response_item": {
       readAnswer(rollout, payload, at);
+      if (OWN_CALL.test(asText(payload.type) ?? "")) rollout.calls.push(at);
       const parts = partsOf(payload, at);
       if (parts !== undefined) rollout.parts.push(parts);
       return parts === undefined ? "not_needed" : undefined;
@@ -113,6 +122,9 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
       return "not_needed";
   }
 }
+
+/** The provider runs the others, such as a search of the web. */
+const OWN_CALL = /^(function|custom_tool|local_shell)_call$/;
 
 function partsOf(payload: JsonObject, at: number): CodexRollout["parts"][number] | undefined {
   const type = asText(payload.type) ?? "";
@@ -189,6 +201,11 @@ function readMessage(rollout: CodexRollout, payload: JsonObject, at: number): Sk
       if (window !== undefined) rollout.windows.push({ at, value: window });
       return window === undefined ? "not_needed" : undefined;
     }
+    case "task_complete":
+    case "turn_complete":
+    case "turn_aborted":
+      rollout.ends.push(at);
+      return undefined;
     case "error":
     case "stream_error": {
       const refusal = refusalIn(asText(payload.message)) ?? refusalIn(asText(payload.additional_details));

@@ -54,6 +54,60 @@ describe("Codex rollouts", () => {
     expect(fold.state).toMatchObject({ windowTokens: 258_400, windowSource: "reported", model: "gpt-6" });
   });
 
+  describe("why a response ended", () => {
+    const item = (ms: number, type: string) =>
+      line(ms, "response_item", { type, name: "shell", arguments: "{}" });
+    const policy = (ms: number, approval_policy: string) =>
+      line(ms, "turn_context", { model: "gpt-6", approval_policy });
+    const done = (ms: number, type = "task_complete") => line(ms, "event_msg", { type });
+    const response = (n: number, type?: string) => [
+      ...(type === undefined ? [] : [item(1_000 * n - 100, type)]),
+      count(1_000 * n, tokens(1_000 * n, 5_000 * n)),
+    ];
+    const stops = (...lines: object[]) =>
+      read([file(A), [meta(0, A), ...lines]]).events.flatMap((event) =>
+        event.type === "turn" ? [event.stop_reason] : [],
+      );
+
+    it.each([
+      [
+        "a tool call that is never asked about",
+        [policy(1, "never"), ...response(1, "function_call")],
+        ["tool_use"],
+      ],
+      ["a tool call that a person may be asked about", response(1, "local_shell_call"), ["tool_approval"]],
+      ["a tool of the provider", [policy(1, "never"), ...response(1, "web_search_call")], [undefined]],
+      [
+        "the end of a run",
+        [...response(1, "function_call"), ...response(2), done(2_500)],
+        ["tool_approval", "end_turn"],
+      ],
+      [
+        "a run that a person stopped",
+        [...response(1, "function_call"), done(1_500, "turn_aborted")],
+        ["end_turn"],
+      ],
+      [
+        "a call whose response is not counted yet",
+        [policy(1, "never"), ...response(1), item(1_500, "function_call")],
+        [undefined],
+      ],
+      [
+        "a policy that changed",
+        [
+          policy(1, "never"),
+          ...response(1, "function_call"),
+          policy(1_200, "on-request"),
+          ...response(2, "function_call"),
+        ],
+        ["tool_use", "tool_approval"],
+      ],
+    ])("is known of %s", (_, lines, expected) => {
+      expect(stops(...lines)).toEqual(expected);
+      expect(stops(...[...lines].reverse()).reverse()).toEqual(expected);
+    });
+  });
+
   it("reports the window that an error names", () => {
     const message =
       "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.";

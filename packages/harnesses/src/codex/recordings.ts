@@ -1,6 +1,7 @@
 import { contextTokens } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import type { StopReason } from "@plimsoll/protocol/pure";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import { asObject, asText, type JsonObject } from "../recordings/json.ts";
@@ -99,8 +100,10 @@ function codexReader(options: ReaderOptions): HarnessReader {
     const summaries = summaryCounts(rollout, counts);
     const modelAt = (at: number) => models.at(at) ?? models.first ?? "unknown";
     const partsAt = rolloutParts(rollout, counts, modelAt);
+    const stops = stopsOf(rollout, counts);
     for (const count of counts) {
       const composition = partsAt.get(count.id);
+      const stop = stops.get(count.id);
       // For a record, the `token_count` just after it has the size.
       const limit = count.window ?? windows.at(count.at + SAME_MOMENT_MS) ?? windows.first;
       events.push({
@@ -117,6 +120,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
         ...(summaries.has(count.id)
           ? { purpose: "compaction" as const }
           : composition && { composition, composition_estimated: true }),
+        ...(stop && { stop_reason: stop }),
       });
     }
     for (const [id, at] of rollout.compactions) {
@@ -188,6 +192,9 @@ function emptyRollout(path: string, isContext: boolean): CodexRollout {
     refusals: new Map(),
     rollbacks: new Map(),
     parts: [],
+    calls: [],
+    ends: [],
+    asksPerson: [],
     prompt: undefined,
     firstAt: Number.POSITIVE_INFINITY,
     lastAt: Number.NEGATIVE_INFINITY,
@@ -229,6 +236,28 @@ function rolloutParts(
     lines,
     [...compactions.values()].map((at) => ({ at })),
   );
+}
+
+/** Why each response ended, by the id of its count, which Codex writes after the calls of the response. */
+function stopsOf(
+  { calls, ends, asksPerson }: CodexRollout,
+  counts: readonly CodexCount[],
+): ReadonlyMap<string, StopReason> {
+  const byTime = new ValuesByTime(counts.map(({ at, id }) => ({ at, value: id })));
+  const asks = new ValuesByTime(asksPerson);
+  const times = counts.map(({ at }) => at).sort((a, b) => a - b);
+  const stops = new Map<string, StopReason>();
+  let next = 0;
+  for (const at of [...calls].sort((a, b) => a - b)) {
+    while (next < times.length && times[next]! < at) next += 1;
+    const id = next < times.length ? byTime.at(times[next]!) : undefined;
+    if (id !== undefined) stops.set(id, asks.at(at) === false ? "tool_use" : "tool_approval");
+  }
+  for (const at of ends) {
+    const id = byTime.at(at);
+    if (id !== undefined) stops.set(id, "end_turn");
+  }
+  return stops;
 }
 
 function threadOf(rollout: CodexRollout): string {

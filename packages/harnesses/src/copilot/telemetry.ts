@@ -8,7 +8,11 @@ import type { Attributes, SpanEvent, SpanRecord } from "../telemetry/telemetry-r
 const FAMILY = "copilot";
 
 /** The extension for VS Code reports the size of the prompt that the model takes. */
-const CALL = { ...GEN_AI_CALL, window: [...GEN_AI_CALL.window, "copilot_chat.request.max_prompt_tokens"] };
+const CALL = {
+  ...GEN_AI_CALL,
+  window: [...GEN_AI_CALL.window, "copilot_chat.request.max_prompt_tokens"],
+  asksPerson: true,
+};
 
 /**
  * GitHub Copilot CLI and Copilot Chat: `chat` spans, and truncations and compactions as events of any span. Names:

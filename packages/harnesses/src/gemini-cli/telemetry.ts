@@ -14,6 +14,7 @@ const CALL: ModelCallNames = {
   usage: GEMINI_CLI_TELEMETRY,
   window: ["gen_ai.context.window_size"],
   costUsd: [],
+  stop: ["finish_reasons"],
 };
 
 /**

@@ -1,4 +1,4 @@
-import { OPENCODE } from "@plimsoll/fold";
+import { OPENCODE, stopReasonOf } from "@plimsoll/fold";
 import {
   AgentHistory,
   agentName,
@@ -131,6 +131,7 @@ function readMessage(
     ...counted,
     costUsd: cost !== undefined && cost > 0 ? cost : undefined,
     isCompaction,
+    stop: stopReasonOf(data.finish),
   });
 }
 

@@ -1,4 +1,4 @@
-import { PI } from "@plimsoll/fold";
+import { PI, stopReasonOf } from "@plimsoll/fold";
 import { AgentHistory, sessionEvents } from "../recordings/history.ts";
 import {
   asNumber,
@@ -128,6 +128,7 @@ function readMessage(
     model: asText(message.model),
     ...counted,
     costUsd: cost !== undefined && cost >= 0 ? cost : undefined,
+    stop: stopReasonOf(message.stopReason),
   });
 }
 

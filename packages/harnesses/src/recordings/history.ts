@@ -1,4 +1,5 @@
 import type { PlimsollEventInput, Usage } from "@plimsoll/protocol/events";
+import type { StopReason } from "@plimsoll/protocol/pure";
 import { type Dated, ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import { mergeLineUsage } from "./line-usage.ts";
@@ -19,6 +20,7 @@ export interface HistoryTurn {
   costUsd?: number | undefined;
   /** True if the inference wrote the summary of a compaction. */
   isCompaction?: boolean;
+  stop?: StopReason | undefined;
 }
 
 type Trigger = "auto" | "manual";
@@ -105,6 +107,7 @@ function mergeTurns(a: HistoryTurn, b: HistoryTurn): HistoryTurn {
     window: larger(a.window, b.window),
     costUsd: larger(a.costUsd, b.costUsd),
     isCompaction: a.isCompaction === true || b.isCompaction === true,
+    stop: larger(a.stop, b.stop),
   };
 }
 
@@ -223,6 +226,7 @@ function agentEvents(
       ...(window !== undefined && window > 0 && { context_window: window }),
       ...(turn.costUsd !== undefined && turn.costUsd <= 2_000 && { cost_usd: turn.costUsd }),
       ...(turn.isCompaction === true && { purpose: "compaction" as const }),
+      ...(turn.stop !== undefined && { stop_reason: turn.stop }),
     });
   }
   for (const { id, at, event } of history.marks.values()) {

@@ -1,6 +1,6 @@
-import { type CountedUsage, readCounts, type UsageShape } from "@plimsoll/fold";
+import { type CountedUsage, readCounts, stopReasonOf, type UsageShape } from "@plimsoll/fold";
 import { LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol/events";
-import type { Witness } from "@plimsoll/protocol/pure";
+import type { StopReason, Witness } from "@plimsoll/protocol/pure";
 import { fitName } from "../recordings/text.ts";
 import { type AttributeNames, numberOf, textOf, tokensOf } from "./attributes.ts";
 import { type EventOwner, eventEnvelope } from "./event-envelope.ts";
@@ -12,6 +12,10 @@ export interface ModelCallNames {
   usage: UsageShape;
   window: AttributeNames;
   costUsd: AttributeNames;
+  /** Why the answer ended. Undefined if it is not told. */
+  stop?: AttributeNames;
+  /** Whether a person may have to allow a tool before it runs. */
+  asksPerson?: boolean;
 }
 
 /** What a record says of a call besides its attributes. */
@@ -58,7 +62,13 @@ export function modelCall(
     duration_ms: upTo(LARGEST.integer, durationMs),
     cost_usd: upTo(LARGEST.costUsd, cost),
     purpose,
+    stop_reason: stopOf(attributes, names),
   };
+}
+
+function stopOf(attributes: Attributes, { stop = [], asksPerson }: ModelCallNames): StopReason | undefined {
+  const reason = stopReasonOf(textOf(attributes, stop));
+  return reason === "tool_use" && asksPerson === true ? "tool_approval" : reason;
 }
 
 const upTo = (largest: number, value: number | undefined) =>

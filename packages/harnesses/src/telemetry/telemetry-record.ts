@@ -1,4 +1,4 @@
-/** A scalar attribute. Null stands for a list, a map, bytes, or a text that is too long to be a name or a number. */
+/** A scalar attribute. Null stands for a list (but see `isListOfAnswers`), a map, bytes, or a text that is too long to be a name or a number. */
 export type AttributeValue = string | number | boolean | null;
 export type Attributes = ReadonlyMap<string, AttributeValue>;
 
@@ -14,6 +14,9 @@ const LONGEST_JSON = 256 * 1_024;
 
 /** Most bytes of an attribute's text. */
 export const longestText = (key: string): number => (JSON_WITH_COUNTS.has(key) ? LONGEST_JSON : LONGEST_TEXT);
+
+/** Whether the first text of a list stands for it: it has a word for each answer of a call. */
+export const isListOfAnswers = (key: string): boolean => key.endsWith("finish_reasons");
 
 /** Attributes of one record, and events of one span, that are read; OpenTelemetry's own limit is 128. */
 export const MOST_ATTRIBUTES = 1_000;

@@ -104,6 +104,8 @@ export const AlertDeliveryView = z.object({
   endpoint_id: id,
   endpoint: z.string(),
   kind: z.enum(NOTIFICATION_KINDS),
+  /** The group of alerts that it tells of. Its repetitions have the same. */
+  group: z.string(),
   state: z.enum(DELIVERY_STATES),
   /** Such as `phantom@vm-3: Ceiling crossed`. */
   title: z.string(),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { AlertMatcher } from "../alerts/alert-matchers.ts";
 import { ALERT_PRESET_NAMES } from "../alerts/alert-presets.ts";
 import { AlertRule } from "../alerts/alert-rule.ts";
-import { AlertFacts } from "../alerts/notification.ts";
+import { ALERT_SEVERITIES, AlertFacts } from "../alerts/notification.ts";
 import { callText, cursorText, rowId, rowNumber } from "./parameters.ts";
 
 const time = z.iso.datetime({ offset: true });
@@ -85,11 +85,17 @@ export const AlertView = AlertFacts.extend({
 });
 export type AlertView = z.infer<typeof AlertView>;
 
+/** `unhandled` ones are open, and neither acknowledged nor muted. */
+export const ALERT_LISTS = ["open", "unhandled", "acknowledged", "muted", "ended"] as const;
+
 export const AlertsQuery = z.object({
   /** Open ones by default, the worst first; `ended` lists the others, newest first. */
-  state: z.enum(["open", "ended"]).default("open"),
+  state: z.enum(ALERT_LISTS).default("open"),
+  severity: z.enum(ALERT_SEVERITIES).optional(),
   rule: id.optional(),
   session: id.optional(),
+  /** Part of a harness, a session, an agent, a model or the name of a rule. */
+  q: callText(200).optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
   cursor: cursorText,
 });
@@ -97,8 +103,10 @@ export type AlertsQuery = z.infer<typeof AlertsQuery>;
 
 export const AlertPage = z.object({
   items: z.array(AlertView),
-  /** Open alerts in all, listed or not. */
+  /** Open alerts in all, whatever the query selects. */
   firing: z.number().int(),
+  /** Alerts that the query selects, listed or not. Null for those that have ended. */
+  selected: z.number().int().nullable(),
   /** Endpoints that the last message did not reach, and those that were paused for it. */
   failing_endpoints: z.number().int(),
   next_cursor: z.string().nullable(),

@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { HARNESS_LINE_BASES, LINE_CAUSES, LINE_VERDICTS, WINDOW_SOURCES } from "../terms.ts";
+import {
+  HARNESS_LINE_BASES,
+  LINE_CAUSES,
+  LINE_VERDICTS,
+  THRESHOLD_SOURCES,
+  WINDOW_SOURCES,
+} from "../terms.ts";
 
 /** Units as in `read.ts`. */
 const time = z.iso.datetime({ offset: true });
@@ -24,6 +30,10 @@ export const ObservedHarnessLine = z.object({
   sub_agents: z.boolean(),
   /** Null if it is not known where a harness of this kind compacts. */
   line: HarnessLineView.nullable(),
+  /** The line that its agents are judged by now; null if no threshold gives one. */
+  judged_by: z
+    .object({ threshold: z.enum(["ceiling", "hard", "reserve"]), tokens, source: z.enum(THRESHOLD_SOURCES) })
+    .nullable(),
   /** The narrow range in which most of them began. */
   observed: z.object({
     falls: z.number().int(),

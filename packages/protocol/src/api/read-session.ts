@@ -32,6 +32,8 @@ export const SESSION_SORTS = [
   "turns",
   "boundaries",
   "warnings",
+  "cost_usd",
+  "uncached_tokens",
 ] as const;
 export const SessionSort = z.enum(SESSION_SORTS);
 export type SessionSort = z.infer<typeof SessionSort>;
@@ -64,6 +66,14 @@ export const SessionSummary = z.object({
   reclaimed_tokens: tokens,
   /** Upward crossings of the warning threshold. */
   warnings: z.number().int(),
+  /** Of all turns: tokens of their prompts, those of them that a cache had, and those that are estimates. */
+  prompt_tokens: tokens,
+  cached_tokens: tokens,
+  estimated_tokens: tokens,
+  /** What the turns cost, in US dollars, as their harness reports it; null if no turn states it. */
+  cost_usd: z.number().nullable(),
+  /** Turns that state a cost. */
+  cost_turns: z.number().int(),
   first_at: time,
   last_at: time,
   /** In alphabetical order. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { PolicySettings } from "../policy/policy-schema.ts";
-import { WITNESSES } from "../terms.ts";
+import { STOP_REASONS, WITNESSES } from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 
 export { DEFAULT_AGENT, instantMs, LARGEST, LONGEST };
@@ -105,6 +105,7 @@ export const TurnEvent = z.object({
   duration_ms: z.number().min(0).max(LARGEST.integer).transform(Math.round).optional(),
   cost_usd: z.number().min(0).max(LARGEST.costUsd).optional(),
   purpose: z.enum(["compaction"]).optional(),
+  stop_reason: z.enum(STOP_REASONS).optional(),
   /** Who reports the call, if not the harness itself. */
   witness: z.enum(WITNESSES).optional(),
 });

@@ -29,6 +29,7 @@ const whole = {
   duration_ms: 1_204.5,
   cost_usd: 0.0123,
   purpose: "compaction",
+  stop_reason: "tool_use",
   witness: "otlp",
 };
 
@@ -43,6 +44,7 @@ const anything = fc.oneof(
     "compaction",
     "inclusive",
     "transcript",
+    "end_turn",
     "a\u0000b",
     "\ud800",
     "x".repeat(129),

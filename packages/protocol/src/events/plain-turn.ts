@@ -1,4 +1,4 @@
-import { WITNESSES, type Witness } from "../terms.ts";
+import { STOP_REASONS, type StopReason, WITNESSES, type Witness } from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 import type { Basis, Composition, TurnEvent, Usage } from "./events.ts";
 
@@ -12,7 +12,7 @@ const NOT_PLAIN = -1;
 export function readPlainTurn(value: object): TurnEvent | undefined {
   const sent = value as Record<keyof TurnEvent, unknown>;
   const { id, harness, session, agent = DEFAULT_AGENT, parent_agent, own_session, model } = sent;
-  const { estimated, purpose, composition_estimated, witness } = sent;
+  const { estimated, purpose, composition_estimated, stop_reason, witness } = sent;
   if (
     !isText(id, LONGEST.id) ||
     !isText(harness, LONGEST.harness) ||
@@ -24,7 +24,8 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     !(estimated === undefined || typeof estimated === "boolean") ||
     !(composition_estimated === undefined || typeof composition_estimated === "boolean") ||
     !(purpose === undefined || purpose === "compaction") ||
-    !isWitness(witness)
+    !isOneOf<StopReason>(STOP_REASONS, stop_reason) ||
+    !isOneOf<Witness>(WITNESSES, witness)
   ) {
     return undefined;
   }
@@ -69,6 +70,7 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     duration_ms: duration === undefined ? undefined : Math.round(duration),
     cost_usd: cost,
     purpose,
+    stop_reason,
     witness,
   };
 }
@@ -136,8 +138,8 @@ function isBasis(value: unknown): value is Basis | undefined {
   return value === undefined || value === "inclusive" || value === "exclusive";
 }
 
-function isWitness(value: unknown): value is Witness | undefined {
-  return value === undefined || (WITNESSES as readonly unknown[]).includes(value);
+function isOneOf<Word>(words: readonly Word[], value: unknown): value is Word | undefined {
+  return value === undefined || (words as readonly unknown[]).includes(value);
 }
 
 /** `null` says the same as leaving a count out. */

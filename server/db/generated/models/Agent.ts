@@ -37,6 +37,7 @@ export type AgentAvgAggregateOutputType = {
   peakTokens: number | null
   peakWindow: number | null
   peakUtilization: number | null
+  stopReason: number | null
   masked: number | null
   compacted: number | null
   subticks: number | null
@@ -45,6 +46,11 @@ export type AgentAvgAggregateOutputType = {
   unexplained: number | null
   reclaimed: number | null
   warnings: number | null
+  promptTokens: number | null
+  cachedTokens: number | null
+  estimatedTokens: number | null
+  costMicros: number | null
+  costTurns: number | null
   number: number | null
   version: number | null
 }
@@ -60,6 +66,7 @@ export type AgentSumAggregateOutputType = {
   peakTokens: number | null
   peakWindow: number | null
   peakUtilization: number | null
+  stopReason: number | null
   masked: number | null
   compacted: number | null
   subticks: number | null
@@ -68,6 +75,11 @@ export type AgentSumAggregateOutputType = {
   unexplained: number | null
   reclaimed: bigint | null
   warnings: number | null
+  promptTokens: bigint | null
+  cachedTokens: bigint | null
+  estimatedTokens: bigint | null
+  costMicros: bigint | null
+  costTurns: number | null
   number: number | null
   version: number | null
 }
@@ -94,6 +106,8 @@ export type AgentMinAggregateOutputType = {
   peakWindow: number | null
   peakUtilization: number | null
   peakAt: Date | null
+  stoppedAt: Date | null
+  stopReason: number | null
   masked: number | null
   compacted: number | null
   subticks: number | null
@@ -102,6 +116,11 @@ export type AgentMinAggregateOutputType = {
   unexplained: number | null
   reclaimed: bigint | null
   warnings: number | null
+  promptTokens: bigint | null
+  cachedTokens: bigint | null
+  estimatedTokens: bigint | null
+  costMicros: bigint | null
+  costTurns: number | null
   state: string | null
   hasState: boolean | null
   number: number | null
@@ -130,6 +149,8 @@ export type AgentMaxAggregateOutputType = {
   peakWindow: number | null
   peakUtilization: number | null
   peakAt: Date | null
+  stoppedAt: Date | null
+  stopReason: number | null
   masked: number | null
   compacted: number | null
   subticks: number | null
@@ -138,6 +159,11 @@ export type AgentMaxAggregateOutputType = {
   unexplained: number | null
   reclaimed: bigint | null
   warnings: number | null
+  promptTokens: bigint | null
+  cachedTokens: bigint | null
+  estimatedTokens: bigint | null
+  costMicros: bigint | null
+  costTurns: number | null
   state: string | null
   hasState: boolean | null
   number: number | null
@@ -166,6 +192,8 @@ export type AgentCountAggregateOutputType = {
   peakWindow: number
   peakUtilization: number
   peakAt: number
+  stoppedAt: number
+  stopReason: number
   masked: number
   compacted: number
   subticks: number
@@ -174,6 +202,11 @@ export type AgentCountAggregateOutputType = {
   unexplained: number
   reclaimed: number
   warnings: number
+  promptTokens: number
+  cachedTokens: number
+  estimatedTokens: number
+  costMicros: number
+  costTurns: number
   state: number
   hasState: number
   number: number
@@ -193,6 +226,7 @@ export type AgentAvgAggregateInputType = {
   peakTokens?: true
   peakWindow?: true
   peakUtilization?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -201,6 +235,11 @@ export type AgentAvgAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   number?: true
   version?: true
 }
@@ -216,6 +255,7 @@ export type AgentSumAggregateInputType = {
   peakTokens?: true
   peakWindow?: true
   peakUtilization?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -224,6 +264,11 @@ export type AgentSumAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   number?: true
   version?: true
 }
@@ -250,6 +295,8 @@ export type AgentMinAggregateInputType = {
   peakWindow?: true
   peakUtilization?: true
   peakAt?: true
+  stoppedAt?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -258,6 +305,11 @@ export type AgentMinAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   state?: true
   hasState?: true
   number?: true
@@ -286,6 +338,8 @@ export type AgentMaxAggregateInputType = {
   peakWindow?: true
   peakUtilization?: true
   peakAt?: true
+  stoppedAt?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -294,6 +348,11 @@ export type AgentMaxAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   state?: true
   hasState?: true
   number?: true
@@ -322,6 +381,8 @@ export type AgentCountAggregateInputType = {
   peakWindow?: true
   peakUtilization?: true
   peakAt?: true
+  stoppedAt?: true
+  stopReason?: true
   masked?: true
   compacted?: true
   subticks?: true
@@ -330,6 +391,11 @@ export type AgentCountAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   state?: true
   hasState?: true
   number?: true
@@ -445,6 +511,8 @@ export type AgentGroupByOutputType = {
   peakWindow: number | null
   peakUtilization: number | null
   peakAt: Date | null
+  stoppedAt: Date | null
+  stopReason: number | null
   masked: number
   compacted: number
   subticks: number
@@ -453,6 +521,11 @@ export type AgentGroupByOutputType = {
   unexplained: number
   reclaimed: bigint
   warnings: number
+  promptTokens: bigint
+  cachedTokens: bigint
+  estimatedTokens: bigint
+  costMicros: bigint
+  costTurns: number
   state: string | null
   hasState: boolean
   number: number
@@ -504,6 +577,8 @@ export type AgentWhereInput = {
   peakWindow?: Prisma.IntNullableFilter<"Agent"> | number | null
   peakUtilization?: Prisma.FloatNullableFilter<"Agent"> | number | null
   peakAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  stoppedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  stopReason?: Prisma.IntNullableFilter<"Agent"> | number | null
   masked?: Prisma.IntFilter<"Agent"> | number
   compacted?: Prisma.IntFilter<"Agent"> | number
   subticks?: Prisma.IntFilter<"Agent"> | number
@@ -512,6 +587,11 @@ export type AgentWhereInput = {
   unexplained?: Prisma.IntFilter<"Agent"> | number
   reclaimed?: Prisma.BigIntFilter<"Agent"> | bigint | number
   warnings?: Prisma.IntFilter<"Agent"> | number
+  promptTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  cachedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  estimatedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  costMicros?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  costTurns?: Prisma.IntFilter<"Agent"> | number
   state?: Prisma.StringNullableFilter<"Agent"> | string | null
   hasState?: Prisma.BoolFilter<"Agent"> | boolean
   number?: Prisma.IntFilter<"Agent"> | number
@@ -540,6 +620,8 @@ export type AgentOrderByWithRelationInput = {
   peakWindow?: Prisma.SortOrderInput | Prisma.SortOrder
   peakUtilization?: Prisma.SortOrderInput | Prisma.SortOrder
   peakAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  stopReason?: Prisma.SortOrderInput | Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -548,6 +630,11 @@ export type AgentOrderByWithRelationInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrderInput | Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -581,6 +668,8 @@ export type AgentWhereUniqueInput = Prisma.AtLeast<{
   peakWindow?: Prisma.IntNullableFilter<"Agent"> | number | null
   peakUtilization?: Prisma.FloatNullableFilter<"Agent"> | number | null
   peakAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  stoppedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  stopReason?: Prisma.IntNullableFilter<"Agent"> | number | null
   masked?: Prisma.IntFilter<"Agent"> | number
   compacted?: Prisma.IntFilter<"Agent"> | number
   subticks?: Prisma.IntFilter<"Agent"> | number
@@ -589,6 +678,11 @@ export type AgentWhereUniqueInput = Prisma.AtLeast<{
   unexplained?: Prisma.IntFilter<"Agent"> | number
   reclaimed?: Prisma.BigIntFilter<"Agent"> | bigint | number
   warnings?: Prisma.IntFilter<"Agent"> | number
+  promptTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  cachedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  estimatedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  costMicros?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  costTurns?: Prisma.IntFilter<"Agent"> | number
   state?: Prisma.StringNullableFilter<"Agent"> | string | null
   hasState?: Prisma.BoolFilter<"Agent"> | boolean
   number?: Prisma.IntFilter<"Agent"> | number
@@ -617,6 +711,8 @@ export type AgentOrderByWithAggregationInput = {
   peakWindow?: Prisma.SortOrderInput | Prisma.SortOrder
   peakUtilization?: Prisma.SortOrderInput | Prisma.SortOrder
   peakAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  stopReason?: Prisma.SortOrderInput | Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -625,6 +721,11 @@ export type AgentOrderByWithAggregationInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrderInput | Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -661,6 +762,8 @@ export type AgentScalarWhereWithAggregatesInput = {
   peakWindow?: Prisma.IntNullableWithAggregatesFilter<"Agent"> | number | null
   peakUtilization?: Prisma.FloatNullableWithAggregatesFilter<"Agent"> | number | null
   peakAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Agent"> | Date | string | null
+  stoppedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Agent"> | Date | string | null
+  stopReason?: Prisma.IntNullableWithAggregatesFilter<"Agent"> | number | null
   masked?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   compacted?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   subticks?: Prisma.IntWithAggregatesFilter<"Agent"> | number
@@ -669,6 +772,11 @@ export type AgentScalarWhereWithAggregatesInput = {
   unexplained?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   reclaimed?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
   warnings?: Prisma.IntWithAggregatesFilter<"Agent"> | number
+  promptTokens?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
+  cachedTokens?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
+  estimatedTokens?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
+  costMicros?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
+  costTurns?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   state?: Prisma.StringNullableWithAggregatesFilter<"Agent"> | string | null
   hasState?: Prisma.BoolWithAggregatesFilter<"Agent"> | boolean
   number?: Prisma.IntWithAggregatesFilter<"Agent"> | number
@@ -697,6 +805,8 @@ export type AgentCreateInput = {
   peakWindow?: number | null
   peakUtilization?: number | null
   peakAt?: Date | string | null
+  stoppedAt?: Date | string | null
+  stopReason?: number | null
   masked?: number
   compacted?: number
   subticks?: number
@@ -705,6 +815,11 @@ export type AgentCreateInput = {
   unexplained?: number
   reclaimed?: bigint | number
   warnings?: number
+  promptTokens?: bigint | number
+  cachedTokens?: bigint | number
+  estimatedTokens?: bigint | number
+  costMicros?: bigint | number
+  costTurns?: number
   state?: string | null
   hasState?: boolean
   number: number
@@ -733,6 +848,8 @@ export type AgentUncheckedCreateInput = {
   peakWindow?: number | null
   peakUtilization?: number | null
   peakAt?: Date | string | null
+  stoppedAt?: Date | string | null
+  stopReason?: number | null
   masked?: number
   compacted?: number
   subticks?: number
@@ -741,6 +858,11 @@ export type AgentUncheckedCreateInput = {
   unexplained?: number
   reclaimed?: bigint | number
   warnings?: number
+  promptTokens?: bigint | number
+  cachedTokens?: bigint | number
+  estimatedTokens?: bigint | number
+  costMicros?: bigint | number
+  costTurns?: number
   state?: string | null
   hasState?: boolean
   number: number
@@ -769,6 +891,8 @@ export type AgentUpdateInput = {
   peakWindow?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   peakAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stoppedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopReason?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   masked?: Prisma.IntFieldUpdateOperationsInput | number
   compacted?: Prisma.IntFieldUpdateOperationsInput | number
   subticks?: Prisma.IntFieldUpdateOperationsInput | number
@@ -777,6 +901,11 @@ export type AgentUpdateInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
@@ -805,6 +934,8 @@ export type AgentUncheckedUpdateInput = {
   peakWindow?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   peakAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stoppedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopReason?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   masked?: Prisma.IntFieldUpdateOperationsInput | number
   compacted?: Prisma.IntFieldUpdateOperationsInput | number
   subticks?: Prisma.IntFieldUpdateOperationsInput | number
@@ -813,6 +944,11 @@ export type AgentUncheckedUpdateInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
@@ -841,6 +977,8 @@ export type AgentCreateManyInput = {
   peakWindow?: number | null
   peakUtilization?: number | null
   peakAt?: Date | string | null
+  stoppedAt?: Date | string | null
+  stopReason?: number | null
   masked?: number
   compacted?: number
   subticks?: number
@@ -849,6 +987,11 @@ export type AgentCreateManyInput = {
   unexplained?: number
   reclaimed?: bigint | number
   warnings?: number
+  promptTokens?: bigint | number
+  cachedTokens?: bigint | number
+  estimatedTokens?: bigint | number
+  costMicros?: bigint | number
+  costTurns?: number
   state?: string | null
   hasState?: boolean
   number: number
@@ -877,6 +1020,8 @@ export type AgentUpdateManyMutationInput = {
   peakWindow?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   peakAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stoppedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopReason?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   masked?: Prisma.IntFieldUpdateOperationsInput | number
   compacted?: Prisma.IntFieldUpdateOperationsInput | number
   subticks?: Prisma.IntFieldUpdateOperationsInput | number
@@ -885,6 +1030,11 @@ export type AgentUpdateManyMutationInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
@@ -913,6 +1063,8 @@ export type AgentUncheckedUpdateManyInput = {
   peakWindow?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   peakAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stoppedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopReason?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   masked?: Prisma.IntFieldUpdateOperationsInput | number
   compacted?: Prisma.IntFieldUpdateOperationsInput | number
   subticks?: Prisma.IntFieldUpdateOperationsInput | number
@@ -921,6 +1073,11 @@ export type AgentUncheckedUpdateManyInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
@@ -959,6 +1116,8 @@ export type AgentCountOrderByAggregateInput = {
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   peakAt?: Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -967,6 +1126,11 @@ export type AgentCountOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -984,6 +1148,7 @@ export type AgentAvgOrderByAggregateInput = {
   peakTokens?: Prisma.SortOrder
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -992,6 +1157,11 @@ export type AgentAvgOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -1018,6 +1188,8 @@ export type AgentMaxOrderByAggregateInput = {
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   peakAt?: Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -1026,6 +1198,11 @@ export type AgentMaxOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -1054,6 +1231,8 @@ export type AgentMinOrderByAggregateInput = {
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   peakAt?: Prisma.SortOrder
+  stoppedAt?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -1062,6 +1241,11 @@ export type AgentMinOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
   number?: Prisma.SortOrder
@@ -1079,6 +1263,7 @@ export type AgentSumOrderByAggregateInput = {
   peakTokens?: Prisma.SortOrder
   peakWindow?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
+  stopReason?: Prisma.SortOrder
   masked?: Prisma.SortOrder
   compacted?: Prisma.SortOrder
   subticks?: Prisma.SortOrder
@@ -1087,6 +1272,11 @@ export type AgentSumOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -1115,6 +1305,8 @@ export type AgentSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   peakWindow?: boolean
   peakUtilization?: boolean
   peakAt?: boolean
+  stoppedAt?: boolean
+  stopReason?: boolean
   masked?: boolean
   compacted?: boolean
   subticks?: boolean
@@ -1123,6 +1315,11 @@ export type AgentSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   state?: boolean
   hasState?: boolean
   number?: boolean
@@ -1151,6 +1348,8 @@ export type AgentSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   peakWindow?: boolean
   peakUtilization?: boolean
   peakAt?: boolean
+  stoppedAt?: boolean
+  stopReason?: boolean
   masked?: boolean
   compacted?: boolean
   subticks?: boolean
@@ -1159,6 +1358,11 @@ export type AgentSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   state?: boolean
   hasState?: boolean
   number?: boolean
@@ -1187,6 +1391,8 @@ export type AgentSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   peakWindow?: boolean
   peakUtilization?: boolean
   peakAt?: boolean
+  stoppedAt?: boolean
+  stopReason?: boolean
   masked?: boolean
   compacted?: boolean
   subticks?: boolean
@@ -1195,6 +1401,11 @@ export type AgentSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   state?: boolean
   hasState?: boolean
   number?: boolean
@@ -1223,6 +1434,8 @@ export type AgentSelectScalar = {
   peakWindow?: boolean
   peakUtilization?: boolean
   peakAt?: boolean
+  stoppedAt?: boolean
+  stopReason?: boolean
   masked?: boolean
   compacted?: boolean
   subticks?: boolean
@@ -1231,13 +1444,18 @@ export type AgentSelectScalar = {
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   state?: boolean
   hasState?: boolean
   number?: boolean
   version?: boolean
 }
 
-export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "state" | "hasState" | "number" | "version", ExtArgs["result"]["agent"]>
+export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "stoppedAt" | "stopReason" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "state" | "hasState" | "number" | "version", ExtArgs["result"]["agent"]>
 
 export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Agent"
@@ -1270,6 +1488,11 @@ export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     peakWindow: number | null
     peakUtilization: number | null
     peakAt: Date | null
+    /**
+     * Why the latest call ended (a position in STOP_REASONS), and when; unset unless that is known.
+     */
+    stoppedAt: Date | null
+    stopReason: number | null
     masked: number
     compacted: number
     subticks: number
@@ -1278,6 +1501,17 @@ export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     unexplained: number
     reclaimed: bigint
     warnings: number
+    /**
+     * Of all turns: tokens of their prompts, those of them that a cache had, those that are estimates, and what they cost.
+     */
+    promptTokens: bigint
+    cachedTokens: bigint
+    estimatedTokens: bigint
+    costMicros: bigint
+    /**
+     * Turns that state a cost.
+     */
+    costTurns: number
     /**
      * The state of the fold over this agent's events, so that the next turn costs one step and no read of the history
      * (see server/db/tables/packed-state.ts). NULL while nobody expects more events of the agent.
@@ -1739,6 +1973,8 @@ export interface AgentFieldRefs {
   readonly peakWindow: Prisma.FieldRef<"Agent", 'Int'>
   readonly peakUtilization: Prisma.FieldRef<"Agent", 'Float'>
   readonly peakAt: Prisma.FieldRef<"Agent", 'DateTime'>
+  readonly stoppedAt: Prisma.FieldRef<"Agent", 'DateTime'>
+  readonly stopReason: Prisma.FieldRef<"Agent", 'Int'>
   readonly masked: Prisma.FieldRef<"Agent", 'Int'>
   readonly compacted: Prisma.FieldRef<"Agent", 'Int'>
   readonly subticks: Prisma.FieldRef<"Agent", 'Int'>
@@ -1747,6 +1983,11 @@ export interface AgentFieldRefs {
   readonly unexplained: Prisma.FieldRef<"Agent", 'Int'>
   readonly reclaimed: Prisma.FieldRef<"Agent", 'BigInt'>
   readonly warnings: Prisma.FieldRef<"Agent", 'Int'>
+  readonly promptTokens: Prisma.FieldRef<"Agent", 'BigInt'>
+  readonly cachedTokens: Prisma.FieldRef<"Agent", 'BigInt'>
+  readonly estimatedTokens: Prisma.FieldRef<"Agent", 'BigInt'>
+  readonly costMicros: Prisma.FieldRef<"Agent", 'BigInt'>
+  readonly costTurns: Prisma.FieldRef<"Agent", 'Int'>
   readonly state: Prisma.FieldRef<"Agent", 'String'>
   readonly hasState: Prisma.FieldRef<"Agent", 'Boolean'>
   readonly number: Prisma.FieldRef<"Agent", 'Int'>

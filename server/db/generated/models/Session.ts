@@ -45,6 +45,11 @@ export type SessionAvgAggregateOutputType = {
   unexplained: number | null
   reclaimed: number | null
   warnings: number | null
+  promptTokens: number | null
+  cachedTokens: number | null
+  estimatedTokens: number | null
+  costMicros: number | null
+  costTurns: number | null
   firstSlot: number | null
   lastSlot: number | null
   peakBin: number | null
@@ -70,6 +75,11 @@ export type SessionSumAggregateOutputType = {
   unexplained: number | null
   reclaimed: bigint | null
   warnings: number | null
+  promptTokens: bigint | null
+  cachedTokens: bigint | null
+  estimatedTokens: bigint | null
+  costMicros: bigint | null
+  costTurns: number | null
   firstSlot: number | null
   lastSlot: number | null
   peakBin: number | null
@@ -110,6 +120,11 @@ export type SessionMinAggregateOutputType = {
   unexplained: number | null
   reclaimed: bigint | null
   warnings: number | null
+  promptTokens: bigint | null
+  cachedTokens: bigint | null
+  estimatedTokens: bigint | null
+  costMicros: bigint | null
+  costTurns: number | null
   firstSlot: number | null
   lastSlot: number | null
   peakBin: number | null
@@ -152,6 +167,11 @@ export type SessionMaxAggregateOutputType = {
   unexplained: number | null
   reclaimed: bigint | null
   warnings: number | null
+  promptTokens: bigint | null
+  cachedTokens: bigint | null
+  estimatedTokens: bigint | null
+  costMicros: bigint | null
+  costTurns: number | null
   firstSlot: number | null
   lastSlot: number | null
   peakBin: number | null
@@ -194,6 +214,11 @@ export type SessionCountAggregateOutputType = {
   unexplained: number
   reclaimed: number
   warnings: number
+  promptTokens: number
+  cachedTokens: number
+  estimatedTokens: number
+  costMicros: number
+  costTurns: number
   firstSlot: number
   lastSlot: number
   peakBin: number
@@ -223,6 +248,11 @@ export type SessionAvgAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -248,6 +278,11 @@ export type SessionSumAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -288,6 +323,11 @@ export type SessionMinAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -330,6 +370,11 @@ export type SessionMaxAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -372,6 +417,11 @@ export type SessionCountAggregateInputType = {
   unexplained?: true
   reclaimed?: true
   warnings?: true
+  promptTokens?: true
+  cachedTokens?: true
+  estimatedTokens?: true
+  costMicros?: true
+  costTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -501,6 +551,11 @@ export type SessionGroupByOutputType = {
   unexplained: number
   reclaimed: bigint
   warnings: number
+  promptTokens: bigint
+  cachedTokens: bigint
+  estimatedTokens: bigint
+  costMicros: bigint
+  costTurns: number
   firstSlot: number
   lastSlot: number
   peakBin: number
@@ -566,6 +621,11 @@ export type SessionWhereInput = {
   unexplained?: Prisma.IntFilter<"Session"> | number
   reclaimed?: Prisma.BigIntFilter<"Session"> | bigint | number
   warnings?: Prisma.IntFilter<"Session"> | number
+  promptTokens?: Prisma.BigIntFilter<"Session"> | bigint | number
+  cachedTokens?: Prisma.BigIntFilter<"Session"> | bigint | number
+  estimatedTokens?: Prisma.BigIntFilter<"Session"> | bigint | number
+  costMicros?: Prisma.BigIntFilter<"Session"> | bigint | number
+  costTurns?: Prisma.IntFilter<"Session"> | number
   firstSlot?: Prisma.IntFilter<"Session"> | number
   lastSlot?: Prisma.IntFilter<"Session"> | number
   peakBin?: Prisma.IntFilter<"Session"> | number
@@ -608,6 +668,11 @@ export type SessionOrderByWithRelationInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -654,6 +719,11 @@ export type SessionWhereUniqueInput = Prisma.AtLeast<{
   unexplained?: Prisma.IntFilter<"Session"> | number
   reclaimed?: Prisma.BigIntFilter<"Session"> | bigint | number
   warnings?: Prisma.IntFilter<"Session"> | number
+  promptTokens?: Prisma.BigIntFilter<"Session"> | bigint | number
+  cachedTokens?: Prisma.BigIntFilter<"Session"> | bigint | number
+  estimatedTokens?: Prisma.BigIntFilter<"Session"> | bigint | number
+  costMicros?: Prisma.BigIntFilter<"Session"> | bigint | number
+  costTurns?: Prisma.IntFilter<"Session"> | number
   firstSlot?: Prisma.IntFilter<"Session"> | number
   lastSlot?: Prisma.IntFilter<"Session"> | number
   peakBin?: Prisma.IntFilter<"Session"> | number
@@ -696,6 +766,11 @@ export type SessionOrderByWithAggregationInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -746,6 +821,11 @@ export type SessionScalarWhereWithAggregatesInput = {
   unexplained?: Prisma.IntWithAggregatesFilter<"Session"> | number
   reclaimed?: Prisma.BigIntWithAggregatesFilter<"Session"> | bigint | number
   warnings?: Prisma.IntWithAggregatesFilter<"Session"> | number
+  promptTokens?: Prisma.BigIntWithAggregatesFilter<"Session"> | bigint | number
+  cachedTokens?: Prisma.BigIntWithAggregatesFilter<"Session"> | bigint | number
+  estimatedTokens?: Prisma.BigIntWithAggregatesFilter<"Session"> | bigint | number
+  costMicros?: Prisma.BigIntWithAggregatesFilter<"Session"> | bigint | number
+  costTurns?: Prisma.IntWithAggregatesFilter<"Session"> | number
   firstSlot?: Prisma.IntWithAggregatesFilter<"Session"> | number
   lastSlot?: Prisma.IntWithAggregatesFilter<"Session"> | number
   peakBin?: Prisma.IntWithAggregatesFilter<"Session"> | number
@@ -788,6 +868,11 @@ export type SessionCreateInput = {
   unexplained?: number
   reclaimed?: bigint | number
   warnings?: number
+  promptTokens?: bigint | number
+  cachedTokens?: bigint | number
+  estimatedTokens?: bigint | number
+  costMicros?: bigint | number
+  costTurns?: number
   firstSlot?: number
   lastSlot?: number
   peakBin?: number
@@ -830,6 +915,11 @@ export type SessionUncheckedCreateInput = {
   unexplained?: number
   reclaimed?: bigint | number
   warnings?: number
+  promptTokens?: bigint | number
+  cachedTokens?: bigint | number
+  estimatedTokens?: bigint | number
+  costMicros?: bigint | number
+  costTurns?: number
   firstSlot?: number
   lastSlot?: number
   peakBin?: number
@@ -872,6 +962,11 @@ export type SessionUpdateInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   firstSlot?: Prisma.IntFieldUpdateOperationsInput | number
   lastSlot?: Prisma.IntFieldUpdateOperationsInput | number
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
@@ -914,6 +1009,11 @@ export type SessionUncheckedUpdateInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   firstSlot?: Prisma.IntFieldUpdateOperationsInput | number
   lastSlot?: Prisma.IntFieldUpdateOperationsInput | number
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
@@ -956,6 +1056,11 @@ export type SessionCreateManyInput = {
   unexplained?: number
   reclaimed?: bigint | number
   warnings?: number
+  promptTokens?: bigint | number
+  cachedTokens?: bigint | number
+  estimatedTokens?: bigint | number
+  costMicros?: bigint | number
+  costTurns?: number
   firstSlot?: number
   lastSlot?: number
   peakBin?: number
@@ -998,6 +1103,11 @@ export type SessionUpdateManyMutationInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   firstSlot?: Prisma.IntFieldUpdateOperationsInput | number
   lastSlot?: Prisma.IntFieldUpdateOperationsInput | number
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
@@ -1040,6 +1150,11 @@ export type SessionUncheckedUpdateManyInput = {
   unexplained?: Prisma.IntFieldUpdateOperationsInput | number
   reclaimed?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   warnings?: Prisma.IntFieldUpdateOperationsInput | number
+  promptTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  cachedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   firstSlot?: Prisma.IntFieldUpdateOperationsInput | number
   lastSlot?: Prisma.IntFieldUpdateOperationsInput | number
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
@@ -1087,6 +1202,11 @@ export type SessionCountOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -1114,6 +1234,11 @@ export type SessionAvgOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -1154,6 +1279,11 @@ export type SessionMaxOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -1196,6 +1326,11 @@ export type SessionMinOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -1223,6 +1358,11 @@ export type SessionSumOrderByAggregateInput = {
   unexplained?: Prisma.SortOrder
   reclaimed?: Prisma.SortOrder
   warnings?: Prisma.SortOrder
+  promptTokens?: Prisma.SortOrder
+  cachedTokens?: Prisma.SortOrder
+  estimatedTokens?: Prisma.SortOrder
+  costMicros?: Prisma.SortOrder
+  costTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -1281,6 +1421,11 @@ export type SessionSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   firstSlot?: boolean
   lastSlot?: boolean
   peakBin?: boolean
@@ -1323,6 +1468,11 @@ export type SessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   firstSlot?: boolean
   lastSlot?: boolean
   peakBin?: boolean
@@ -1365,6 +1515,11 @@ export type SessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   firstSlot?: boolean
   lastSlot?: boolean
   peakBin?: boolean
@@ -1407,6 +1562,11 @@ export type SessionSelectScalar = {
   unexplained?: boolean
   reclaimed?: boolean
   warnings?: boolean
+  promptTokens?: boolean
+  cachedTokens?: boolean
+  estimatedTokens?: boolean
+  costMicros?: boolean
+  costTurns?: boolean
   firstSlot?: boolean
   lastSlot?: boolean
   peakBin?: boolean
@@ -1415,7 +1575,7 @@ export type SessionSelectScalar = {
   deletedAt?: boolean
 }
 
-export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "deletedAt", ExtArgs["result"]["session"]>
+export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "deletedAt", ExtArgs["result"]["session"]>
 
 export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Session"
@@ -1469,6 +1629,17 @@ export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
     unexplained: number
     reclaimed: bigint
     warnings: number
+    /**
+     * Of all turns: tokens of their prompts, those of them that a cache had, those that are estimates, and what they cost.
+     */
+    promptTokens: bigint
+    cachedTokens: bigint
+    estimatedTokens: bigint
+    costMicros: bigint
+    /**
+     * Turns that state a cost.
+     */
+    costTurns: number
     /**
      * firstAt, lastAt and peakUtilization made coarse: five minutes, five minutes, one bin of 2.5 %; and whether there
      * were warnings. Only such columns are indexed, so that most updates leave every index alone (PostgreSQL's heap-only
@@ -1942,6 +2113,11 @@ export interface SessionFieldRefs {
   readonly unexplained: Prisma.FieldRef<"Session", 'Int'>
   readonly reclaimed: Prisma.FieldRef<"Session", 'BigInt'>
   readonly warnings: Prisma.FieldRef<"Session", 'Int'>
+  readonly promptTokens: Prisma.FieldRef<"Session", 'BigInt'>
+  readonly cachedTokens: Prisma.FieldRef<"Session", 'BigInt'>
+  readonly estimatedTokens: Prisma.FieldRef<"Session", 'BigInt'>
+  readonly costMicros: Prisma.FieldRef<"Session", 'BigInt'>
+  readonly costTurns: Prisma.FieldRef<"Session", 'Int'>
   readonly firstSlot: Prisma.FieldRef<"Session", 'Int'>
   readonly lastSlot: Prisma.FieldRef<"Session", 'Int'>
   readonly peakBin: Prisma.FieldRef<"Session", 'Int'>

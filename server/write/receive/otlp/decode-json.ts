@@ -2,6 +2,7 @@ import {
   type Attributes,
   type AttributeValue,
   eventName,
+  isListOfAnswers,
   LONGEST_TEXT,
   type LogRecord,
   longestText,
@@ -156,9 +157,15 @@ function attributesOf(fields: Fields | undefined): Attributes {
   const attributes = new Map<string, AttributeValue>();
   for (const pair of objectsIn(fields, "attributes").slice(0, MOST_ATTRIBUTES)) {
     const key = textIn(pair, "key");
-    if (key !== "") attributes.set(key, attributeValue(pair.value, longestText(key)));
+    if (key !== "") attributes.set(key, attributeValue(firstAnswer(key, pair.value), longestText(key)));
   }
   return attributes;
+}
+
+function firstAnswer(key: string, value: unknown): unknown {
+  if (!isListOfAnswers(key) || !isObject(value) || !isObject(value.arrayValue)) return value;
+  const { values } = value.arrayValue;
+  return Array.isArray(values) ? values[0] : undefined;
 }
 
 /** 64-bit integers are decimal texts or numbers. */

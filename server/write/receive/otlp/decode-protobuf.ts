@@ -2,6 +2,7 @@ import {
   type Attributes,
   type AttributeValue,
   eventName,
+  isListOfAnswers,
   LONGEST_TEXT,
   type LogRecord,
   longestText,
@@ -236,7 +237,7 @@ function addAttribute(reader: ProtobufReader, attributes: Map<string, AttributeV
   let value: AttributeValue = null;
   reader.nested((field) => {
     if (field === 1) key = textIn(reader) ?? "";
-    else if (field === 2) value = valueIn(reader, longestText(key));
+    else if (field === 2) value = valueIn(reader, longestText(key), isListOfAnswers(key));
     else return false;
     return true;
   });
@@ -245,13 +246,19 @@ function addAttribute(reader: ProtobufReader, attributes: Map<string, AttributeV
 }
 
 /** Reads an AnyValue. */
-function valueIn(reader: ProtobufReader, longest = LONGEST_TEXT): AttributeValue {
+function valueIn(reader: ProtobufReader, longest = LONGEST_TEXT, isOfAnswers = false): AttributeValue {
   let value: AttributeValue = null;
   reader.nested((field) => {
     if (field === 1) value = reader.text(longest) ?? null;
     else if (field === 2) value = reader.bool();
     else if (field === 3) value = reader.int64();
     else if (field === 4) value = reader.double();
+    else if (field === 5 && isOfAnswers)
+      reader.nested((item) => {
+        if (item !== 1 || value !== null) return false;
+        value = valueIn(reader);
+        return true;
+      });
     else return false;
     return true;
   });

@@ -112,6 +112,23 @@ describe("OTLP", () => {
     expect(() => all(decodeProtobuf(whole, "traces"))).toThrow(PlimsollError);
   });
 
+  it("keeps the first word of a list that has one for each answer, and no other list", () => {
+    const lists = {
+      "gen_ai.response.finish_reasons": ["tool_calls", "stop"],
+      finish_reasons: [],
+      tags: ["a"],
+    };
+    const span = { name: "chat", spanId: "00", endNs: 0n, attributes: lists };
+    const [record] = all(decodeProtobuf(encodeSpans({}, "", [span]), "traces"));
+    expect(record).toMatchObject({
+      attributes: new Map([
+        ["gen_ai.response.finish_reasons", "tool_calls"],
+        ["finish_reasons", null],
+        ["tags", null],
+      ]),
+    });
+  });
+
   it("accepts an empty request", () => {
     expect(all(decodeProtobuf(Buffer.alloc(0), "logs"))).toEqual([]);
     expect(all(decodeJson(Buffer.from("{}"), "logs"))).toEqual([]);
@@ -133,7 +150,14 @@ describe("OTLP", () => {
                   body: { stringValue: "claude_code.api_request" },
                   attributes: [
                     { key: "n", value: { intValue: "12" } },
-                    { key: "list", value: { arrayValue: {} } },
+                    { key: "list", value: { arrayValue: { values: [{ stringValue: "a" }] } } },
+                    {
+                      key: "gen_ai.response.finish_reasons",
+                      value: {
+                        arrayValue: { values: [{ stringValue: "tool_calls" }, { stringValue: "stop" }] },
+                      },
+                    },
+                    { key: "finish_reasons", value: { arrayValue: {} } },
                   ],
                 },
                 {
@@ -159,9 +183,11 @@ describe("OTLP", () => {
     });
     expect(first).toMatchObject({
       scope: "late",
-      attributes: new Map([
+      attributes: new Map<string, number | string | null>([
         ["n", 12],
         ["list", null],
+        ["gen_ai.response.finish_reasons", "tool_calls"],
+        ["finish_reasons", null],
       ]),
     });
     expect(others).toMatchObject([{ name: "a", at: 1_795_000_000_123 }, { name: "b" }, { name: "" }, {}]);

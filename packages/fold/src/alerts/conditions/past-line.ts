@@ -50,6 +50,9 @@ function dangerOf(sight: AgentSight, turns: number): Danger | undefined {
   const { line, lineKeeper, contextTokens = 0, windowTokens } = sight;
   const above = turnsAbove(sight);
   if (line === undefined || above === 0) return undefined;
+  // The size of the window is wrong, and so is a line that follows from it. `window_suspect` tells that.
+  if (windowTokens !== undefined && contextTokens > windowTokens && line.tokens <= windowTokens)
+    return undefined;
   if (windowTokens !== undefined && line.tokens >= windowTokens) return "near_window_end";
   if (lineKeeper === "nobody") return "passed";
   if (above < NOT_ACTED) return undefined;

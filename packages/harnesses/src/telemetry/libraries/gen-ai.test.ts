@@ -183,3 +183,13 @@ it("learns the window from the exception of a failed call that names it", () => 
     { type: "prompt_refused", model: "claude-opus-5", context_window: 128_000, witness: "otlp" },
   ]);
 });
+
+it.each([
+  ["gen_ai.response.finish_reasons", "tool_calls", "tool_use"],
+  ["gen_ai.response.finish_reasons", '["stop"]', "end_turn"],
+  ["gen_ai.response.finish_reasons", "STOP", undefined],
+  ["gen_ai.completion.0.finish_reason", "length", "cut_off"],
+])("reads why an answer ended from %s: %s", (name, said, stop) => {
+  const usage = { "gen_ai.usage.input_tokens": 5 };
+  expect(turnOf({ ...call, ...usage, [name]: said })).toMatchObject({ stop_reason: stop });
+});

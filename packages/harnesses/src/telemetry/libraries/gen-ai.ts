@@ -14,6 +14,12 @@ export const GEN_AI_CALL: ModelCallNames = {
   usage: GEN_AI,
   window: ["gen_ai.context.window_size", "gen_ai.request.context_window"],
   costUsd: ["gen_ai.usage.cost", "operation.cost"],
+  stop: [
+    "gen_ai.response.finish_reasons",
+    "gen_ai.response.finish_reason",
+    "gen_ai.completion.0.finish_reason",
+    "llm.response.finish_reason",
+  ],
 };
 const BEDROCK_CALL: ModelCallNames = { ...GEN_AI_CALL, usage: GEN_AI_BEDROCK };
 

@@ -10,6 +10,7 @@ const CALL: ModelCallNames = {
   usage: OPEN_INFERENCE,
   window: ["gen_ai.context.window_size"],
   costUsd: ["llm.cost.total"],
+  stop: ["llm.finish_reason"],
 };
 const BEDROCK_CALL: ModelCallNames = { ...CALL, usage: OPEN_INFERENCE_BEDROCK };
 

@@ -10,6 +10,7 @@ import { GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
 const CALL: ModelCallNames = {
   ...GEN_AI_CALL,
   model: [...GEN_AI_CALL.model, "ai.response.model", "ai.model.id"],
+  stop: ["ai.response.finishReason", ...GEN_AI_CALL.stop!],
 };
 
 const DETAILS = ["noCacheTokens", "cacheReadTokens", "cacheWriteTokens"];

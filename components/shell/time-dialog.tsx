@@ -1,0 +1,49 @@
+/** @jsxImportSource #jsx */
+"use client";
+
+import { useRouter } from "next/navigation";
+import { type FormEvent, useState } from "react";
+import { Button } from "../ui/button.tsx";
+import { Modal } from "../ui/dialog.tsx";
+import { Prepared } from "../ui/prepared.tsx";
+import { jumpTo, toField } from "./time-jump.ts";
+
+/** Asks for a time, and shows what happened then: the turn of an open session, else the hour around it on Fleet. */
+export function TimeDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
+  return (
+    <Prepared open={open}>
+      <Modal open={open} onOpenChange={(open) => !open && onClose()} title="Go to a time">
+        <TimeForm onClose={onClose} />
+      </Modal>
+    </Prepared>
+  );
+}
+
+function TimeForm({ onClose }: { onClose: () => void }) {
+  const router = useRouter();
+  const [text, setText] = useState(() => toField(Date.now()));
+  const at = Date.parse(text);
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    if (Number.isNaN(at)) return;
+    onClose();
+    router.push(jumpTo(window.location.pathname, window.location.search, at));
+  }
+  return (
+    <form onSubmit={submit} className="flex flex-wrap items-end gap-2">
+      <label className="min-w-0 flex-1 text-xs text-muted">
+        In your time zone
+        <input
+          type="datetime-local"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          className="mt-1 w-full rounded-md border border-edge bg-bg px-2 py-1.5 text-[13px]"
+          required
+        />
+      </label>
+      <Button type="submit" look="primary" disabled={Number.isNaN(at)}>
+        Go
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,49 @@
+import { compact } from "../numbers.ts";
+import type { Digest, DigestCount, DigestItem } from "./digest.ts";
+
+/** What somebody who was away asks for, the gravest first. `past_line`: a rise to the line of an agent. */
+export const DIGEST_KINDS = ["alert", "unexplained", "past_line", "restarted", "ended", "harness"] as const;
+export type DigestKind = (typeof DIGEST_KINDS)[number];
+
+const several = (times: number, one: string, many = `${one}s`) => `${times} ${times === 1 ? one : many}`;
+
+const PHRASE: Readonly<Record<DigestKind, (counted: DigestCount) => string>> = {
+  alert: ({ times }) => several(times, "alert"),
+  unexplained: ({ times }) => `${several(times, "fall")} without a cause`,
+  past_line: ({ subjects }) => `${several(subjects, "agent")} past ${subjects === 1 ? "its" : "their"} line`,
+  restarted: ({ times }) => several(times, "restart"),
+  ended: ({ times }) => `${several(times, "session")} ended`,
+  harness: ({ times }) => several(times, "new harness", "new harnesses"),
+};
+
+/** "1 alert, 3 falls without a cause and 2 restarts", or undefined if nothing happened. */
+export function digestPhrase(counts: Digest["counts"]): string | undefined {
+  const parts = DIGEST_KINDS.filter((kind) => counts[kind].times > 0).map((kind) =>
+    PHRASE[kind](counts[kind]),
+  );
+  const last = parts.pop();
+  return parts.length === 0 ? last : `${parts.join(", ")} and ${last}`;
+}
+
+const times = (count: number) => (count === 1 ? "" : ` ${count} times`);
+
+/** What happened to the subject of an item: "3 falls without a cause, 120k to 9k". */
+export function digestItemPhrase(item: DigestItem): string {
+  const [before, after] = [item.tokens_before, item.tokens_after];
+  switch (item.kind) {
+    case "alert":
+      return `${item.text ?? "an alert"}${times(item.times)}, ${item.open ? "still open" : "over"}`;
+    case "unexplained":
+      return `${item.times === 1 ? "a fall" : `${item.times} falls`} without a cause${
+        before === null || after === null ? "" : `, ${compact(before)} to ${compact(after)}`
+      }`;
+    case "past_line":
+      return `past its line${times(item.times)}${before === null ? "" : `, up to ${compact(before)}`}`;
+    case "restarted":
+      return `restarted${times(item.times)}`;
+    case "ended":
+      return item.text === null ? "ended" : `ended: ${item.text}`;
+    case "harness":
+      return "reported for the first time";
+  }
+}
