@@ -24,7 +24,6 @@ import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
 import { FleetTiles } from "./fleet-tiles.tsx";
 import { NextLine } from "./next-line.tsx";
 import { RefusalNotice } from "./refusal-notice.tsx";
-import { RestartsPanel } from "./restarts-panel.tsx";
 import { useChartActions } from "./use-chart-actions.ts";
 import { Dismissals, useDismissals } from "./use-dismissals.ts";
 import { keep, useChartRange, useFleetQueries } from "./use-fleet-queries.ts";
@@ -44,6 +43,9 @@ const UnknownWindowsNotice = dynamic(
   { ssr: false, loading: NoticePlaceholder },
 );
 const BeforeAfterLine = dynamic(() => import("./before-after.tsx").then((part) => part.BeforeAfterLine), {
+  ssr: false,
+});
+const RestartsPanel = dynamic(() => import("./restarts-panel.tsx").then((part) => part.RestartsPanel), {
   ssr: false,
 });
 const FirstEvent = dynamic(() => import("../setup/first-event.tsx").then(({ FirstEvent }) => FirstEvent));
