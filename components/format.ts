@@ -74,6 +74,12 @@ export function fullTime(at: number, timeZone?: TimeZone): string {
   return `${parts.year}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute}:${parts.second} ${parts.timeZoneName}`;
 }
 
+/** The reader's time zone in words that hold in summer and winter: "Central European Time". */
+export function zoneName(): string {
+  const parts = new Intl.DateTimeFormat(LOCALE, { timeZoneName: "longGeneric" }).formatToParts();
+  return parts.find(({ type }) => type === "timeZoneName")!.value;
+}
+
 export function clock(at: number, timeZone?: TimeZone): string {
   const parts = partsOf(at, timeZone);
   return `${parts.hour}:${parts.minute}:${parts.second}`;

@@ -12,6 +12,7 @@ import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
 import { EmptyState, NotLoaded } from "../ui/states.tsx";
 import { endText, notesOf, subjectText } from "./alert-text.ts";
 import { Severity } from "./severity.tsx";
@@ -86,7 +87,7 @@ function RuleGroup({ alerts }: { alerts: OfRule }) {
       <div className={cn("items-center", COLUMNS)}>
         <Severity severity={rule.severity} />
         <p className="wrap-anywhere">
-          <span className="font-medium">{rule.name}</span>
+          <Name className="font-medium">{rule.name}</Name>
           {alerts.length > 1 && <span className="text-faint"> · {plural(alerts.length, "alert")}</span>}
           {advice !== null && <span className="text-muted"> · {advice}</span>}
         </p>
@@ -127,7 +128,7 @@ function Row({ alert }: { alert: AlertView }) {
       <div className="min-w-0">
         <p className="font-medium wrap-anywhere">
           <Link href={path} className="hover:underline">
-            {subjectText(alert)}
+            <Name>{subjectText(alert)}</Name>
           </Link>
         </p>
         <p className="text-muted wrap-anywhere">

@@ -10,9 +10,9 @@ const FILLS: Readonly<Record<LevelState, string>> = {
   unknown: "hatched",
   suspect: "hatched",
   under: "bg-water",
-  warning: "bg-warn",
+  warning: "level-warning",
   over: "bg-line",
-  danger: "bg-hard",
+  danger: "level-danger",
 };
 
 const DASHED = "border-l-[1.5px] border-dashed";

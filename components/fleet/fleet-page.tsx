@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { DEMO_HARNESSES } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import dynamic from "next/dynamic";
 import { useCallback } from "react";
@@ -32,6 +33,13 @@ import { useSessionsHref } from "./use-sessions-href.ts";
 
 const FirstEvent = dynamic(() => import("../setup/first-event.tsx").then(({ FirstEvent }) => FirstEvent));
 
+const DemoSights = dynamic(
+  () => import("../setup/demo-sight-list.tsx").then(({ DemoSights }) => DemoSights),
+  {
+    ssr: false,
+  },
+);
+
 const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;
 
@@ -59,6 +67,7 @@ export function FleetPage() {
           <KeyNumbers />
           <SuspectNotice />
           <UnknownWindowsNotice />
+          <WhileDemoRuns />
           {/* Very wide screens show the charts next to the agents. */}
           <div
             data-wide
@@ -83,6 +92,15 @@ function NoEvents() {
       <EmptyState title="No events recorded">To send events to this project, unarchive it.</EmptyState>
     </section>
   );
+}
+
+/** Asks whether the demo runs only where one of its agents is live. */
+function WhileDemoRuns() {
+  const hasDemo = useQuery({
+    ...useFleetQueries().fleet,
+    select: ({ agents }) => agents.some(({ harness }) => DEMO_HARNESSES.includes(harness)),
+  });
+  return hasDemo.data === true && <DemoSights />;
 }
 
 function KeyNumbers() {

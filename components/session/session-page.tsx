@@ -20,6 +20,7 @@ import { Chip, PageHeader } from "../shell/page-header.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { copyText } from "../ui/copy.tsx";
+import { Name } from "../ui/name.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
@@ -160,7 +161,8 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
         crumb={
           <span className="flex items-center justify-between gap-2">
             <span className="truncate">
-              {CRUMB} / {session.harness}
+              {CRUMB} / <Name>{session.harness}</Name>
+              <span className="max-md:hidden"> /</span>
             </span>
             <span className="flex shrink-0 md:hidden">
               <ShareButton look="ghost" />
@@ -168,13 +170,14 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
             </span>
           </span>
         }
-        chips={<Chips detail={detail} agent={agent} turns={items} />}
         isOver={session.status === "ended"}
       >
         <ShareButton className="max-md:hidden" />
         <SessionMenu session={session} className="max-md:hidden" />
       </PageHeader>
-      <SessionAdditions detail={detail} />
+      <SessionAdditions detail={detail}>
+        <Chips detail={detail} agent={agent} turns={items} />
+      </SessionAdditions>
       {agent === undefined ? (
         <section className="panel">
           <EmptyState title="No turns yet">
@@ -289,7 +292,7 @@ function Chips({
       {session.kind !== null && <Chip>{session.kind}</Chip>}
       {session.title !== null && (
         <Chip title={`Session ID in the harness: ${session.session}`}>
-          <span className="truncate">{session.session}</span>
+          <Name className="truncate">{session.session}</Name>
         </Chip>
       )}
       {agent?.model != null && (
@@ -300,7 +303,7 @@ function Chips({
               : `${exact(agent.window_tokens)} tokens, ${size?.by ? `reported by ${size.by}` : sourceText(agent.window_source)}`
           }`}
         >
-          <span className="truncate">{agent.model}</span>
+          <Name className="truncate">{agent.model}</Name>
           <span className="shrink-0">
             ·{" "}
             {agent.window_tokens === null
