@@ -76,8 +76,10 @@ export function fullTime(at: number, timeZone?: TimeZone): string {
 
 /** The reader's time zone in words that hold in summer and winter: "Central European Time". */
 export function zoneName(): string {
-  const parts = new Intl.DateTimeFormat(LOCALE, { timeZoneName: "longGeneric" }).formatToParts();
-  return parts.find(({ type }) => type === "timeZoneName")!.value;
+  const format = new Intl.DateTimeFormat(LOCALE, { timeZoneName: "longGeneric" });
+  const name = format.formatToParts().find(({ type }) => type === "timeZoneName")!.value;
+  // Zones without a name of their own have their offset there.
+  return /^GMT(?:[+-]00:00)?$/.test(name) ? "UTC" : name;
 }
 
 export function clock(at: number, timeZone?: TimeZone): string {

@@ -4,12 +4,6 @@ import { EventBuilder } from "./support/event-builder.ts";
 
 // A page that hydrates with other text than its HTML has logs an error, and the fixture of `page` fails on any.
 
-const CHUNKS = /\/_next\/static\/chunks\/[\w~.-]+\.js/g;
-
-async function chunksOf(page: Page, path: string): Promise<Set<string>> {
-  return new Set((await (await page.request.get(path)).text()).match(CHUNKS));
-}
-
 /** Holds back scripts of a page until they are released. */
 async function holdScripts(page: Page, isHeld: (path: string) => boolean): Promise<() => void> {
   let release = () => {};
@@ -40,7 +34,7 @@ test("a list that is scrolled before it is hydrated begins with the rows of its 
     .poll(() =>
       page.evaluate(async () => {
         await new Promise(requestAnimationFrame);
-        return document.querySelectorAll("[data-testid=session-row]").length;
+        return document.querySelectorAll("main [data-testid=session-row]").length;
       }),
     )
     .toBeGreaterThan(20);
@@ -50,26 +44,27 @@ test("a list that is scrolled before it is hydrated begins with the rows of its 
   await expect.poll(() => page.evaluate(() => scrollY)).toBe(1_500);
 });
 
-test("a frame that is ready first changes nothing of its page", { tag: "@own-server" }, async ({
+test("pages hydrate with the text of their HTML while turns arrive and the processor is slow @phone", async ({
   page,
-  server,
+  send,
+  harness,
 }) => {
-  const frame = await chunksOf(page, "/sessions");
-  const own = [...(await chunksOf(page, "/setup"))].filter((chunk) => !frame.has(chunk));
-  expect(own.length).toBeGreaterThan(0);
-  // Else it still knows the projects.
-  await server.end();
-  await server.begin();
-  const release = await holdScripts(page, (path) => own.includes(path));
-  // The server renders the page without the projects, and the browser asks for them.
-  const free = await server.lockTable("projects");
-  const asked = page.waitForRequest(/\/api\/trpc\/[^?]*projects\.list/);
-  await page.goto("/setup", { waitUntil: "commit" });
-  await asked;
-  const answered = page.waitForResponse(/\/api\/trpc\/[^?]*projects\.list/);
-  await free();
-  await answered;
-  release();
-  await expect(page.getByTestId("projects").getByRole("listitem")).toHaveCount(1);
-  await expect(page.locator("main .skeleton")).toHaveCount(0);
+  const agent = new EventBuilder({ harness, session: "busy", window: 200_000, pace: 50 }).turn(9_000);
+  await send(agent.take());
+  const client = await page.context().newCDPSession(page);
+  await client.send("Emulation.setCPUThrottlingRate", { rate: 6 });
+  let isLoading = true;
+  const traffic = (async () => {
+    while (isLoading) await send(agent.turn(9_000).take());
+  })();
+  try {
+    for (const path of ["/setup", "/", "/sessions", "/alerts", "/policies", "/setup", "/setup"]) {
+      await page.goto(path);
+      await expect(page.getByTestId("live").filter({ visible: true })).toHaveAttribute("data-state", "live");
+      await expect(page.locator("[data-hydrating]")).toHaveCount(0);
+    }
+  } finally {
+    isLoading = false;
+    await traffic;
+  }
 });

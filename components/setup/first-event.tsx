@@ -82,7 +82,7 @@ function Choice({ choice, create }: { choice: FirstChoice; create: ReturnType<ty
   const [chosen, choose] = useState(guides[0]!.id);
   const guide = guides.find(({ id }) => id === chosen) ?? guides[0]!;
   return (
-    <div className="grid min-w-0 gap-3">
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-3">
       {guides.length > 1 && (
         <div className="flex flex-wrap items-center gap-2 text-[13px]">
           <span className="text-muted">Harness</span>
@@ -131,7 +131,12 @@ function Command({ guide, create }: { guide: FirstGuide; create: ReturnType<type
           Key created and inserted below. It is shown only once, so copy the command or save the key.
         </p>
       )}
-      <CodeBlock code={command} label={`Command for ${label}`} testid={`first-${id}`} />
+      <CodeBlock
+        code={command}
+        label={`Command for ${label}`}
+        testid={`first-${id}`}
+        wrap={!command.includes("\n")}
+      />
     </>
   );
 }

@@ -119,12 +119,6 @@ export const HOST_PLACEHOLDER = "my-laptop";
 /** All guides. `key` is a key or a placeholder. */
 export function sendingGuides(url: string, key: string): SendingGuide[] {
   return [
-    {
-      id: "curl",
-      label: "curl",
-      note: "Sends one test turn with curl.",
-      samples: [{ id: "curl", code: curlSnippet(url, key) }],
-    },
     ...CONNECTABLE_HARNESSES.map((harness) => harnessGuide(harness, url, key)),
     {
       id: "ouroboros",
@@ -143,6 +137,12 @@ export function sendingGuides(url: string, key: string): SendingGuide[] {
       label: "TypeScript",
       note: "Sends one turn after each inference call in your own harness.",
       samples: [{ id: "typescript", code: typescriptSample(url, key) }],
+    },
+    {
+      id: "curl",
+      label: "curl",
+      note: "Sends one test turn with curl.",
+      samples: [{ id: "curl", code: curlSnippet(url, key) }],
     },
   ];
 }

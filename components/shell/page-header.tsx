@@ -38,7 +38,7 @@ export function PageHeader({ title, crumb, chips, isOver = false, children }: Pr
       </div>
       <div className="min-w-0 max-md:w-full md:flex md:max-w-[72%] md:items-baseline md:gap-x-2">
         {crumb !== undefined && (
-          <div className="mb-0.5 text-[13px] text-faint md:mb-0 md:max-w-[40%] md:shrink-0">{crumb}</div>
+          <div className="mb-0.5 text-[13px] text-faint md:mb-0 md:max-w-80 md:shrink-0">{crumb}</div>
         )}
         <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1.5">
           {/* Phones have no hover, so a long title wraps instead of being truncated. */}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { frameOf, keyOf, type ScreenText, scrolled } from "./scroll.ts";
+import { keyOf } from "./pressed-keys.ts";
+import { frameOf, type ScreenText, scrolled } from "./scroll.ts";
 import { columns, cutColumns, fitEnds } from "./terminal.ts";
 
 const text = (rows: number, summary = 6): ScreenText => ({

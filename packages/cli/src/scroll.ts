@@ -1,3 +1,4 @@
+import type { Key } from "./pressed-keys.ts";
 import { cutColumns } from "./terminal.ts";
 
 /** What a screen shows: a summary, then a table whose rows scroll. */
@@ -43,11 +44,6 @@ export function frameOf(text: ScreenText, size: { width: number; height: number 
   return { lines: lines.map((line) => cutColumns(line, size.width)), top: first, shown };
 }
 
-export type Key = "down" | "up" | "page_down" | "page_up" | "first" | "last" | "stop";
-
-/** What a key of the keyboard asks for. The terminal itself sees to `suspend`. */
-type PressedKey = Key | "suspend";
-
 /** The first row wanted after a key. May lie beyond the last row: `frameOf` moves it back. */
 export function scrolled({ top, shown }: Frame, key: Exclude<Key, "stop">): number {
   const page = Math.max(1, shown - 1);
@@ -66,28 +62,3 @@ export function scrolled({ top, shown }: Frame, key: Exclude<Key, "stop">): numb
       return Number.MAX_SAFE_INTEGER;
   }
 }
-
-/** What a pressed key means, or undefined if it means nothing. Takes what `keypress` of Node's readline reports. */
-export function keyOf(pressed: { name?: string; ctrl?: boolean; shift?: boolean }): PressedKey | undefined {
-  const { name = "", ctrl, shift } = pressed;
-  return KEYS.get(`${ctrl ? "ctrl " : ""}${shift ? "shift " : ""}${name}`);
-}
-
-const KEYS: ReadonlyMap<string, PressedKey> = new Map([
-  ["j", "down"],
-  ["down", "down"],
-  ["return", "down"],
-  ["k", "up"],
-  ["up", "up"],
-  ["space", "page_down"],
-  ["pagedown", "page_down"],
-  ["pageup", "page_up"],
-  ["g", "first"],
-  ["home", "first"],
-  ["shift g", "last"],
-  ["end", "last"],
-  ["q", "stop"],
-  ["ctrl c", "stop"],
-  ["ctrl d", "stop"],
-  ["ctrl z", "suspend"],
-]);
