@@ -156,7 +156,7 @@ test("what only a color showed is drawn with forced colors, and warning differs 
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ forcedColors: "active", colorScheme });
     const swatches = page.locator(
-      "main :is([data-swatch], [data-status] > span, [role=img] > div > div):visible",
+      "main :is([data-swatch], [data-status] > span, [data-testid=agent] [role=img]):visible",
     );
     expect(await swatches.count()).toBeGreaterThanOrEqual(4);
     for (const swatch of await swatches.all()) {
