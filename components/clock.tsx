@@ -2,7 +2,7 @@
 "use client";
 
 import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from "react";
-import { ago, agoStep, fullTime, NONE, within } from "./format.ts";
+import { ago, agoStep, fullTime, NONE, within, zoneName } from "./format.ts";
 
 const MINUTE = 60_000;
 const Start = createContext(0);
@@ -148,12 +148,12 @@ export function LocalTime({
   );
 }
 
-/** Names the time zone of the page by its IANA name, because an offset changes with daylight saving time. */
+/** Names the time zone of the page. */
 export function Zone({ className }: { className?: string }) {
   const mounted = useMounted();
   return (
     <span className={className} data-testid="zone">
-      {mounted && `times in ${Intl.DateTimeFormat().resolvedOptions().timeZone.replaceAll("_", " ")}`}
+      {mounted && `times in ${zoneName()}`}
     </span>
   );
 }

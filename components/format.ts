@@ -74,6 +74,14 @@ export function fullTime(at: number, timeZone?: TimeZone): string {
   return `${parts.year}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute}:${parts.second} ${parts.timeZoneName}`;
 }
 
+/** The reader's time zone in words that hold in summer and winter: "Central European Time". */
+export function zoneName(): string {
+  const format = new Intl.DateTimeFormat(LOCALE, { timeZoneName: "longGeneric" });
+  const name = format.formatToParts().find(({ type }) => type === "timeZoneName")!.value;
+  // Zones without a name of their own have their offset there.
+  return /^GMT(?:[+-]00:00)?$/.test(name) ? "UTC" : name;
+}
+
 export function clock(at: number, timeZone?: TimeZone): string {
   const parts = partsOf(at, timeZone);
   return `${parts.hour}:${parts.minute}:${parts.second}`;

@@ -6,6 +6,8 @@ export const GLOSSARY = {
     "The harness compacts by itself at this level. Computed: from its default settings. Acknowledged: the harness stated it. Observed: compactions of the last 30 days, with the same model and window, that no person began.",
   boundary:
     "An event that lowers an agent's context tokens: masking, compaction, a restart or an unexplained fall.",
+  harness: "A program that runs agents, such as Claude Code, Codex or your own.",
+  turn: "One call of a model by an agent.",
   window: "The context window: the most tokens the model accepts in one call.",
   peak: "The highest level recorded, which later falls do not lower.",
   warnings: "How often an agent rose above its warning threshold.",

@@ -8,6 +8,7 @@ import { ThemeProvider } from "next-themes";
 import { NuqsAdapter } from "nuqs/adapters/next/app";
 import { type ReactNode, useState } from "react";
 import type { AppRouter } from "../server/trpc/router.ts";
+import { afterHydration } from "./live/hydration.tsx";
 import { projectHeaders } from "./projects/current.tsx";
 import { codeOf, makeQueryClient } from "./query-client.ts";
 import { TRPCProvider } from "./trpc.ts";
@@ -38,6 +39,7 @@ export function Providers({ nonce, children }: { nonce: string; children: ReactN
   const [trpcClient] = useState(() =>
     createTRPCClient<AppRouter>({
       links: [
+        afterHydration,
         splitLink({
           condition: ({ path }) => UNBATCHED.has(path),
           true: httpLink({ url: API, headers: projectHeaders }),

@@ -127,6 +127,48 @@ test("marks, lines and bands differ in shape, dash and texture, and stand out un
     expect(await bar.getAttribute("fill")).toMatch(/^url\(#/);
 });
 
+test("what only a color showed is drawn with forced colors, and warning differs from over the line", async ({
+  page,
+  server,
+  send,
+  harness,
+}) => {
+  await server.mutate("policies.save", {
+    policy: { settings: { thresholds: { warning: "10%", ceiling: "20%" } } },
+    expected: 0,
+    reason: "two lines",
+    from: "history",
+  });
+  const composition = { system: 2_000, tools: 3_000, memory: 1_000, history: 4_000, tool_output: 9_000 };
+  const agents = new EventBuilder({ harness, session: "levels", window: 200_000 }).turn(60_000, {
+    composition,
+  });
+  const warned = new EventBuilder({ harness, session: "levels", agent: "warned", window: 200_000 }).turn(
+    30_000,
+  );
+  await send([...agents.take(), ...warned.take()]);
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "levels" }).click();
+  const fill = (name: string) =>
+    page.getByTestId("agent").filter({ hasText: name }).locator("[role=img] > div > div");
+  await expect(fill("warned")).toHaveCSS("background-image", /repeating-linear-gradient/);
+  await expect(fill("main")).toHaveCSS("background-image", "none");
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ forcedColors: "active", colorScheme });
+    const swatches = page.locator(
+      "main :is([data-swatch], [data-status] > span, [data-testid=agent] [role=img]):visible",
+    );
+    expect(await swatches.count()).toBeGreaterThanOrEqual(4);
+    for (const swatch of await swatches.all()) {
+      await swatch.scrollIntoViewIfNeeded();
+      const box = (await swatch.boundingBox())!;
+      const clip = { x: box.x - 3, y: box.y - 3, width: Math.min(box.width, 40) + 6, height: box.height + 6 };
+      const seen = await page.screenshot({ clip });
+      expect(await contrastIn(page, seen), await swatch.evaluate((one) => one.outerHTML)).toBeGreaterThan(3);
+    }
+  }
+});
+
 /** The WCAG contrast of the darkest and the lightest pixel of a picture. */
 function contrastIn(page: Page, png: Buffer): Promise<number> {
   return page.evaluate(async (data) => {

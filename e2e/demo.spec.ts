@@ -190,14 +190,23 @@ test("the demo fleet records boundaries, which the session pages explain, and is
 
 test("the demo starts from an empty fleet and can be stopped @phone", async ({ page, server }) => {
   await page.goto("/");
+  await page.getByRole("tab", { name: "Demo" }).click();
   await start(page);
   // Without a reload.
   await expect(page.getByTestId("fleet-row").first()).toBeVisible();
+  const sights = page.getByTestId("demo-sights");
+  await expect(sights).toContainText("What to look at");
+  await expect(sights.locator("[data-sight=nearest]")).toBeVisible();
+  expect(await violations(page), "Fleet while it runs").toEqual([]);
   await page.goto("/setup");
   await expect(demo(page)).toHaveAttribute("data-state", "running");
   await page.getByRole("button", { name: "Stop", exact: true }).click();
   await expect(demo(page)).toHaveAttribute("data-state", "stopped");
   await expect(demo(page)).toContainText("Events sent before the stop are recorded.");
+  await page.goto("/");
+  await expect(page.getByTestId("fleet-row").first()).toBeVisible();
+  await expect(sights).toHaveCount(0);
+  await page.goto("/setup");
   expect(await violations(page), "when it was stopped").toEqual([]);
   await start(page);
   await expect(demo(page)).toHaveAttribute("data-state", "running");

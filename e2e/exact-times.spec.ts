@@ -10,7 +10,7 @@ test("row tooltips show exact values", async ({ page, send, harness }) => {
     /^exactly · .*\n14,821( of 200,000)? tokens\nlast turn \d{4}-\d\d-\d\d \d\d:\d\d:\d\d GMT\+[12]$/;
   await page.goto(`/?harness=${harness}`);
   await expect(page.locator("[data-row-link]")).toHaveAttribute("title", hint);
-  await expect(page.getByTestId("zone")).toHaveText("times in Europe/Berlin");
+  await expect(page.getByTestId("zone")).toHaveText("times in Central European Time");
   await page.goto(`/sessions?harness=${harness}`);
   await expect(page.locator("[data-row-link]")).toHaveAttribute("title", hint);
 });
@@ -31,7 +31,7 @@ test("turns of past days have day headings in the viewer's time zone", async ({ 
   const log = page.getByRole("region", { name: "Turn log" });
   await expect(log.getByTestId("log-day")).toHaveText(["9 July 2026", "8 July 2026"]);
   await expect(log.getByTestId("log-turn").first()).toContainText("00:10:00");
-  await expect(page.getByTestId("zone")).toHaveText("times in Europe/Berlin");
+  await expect(page.getByTestId("zone")).toHaveText("times in Central European Time");
   const chart = page.getByRole("region", { name: "Context tokens of main" });
   await chart.getByRole("button", { name: "Time", exact: true }).click();
   await expect(chart.getByText(/^8 Jul (2026 )?23:50 – 9 Jul (2026 )?00:10$/)).toBeVisible();

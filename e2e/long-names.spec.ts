@@ -96,3 +96,42 @@ test("names of 120 characters do not overflow @phone", async ({ page, send, serv
   await page.getByRole("button", { name: "Cancel" }).click();
   await fits(page);
 });
+
+test("a clipped Arabic or Hebrew name keeps its beginning, and turns nothing around it", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const names = [
+    "إصلاح تسجيل الدخول إلى الخادم الرئيسي بعد التحديث الأخير لقاعدة البيانات وإعادة بناء جميع الفهارس القديمة في النظام",
+    "תיקון ההתחברות לשרת הראשי לאחר העדכון האחרון של מסד הנתונים ובנייה מחדש של כל האינדקסים הישנים במערכת כולה היום",
+  ];
+  for (const [at, title] of names.entries())
+    await send(
+      new EventBuilder({ harness, session: `rtl-${at}`, window: 200_000 })
+        .event("session", { status: "started", title })
+        .turn(9_000)
+        .take(),
+    );
+  await page.goto(`/sessions?harness=${harness}`);
+  for (const title of names) {
+    const name = page.locator("[data-row-link] bdi").filter({ hasText: title });
+    const place = await name.evaluate((element) => {
+      const text = element.firstChild!;
+      const rectOf = (at: number) => {
+        const range = document.createRange();
+        range.setStart(text, at);
+        range.setEnd(text, at + 1);
+        return range.getBoundingClientRect();
+      };
+      const { left, right } = element.getBoundingClientRect();
+      const [first, last] = [rectOf(0), rectOf(text.textContent!.length - 1)];
+      return { clipped: last.left < left, kept: first.left >= left && first.right <= right + 1 };
+    });
+    expect(place).toEqual({ clipped: true, kept: true });
+  }
+  await page.locator("[data-row-link]").first().click();
+  const heading = page.getByRole("heading", { level: 1 });
+  await expect(heading).toHaveCSS("direction", "rtl");
+  await expect(heading).toHaveCSS("text-align", "left");
+});

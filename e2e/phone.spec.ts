@@ -79,6 +79,10 @@ test.describe("without data", () => {
   test.use({ lines: false });
   test("the first-event steps fit 390 px @phone-only", async ({ page }) => {
     await page.goto("/");
+    for (const name of ["Claude Code", "Codex", "Another harness", "Import history", "Demo", "curl"]) {
+      await page.getByRole("tab", { name, exact: true }).tap();
+      await fits(page);
+    }
     await page.getByRole("button", { name: "Create key" }).tap();
     await expect(page.getByText("Key created and inserted below")).toBeVisible();
     await fits(page);

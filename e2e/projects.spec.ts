@@ -69,7 +69,7 @@ test("the switcher creates a project and switches to it @phone", { tag: "@own-se
   server,
 }) => {
   await page.goto("/");
-  await expect(page.getByRole("heading", { name: "Send the first turn" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "What do you run?" })).toBeVisible();
   await expect(switcher(page)).toHaveText("");
   await switcher(page).click();
   await expect(page.getByRole("menu")).toBeVisible();
@@ -80,7 +80,7 @@ test("the switcher creates a project and switches to it @phone", { tag: "@own-se
 
   await createProject(page, "billing");
   await expect(page).toHaveURL(`${server.url}/?project=2`);
-  await expect(page.getByRole("heading", { name: "Send the first turn" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "What do you run?" })).toBeVisible();
   await live(page);
 
   // Its own key, its own live numbers.
@@ -176,7 +176,7 @@ test("Setup renames, archives and deletes a project", async ({ page, server, exp
   // There is nothing to connect to.
   await expect(page.getByTestId("live")).toHaveCount(0);
   await page.getByRole("link", { name: "Open the default project" }).click();
-  await expect(page.getByRole("heading", { name: "Send the first turn" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "What do you run?" })).toBeVisible();
 });
 
 test("a long project name leaves the buttons of the header their size @phone-only", async ({

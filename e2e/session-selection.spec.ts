@@ -76,7 +76,7 @@ test("tags and a note are changed on the session and found in the list", async (
   const tag = `tag of ${harness}`.slice(0, 40);
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "gamma" }).click();
-  const additions = page.getByRole("region", { name: "Tags and note" });
+  const additions = page.getByRole("region", { name: "About the session" });
   await additions.getByRole("button", { name: "Tag", exact: true }).click();
   await page.getByPlaceholder("Find or create a tag").fill(tag);
   await page.keyboard.press("Enter");

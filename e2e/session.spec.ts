@@ -130,6 +130,24 @@ test("an open session page updates without a reload", async ({ page, send, harne
   await expect(page.getByTestId("log-crossing")).toContainText("Rose above warning (30,000) at 35,000");
 });
 
+test("the header of a session takes two rows, and its chart begins at the edge of the panel", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const main = allBoundaries(harness);
+  await send(main.take());
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "Refactor the billing webhooks" }).click();
+  const tiles = (await page.getByRole("region", { name: "Key numbers" }).boundingBox())!;
+  expect(tiles.y).toBeLessThan(120);
+  await expect(page.getByTestId("tile-line")).toContainText("To the ceiling");
+  const chart = page.getByRole("region", { name: "Context tokens of main" });
+  const frame = (await chart.boundingBox())!;
+  const label = (await chart.locator("svg text").filter({ hasText: /^0$/ }).first().boundingBox())!;
+  expect(label.x - frame.x).toBeLessThan(64);
+});
+
 test("one turn to the ceiling is counted in the singular", async ({ page, send, harness }) => {
   const agent = new EventBuilder({ harness, session: "near", window: 200_000 });
   await send(agent.turns(30_000, 32_000, 34_000, 36_000, 38_500).take());

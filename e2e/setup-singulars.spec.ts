@@ -14,3 +14,17 @@ test("Setup counts one event and one model in the singular", async ({ page, send
   await expect(page.getByTestId("ingest-counts")).toContainText("turns stored");
   await expect(page.getByText("Models without a size")).toBeVisible();
 });
+
+test("Setup lists its tasks, and each link leads to its own @phone", async ({ page }) => {
+  await page.goto("/setup");
+  const contents = page.getByRole("navigation", { name: "On this page" }).getByRole("link");
+  await expect(contents).toHaveText(["Connect", "Windows", "Keys and people", "Data", "Health", "About"]);
+  for (const name of ["Data", "Connect", "Health"]) {
+    await contents.filter({ hasText: name }).click();
+    await expect(page.getByRole("heading", { name, exact: true, level: 2 })).toBeInViewport();
+  }
+  const within = (task: string) => page.getByRole("region", { name: task, exact: true });
+  await expect(within("Data").getByTestId("disk-use")).toBeVisible();
+  await expect(within("Keys and people").getByRole("heading", { name: "Keys", exact: true })).toBeVisible();
+  await expect(within("About").getByTestId("about")).toContainText(/^Plimsoll \d/);
+});

@@ -13,6 +13,7 @@ import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { FormError } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { Skeleton } from "../ui/states.tsx";
 import { backtestText } from "./alert-text.ts";
@@ -92,7 +93,7 @@ export function Backtest({ rule }: { rule: AlertRule | undefined }) {
                   className="font-medium hover:underline wrap-anywhere"
                   target="_blank"
                 >
-                  {firing.harness} · {firing.session}
+                  <Name>{firing.harness}</Name> · <Name>{firing.session}</Name>
                 </Link>{" "}
                 <span className="text-muted">
                   {shortTime(Date.parse(firing.fired_at), zone)}

@@ -15,6 +15,7 @@ import { FormError } from "../ui/field.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
 import { lazyPart } from "../ui/lazy-part.tsx";
 import { Menu, MenuItem } from "../ui/menu.tsx";
+import { Name } from "../ui/name.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { toast } from "../ui/toast.ts";
 import { ENDPOINT_KIND_TEXT, endpointProblem, outcomeText } from "./alert-text.ts";
@@ -113,7 +114,9 @@ function Row({ endpoint, onEdit, onSecret }: RowProps) {
   return (
     <li className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-3 gap-y-1 border-t py-2.5 text-[13px] first:border-t-0">
       <div className="min-w-0">
-        <p className="font-medium wrap-anywhere">{name}</p>
+        <p className="font-medium wrap-anywhere">
+          <Name>{name}</Name>
+        </p>
         <p className="text-muted wrap-anywhere">
           {ENDPOINT_KIND_TEXT[kind]} · {address}
         </p>

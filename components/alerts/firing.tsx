@@ -12,6 +12,7 @@ import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
 import { EmptyState, NotLoaded } from "../ui/states.tsx";
 import { AlertFilters, useAlertFilters } from "./alert-filters.tsx";
 import { endText, notesOf, placesText, subjectText } from "./alert-text.ts";
@@ -112,7 +113,7 @@ function RuleGroup({ alerts, isFolded }: { alerts: OfRule; isFolded: boolean }) 
       <div className={cn("items-center", COLUMNS)}>
         <Severity severity={rule.severity} />
         <p className="wrap-anywhere">
-          <span className="font-medium">{rule.name}</span>
+          <Name className="font-medium">{rule.name}</Name>
           {alerts.length > 1 && <span className="text-muted"> · {plural(alerts.length, "alert")}</span>}
           {!shown && (
             <span className="text-faint">
@@ -166,7 +167,7 @@ function Row({ alert }: { alert: AlertView }) {
       <div className="min-w-0">
         <p className="font-medium wrap-anywhere">
           <Link href={path} className="hover:underline">
-            {subjectText(alert)}
+            <Name>{subjectText(alert)}</Name>
           </Link>
         </p>
         <p className="text-muted wrap-anywhere">

@@ -108,9 +108,9 @@ export function Swatch({
   return (
     <span className="inline-flex items-center gap-1.5 whitespace-nowrap">
       {line === undefined ? (
-        <span aria-hidden className="size-2.5 rounded-[2px]" style={{ background: colour }} />
+        <span aria-hidden data-swatch className="size-2.5 rounded-[2px]" style={{ background: colour }} />
       ) : (
-        <span aria-hidden className="w-3.5" style={{ borderTop: `2px ${line} ${colour}` }} />
+        <span aria-hidden data-swatch className="w-3.5" style={{ borderTop: `2px ${line} ${colour}` }} />
       )}
       {children}
     </span>

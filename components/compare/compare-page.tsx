@@ -14,6 +14,7 @@ import { codeOf } from "../query-client.ts";
 import { PageHeader } from "../shell/page-header.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
+import { Name } from "../ui/name.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../ui/states.tsx";
 import { titleOf } from "../words.ts";
@@ -138,7 +139,7 @@ function Levels({ details, charts }: LevelsProps) {
           line={index === 0 ? "solid" : "dashed"}
         >
           <span className="max-w-[60vw] truncate sm:max-w-96" title={titleOf(session)}>
-            {COMPARE_LOOKS[index]!.name}: {titleOf(session)}
+            {COMPARE_LOOKS[index]!.name}: <Name>{titleOf(session)}</Name>
           </span>
         </Swatch>
       ))}
@@ -236,7 +237,9 @@ function Facts({ a, b }: { a: SessionDetail; b: SessionDetail }) {
                   >
                     {COMPARE_LOOKS[index]!.name}
                     {/* The legend above names both sessions, and a phone has no room for it twice. */}
-                    <span className="max-sm:sr-only">: {titleOf(session)}</span>
+                    <span className="max-sm:sr-only">
+                      : <Name>{titleOf(session)}</Name>
+                    </span>
                   </Link>
                 </th>
               ))}

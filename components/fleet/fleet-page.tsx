@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { DEMO_HARNESSES } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import dynamic from "next/dynamic";
 import { useCallback, useContext } from "react";
@@ -50,6 +51,13 @@ const RestartsPanel = dynamic(() => import("./restarts-panel.tsx").then((part) =
 });
 const FirstEvent = dynamic(() => import("../setup/first-event.tsx").then(({ FirstEvent }) => FirstEvent));
 
+const DemoSights = dynamic(
+  () => import("../setup/demo-sight-list.tsx").then(({ DemoSights }) => DemoSights),
+  {
+    ssr: false,
+  },
+);
+
 const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;
 
@@ -81,6 +89,7 @@ export function FleetPage({ dismissed, away }: { dismissed: string | null; away:
           <Digest away={away} />
           <RefusalNotice />
           <Notices />
+          <WhileDemoRuns />
           {/* Very wide screens show the numbers and the charts next to the agents. */}
           <div
             data-wide
@@ -131,6 +140,15 @@ function Notices() {
       )}
     </>
   );
+}
+
+/** Asks whether the demo runs only where one of its agents is live. */
+function WhileDemoRuns() {
+  const hasDemo = useQuery({
+    ...useFleetQueries().fleet,
+    select: ({ agents }) => agents.some(({ harness }) => DEMO_HARNESSES.includes(harness)),
+  });
+  return hasDemo.data === true && <DemoSights />;
 }
 
 function KeyNumbers() {

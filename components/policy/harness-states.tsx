@@ -8,6 +8,7 @@ import { exact, plural } from "../format.ts";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { differenceText, STATE_LOOKS, stateText } from "./harness-text.ts";
 
@@ -76,7 +77,7 @@ function HarnessRow({
           title="Adjust its policy"
           className="min-w-0 text-left font-medium wrap-anywhere underline decoration-edge underline-offset-2 hover:decoration-ink"
         >
-          {instance}
+          <Name>{instance}</Name>
         </button>
         <span className={cn("inline-flex items-center gap-1.5", STATE_LOOKS[state])}>
           <span aria-hidden className="size-1.5 rounded-full bg-current" />

@@ -9,6 +9,7 @@ import { plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { FormError } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { toast } from "../ui/toast.ts";
 import { haltText, isRefused, progressText, riseText, stageText, WAITS } from "./rollout-text.ts";
 
@@ -61,7 +62,7 @@ function Banner({ rollout, onSaved }: { rollout: RolloutView; onSaved: (saved: W
         <ul className="mt-3 text-[13px]">
           {rejected.map(({ instance, message, code }) => (
             <li key={instance} className="wrap-anywhere">
-              <span className="font-medium">{instance}</span> rejected it:{" "}
+              <Name className="font-medium">{instance}</Name> rejected it:{" "}
               {message ?? code ?? "without a reason"}
             </li>
           ))}

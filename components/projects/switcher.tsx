@@ -6,6 +6,7 @@ import { ChevronsUpDown } from "lucide-react";
 import { useState } from "react";
 import { cn } from "../ui/cn.ts";
 import { CHECKED_ITEM, Menu, MenuItem, MenuRadioGroup, MenuRadioItem, MenuSeparator } from "../ui/menu.tsx";
+import { Name } from "../ui/name.tsx";
 import { switchHref } from "./address.ts";
 import { CreateProject } from "./create-project.tsx";
 import { Link } from "./link.tsx";
@@ -45,7 +46,7 @@ export function ProjectSwitcher({ wide = false }: { wide?: boolean }) {
               several && wide && "w-full",
             )}
           >
-            {several && <span className="min-w-0 flex-1 truncate text-left text-ink">{name}</span>}
+            {several && <Name className="min-w-0 flex-1 truncate text-ink">{name}</Name>}
             <ChevronsUpDown aria-hidden className="size-3.5 shrink-0 text-faint" />
           </button>
         }
@@ -57,7 +58,7 @@ export function ProjectSwitcher({ wide = false }: { wide?: boolean }) {
             <MenuRadioGroup value={String(current?.id)} onValueChange={openProject}>
               {inMenuOrder(projects).map(({ id, name, archived_at }) => (
                 <MenuRadioItem key={id} value={String(id)}>
-                  <span className="min-w-0 wrap-anywhere">{name}</span>
+                  <Name className="min-w-0 wrap-anywhere">{name}</Name>
                   {archived_at !== null && <span className="ml-auto text-xs text-muted">archived</span>}
                 </MenuRadioItem>
               ))}

@@ -6,6 +6,7 @@ import { Hull } from "../charts/hull.tsx";
 import { isPastLine, levelState } from "../charts/level.ts";
 import { compact, exact, loadPercent, plural } from "../format.ts";
 import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
 import { forecastReason } from "../words.ts";
 import { agentTree } from "./agent-tree.ts";
 
@@ -42,8 +43,8 @@ export function AgentsPanel({ agents, more, ended, chosen, onChoose }: Props) {
                 agent.id === chosen && "bg-track font-medium",
               )}
             >
-              <span className="truncate" style={{ paddingLeft: depth * 14 }}>
-                {agent.name}
+              <span className="flex" style={{ paddingLeft: depth * 14 }}>
+                <Name className="truncate">{agent.name}</Name>
               </span>
               <Hull agent={agent} small />
               <span

@@ -21,6 +21,7 @@ import { pointAt } from "../shell/time-jump.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { copyText } from "../ui/copy.tsx";
+import { Name } from "../ui/name.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
@@ -167,7 +168,8 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
         crumb={
           <span className="flex items-center justify-between gap-2">
             <span className="truncate">
-              {CRUMB} / {session.harness}
+              {CRUMB} / <Name>{session.harness}</Name>
+              <span className="max-md:hidden"> /</span>
             </span>
             <span className="flex shrink-0 md:hidden">
               <ShareButton look="ghost" />
@@ -175,13 +177,14 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
             </span>
           </span>
         }
-        chips={<Chips detail={detail} agent={agent} turns={items} />}
         isOver={session.status === "ended"}
       >
         <ShareButton className="max-md:hidden" />
         <SessionMenu session={session} className="max-md:hidden" />
       </PageHeader>
-      <SessionAdditions detail={detail} />
+      <SessionAdditions detail={detail}>
+        <Chips detail={detail} agent={agent} turns={items} />
+      </SessionAdditions>
       {agent === undefined ? (
         <section className="panel">
           <EmptyState title="No turns yet">
@@ -297,7 +300,7 @@ function Chips({
       {session.kind !== null && <Chip>{session.kind}</Chip>}
       {session.title !== null && (
         <Chip title={`Session ID in the harness: ${session.session}`}>
-          <span className="truncate">{session.session}</span>
+          <Name className="truncate">{session.session}</Name>
         </Chip>
       )}
       {agent?.model != null && (
@@ -308,7 +311,7 @@ function Chips({
               : `${exact(agent.window_tokens)} tokens, ${size?.by ? `reported by ${size.by}` : sourceText(agent.window_source)}`
           }`}
         >
-          <span className="truncate">{agent.model}</span>
+          <Name className="truncate">{agent.model}</Name>
           <span className="shrink-0">
             ·{" "}
             {agent.window_tokens === null

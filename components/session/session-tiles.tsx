@@ -16,6 +16,7 @@ import {
   signed,
 } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
+import { Name } from "../ui/name.tsx";
 import { Skeleton } from "../ui/states.tsx";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
 import {
@@ -23,6 +24,7 @@ import {
   countsText,
   forecastReason,
   forecastText,
+  lineName,
   lineNote,
   sourceNote,
   windowText,
@@ -71,7 +73,7 @@ export function SessionTiles({ session, agent, windows, spent, apart, peakTurn }
   return (
     <section aria-label="Key numbers" className="@container panel mb-4 overflow-hidden">
       <p className={CAPTION} data-testid="tiles-scope">
-        <span className="min-w-0 font-medium text-ink wrap-anywhere">{agent.name}</span>
+        <Name className="min-w-0 font-medium text-ink wrap-anywhere">{agent.name}</Name>
         <span>
           {plural(agent.turns, "turn")} in {plural(Math.max(1, windows.length), "window")}
           {session.agents > 1 && `, one of ${exact(session.agents)} agents in this session`}
@@ -191,7 +193,7 @@ function LineTile({ agent: { line, forecast, context_tokens: level } }: { agent:
   return (
     <Tile
       testid="tile-line"
-      label={line === null ? "To the line" : `To the ${line.threshold}`}
+      label={line === null ? "To the line" : `To the ${lineName(line)}`}
       value={
         forecast.reason === "over"
           ? "over"

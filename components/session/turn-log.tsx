@@ -12,6 +12,7 @@ import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
 import { moveBetweenRows } from "../ui/row-keys.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { NotLoaded } from "../ui/states.tsx";
@@ -80,7 +81,8 @@ export function TurnLog(props: Props) {
         {/* After a long name, the zone gets a line of its own. */}
         <div className="flex min-w-0 flex-1 flex-wrap items-baseline justify-between gap-x-3">
           <h2 className="truncate text-[13px] font-semibold">
-            Turns of {agent.name} <span className="font-normal text-faint">{exact(agent.turns)}</span>
+            Turns of <Name>{agent.name}</Name>{" "}
+            <span className="font-normal text-faint">{exact(agent.turns)}</span>
           </h2>
           <Zone className="truncate text-xs text-faint" />
         </div>

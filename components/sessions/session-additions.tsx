@@ -3,28 +3,36 @@
 
 import type { SessionDetail } from "@plimsoll/protocol/api";
 import { StickyNote, X } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { LocalTime } from "../clock.tsx";
 import { shortTime } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
 import { lazyPart } from "../ui/lazy-part.tsx";
+import { Name } from "../ui/name.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { TagMenu } from "./tag-menu.tsx";
 import { useTagging } from "./use-tagging.ts";
 
 const NoteDialog = lazyPart(() => import("./note-dialog.tsx").then(({ NoteDialog }) => NoteDialog));
 
+interface Props {
+  detail: Pick<SessionDetail, "session" | "note">;
+  /** What else is known of the session, before its tags. */
+  children: ReactNode;
+}
+
 /** Tags and note of a session, with what changes them. */
-export function SessionAdditions({ detail }: { detail: Pick<SessionDetail, "session" | "note"> }) {
+export function SessionAdditions({ detail, children }: Props) {
   usePreload(NoteDialog.load);
   const { session, note } = detail;
   const { change } = useTagging();
   const [editing, setEditing] = useState(false);
   return (
-    <section aria-label="Tags and note" className="-mt-1 mb-4">
+    <section aria-label="About the session" className="-mt-2 mb-4">
       <div className="flex flex-wrap items-center gap-1.5">
+        {children}
         {session.tags.length > 0 && (
           <ul aria-label="Tags" className="flex min-w-0 flex-wrap gap-1.5">
             {session.tags.map((tag) => (
@@ -35,9 +43,9 @@ export function SessionAdditions({ detail }: { detail: Pick<SessionDetail, "sess
                 <Link
                   href={`/sessions?${new URLSearchParams({ tag, range: "all" })}`}
                   title={`View all sessions tagged ${tag}`}
-                  className="truncate hover:underline"
+                  className="flex min-w-0 hover:underline"
                 >
-                  {tag}
+                  <Name className="truncate">{tag}</Name>
                 </Link>
                 <button
                   type="button"

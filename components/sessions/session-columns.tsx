@@ -10,6 +10,7 @@ import { compact, exact, loadPercent, money, NONE, percent } from "../format.ts"
 import { GLOSSARY } from "../glossary.ts";
 import { RowLink } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { rowHint, titleOf } from "../words.ts";
 import type { ColumnId } from "./column-choice.ts";
@@ -93,9 +94,9 @@ function Title({ row }: { row: SessionSummary }) {
     <RowLink
       href={`/sessions/${row.id}`}
       title={rowHint([titleOf(row), row.title === null ? null : row.session, row.harness], row, zone)}
-      className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+      className="flex font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
     >
-      {titleOf(row)}
+      <Name className="truncate">{titleOf(row)}</Name>
     </RowLink>
   );
 }
@@ -114,7 +115,7 @@ function RowAdditions({ row: { tags, note_excerpt: note } }: { row: SessionSumma
       {tags.length > 0 && (
         <span className="flex min-w-0 shrink gap-x-1" title={tags.join(", ")}>
           {tags.slice(0, 2).map((tag, index) => (
-            <span
+            <Name
               key={tag}
               className={cn(
                 "max-w-28 truncate rounded border border-rule px-1 text-muted",
@@ -122,7 +123,7 @@ function RowAdditions({ row: { tags, note_excerpt: note } }: { row: SessionSumma
               )}
             >
               {tag}
-            </span>
+            </Name>
           ))}
           {tags.length > 1 && <span className="shrink-0 sm:hidden">+{tags.length - 1}</span>}
           {tags.length > 2 && <span className="shrink-0 max-sm:hidden">+{tags.length - 2}</span>}
@@ -169,11 +170,9 @@ export const COLUMNS: readonly Column[] = [
       <>
         <Title row={row} />
         <span className="flex gap-x-1 text-xs text-faint">
-          <span className="max-w-3/5 shrink-0 truncate xl:hidden">{row.harness}</span>
-          <span className="min-w-0 truncate">
-            <span className="xl:hidden">· </span>
-            {row.session}
-          </span>
+          <Name className="max-w-3/5 shrink-0 truncate xl:hidden">{row.harness}</Name>
+          <span className="xl:hidden">·</span>
+          <Name className="min-w-0 truncate">{row.session}</Name>
           {row.kind !== null && <span className="shrink-0 lg:max-xl:hidden">· {row.kind}</span>}
           {row.agents > 1 && <span className="shrink-0">· {exact(row.agents)} agents</span>}
           <RowAdditions row={row} />
@@ -185,18 +184,18 @@ export const COLUMNS: readonly Column[] = [
     id: "harness",
     header: "Harness",
     cell: (row) => (
-      <span className="block truncate" title={row.harness}>
+      <Name className="block truncate" title={row.harness}>
         {row.harness}
-      </span>
+      </Name>
     ),
   },
   {
     id: "model",
     header: "Model",
     cell: (row) => (
-      <span className="block truncate" title={row.model ?? undefined}>
+      <Name className="block truncate" title={row.model ?? undefined}>
         {row.model ?? NONE}
-      </span>
+      </Name>
     ),
   },
   {

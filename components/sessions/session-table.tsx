@@ -16,6 +16,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { useMounted } from "../clock.tsx";
 import { cn } from "../ui/cn.ts";
 import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
@@ -28,6 +29,8 @@ import { ASCENDING_FIRST, COLUMN_HINTS, COLUMNS, GRID, ON_CARD, RIGHT, SORT_OF }
 import { useSessionFilters } from "./use-session-filters.ts";
 
 const ROW_PX = 54;
+/** Fills a high screen. */
+const ROWS_OF_HTML = 30;
 const CARD_PX = 92;
 const WIDE = "(min-width: 64rem)";
 
@@ -48,14 +51,17 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
   const wide = useWide();
   const size = wide ? ROW_PX : CARD_PX;
   const focusedAt = focused === null ? -1 : rows.findIndex(({ id }) => id === focused);
+  const isHydrating = !useMounted();
   // A row that has the focus keeps it wherever the page is scrolled to.
   const rangeExtractor = useCallback(
     (range: Range) => {
+      // A page may be scrolled before it is hydrated, and still begins with the rows of its HTML.
+      if (isHydrating) return Array.from({ length: Math.min(ROWS_OF_HTML, range.count) }, (_, at) => at);
       const shown = defaultRangeExtractor(range);
       if (focusedAt === -1 || focusedAt >= range.count || shown.includes(focusedAt)) return shown;
       return [...shown, focusedAt].sort((a, b) => a - b);
     },
-    [focusedAt],
+    [focusedAt, isHydrating],
   );
   const virtual = useWindowVirtualizer({
     count: rows.length,

@@ -6,6 +6,7 @@ import { Command } from "cmdk";
 import { Check, Minus, Plus } from "lucide-react";
 import { useState } from "react";
 import { useTRPC } from "../trpc.ts";
+import { Name } from "../ui/name.tsx";
 import type { Tagged } from "./tag-menu.tsx";
 import { useTagging } from "./use-tagging.ts";
 
@@ -52,9 +53,9 @@ export function TagOptions({ ids, rows }: { ids: readonly string[]; rows: readon
               ) : (
                 <Minus aria-label="on some" className={ICON} />
               ))}
-            <span className="min-w-0 truncate" title={tag}>
+            <Name className="min-w-0 truncate" title={tag}>
               {tag}
-            </span>
+            </Name>
           </Command.Item>
         ))}
         {isNew && (

@@ -11,6 +11,7 @@ import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
 import { lazyPart } from "../ui/lazy-part.tsx";
 import { CHECKED_ITEM, Menu, MenuItem, MenuSeparator } from "../ui/menu.tsx";
+import { Name } from "../ui/name.tsx";
 import { DEFAULT_COLUMNS, serializeColumns } from "./column-choice.ts";
 import { useSavedViews } from "./use-saved-views.ts";
 import { useColumns, useSessionFilters } from "./use-session-filters.ts";
@@ -75,7 +76,7 @@ export function ViewsMenu() {
             {view.id === current?.id && (
               <Check aria-hidden className="absolute left-2 size-3.5 text-accent" />
             )}
-            <span className="min-w-0 wrap-anywhere">{view.name}</span>
+            <Name className="min-w-0 wrap-anywhere">{view.name}</Name>
             {view.is_default && <Star aria-label="opens first" className="ml-auto size-3.5 text-faint" />}
           </MenuItem>
         ))}

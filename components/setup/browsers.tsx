@@ -12,6 +12,7 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { toast } from "../ui/toast.ts";
 import { Section } from "./section.tsx";
@@ -74,9 +75,9 @@ function Row({ view }: { view: BrowserView }) {
     <li className="flex items-center gap-x-3 border-t py-2 text-[13px] first:border-t-0">
       <span className="min-w-0 flex-1">
         <span className="flex min-w-0 items-center gap-2">
-          <span className="truncate font-medium" title={name}>
+          <Name className="truncate font-medium" title={name}>
             {name}
-          </span>
+          </Name>
           {view.current && (
             <span className="shrink-0 rounded-full border border-rule px-1.5 text-xs leading-4.5 text-muted">
               this browser

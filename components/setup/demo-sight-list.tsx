@@ -1,10 +1,12 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import type { DemoView } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { useMinute } from "../clock.tsx";
 import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
+import { Name } from "../ui/name.tsx";
 import { Term } from "../ui/term.tsx";
 import { demoSights, SIGHT_KINDS } from "./demo-sights.ts";
 
@@ -12,6 +14,26 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** More than one run records. */
 const SESSIONS = 50;
+
+/** How often Fleet asks whether the demo still runs. */
+const POLL_MS = 5_000;
+const isUnderWay = (view: DemoView | undefined) => view?.state === "running" || view?.state === "starting";
+
+/** The same on Fleet, while the demo runs. */
+export function DemoSights() {
+  const { data } = useQuery(
+    useTRPC().demo.get.queryOptions(undefined, {
+      staleTime: 0,
+      refetchInterval: ({ state }) => (isUnderWay(state.data) ? POLL_MS : false),
+    }),
+  );
+  if (!isUnderWay(data)) return null;
+  return (
+    <section className="panel mb-4 px-4 pt-1 pb-3" aria-label="Demo fleet">
+      <DemoSightList running />
+    </section>
+  );
+}
 
 interface Props {
   /** True while the demo may still produce more. */
@@ -39,7 +61,7 @@ export function DemoSightList({ running }: Props) {
         {sights.map(({ kind, href, title, lead, term, word, rest }) => (
           <li key={kind} data-sight={kind} className="min-w-0 wrap-anywhere text-muted">
             <Link href={href} className="text-accent underline underline-offset-2">
-              {title}
+              <Name>{title}</Name>
             </Link>{" "}
             {lead} {word === undefined ? term : <Term word={word}>{term}</Term>}. {rest}
           </li>

@@ -3,72 +3,140 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
-import { Link } from "../projects/link.tsx";
+import { Tabs } from "radix-ui";
+import { useState } from "react";
+import { useProject } from "../projects/current.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/copy.tsx";
+import { SelectMenu } from "../ui/select-menu.tsx";
+import { Term } from "../ui/term.tsx";
 import { toast } from "../ui/toast.ts";
 import { DemoOffer } from "./demo-fleet.tsx";
 import { FirstEventStatus } from "./first-event-status.tsx";
-import { curlSnippet, KEY_PLACEHOLDER } from "./snippets.ts";
+import { HarnessEventStatus } from "./harness-event-status.tsx";
+import { type FirstChoice, type FirstGuide, firstChoices } from "./sending-guides.ts";
+import { KEY_PLACEHOLDER } from "./snippets.ts";
 import { useServerUrl } from "./use-server-url.ts";
 
-/** Shown on a new server: one command that sends the first turn. */
+const TAB =
+  "rounded-lg border border-edge px-3 py-2 text-left text-[13px] hover:bg-track/60 data-[state=active]:border-accent data-[state=active]:bg-track data-[state=active]:font-medium";
+
+/** Shown on a new server: asks what one runs, and has one command for each answer. */
 export function FirstEvent() {
+  const project = useProject();
+  const url = useServerUrl();
+  const create = useCreateKey();
+  const choices = firstChoices(url, create.data?.secret ?? KEY_PLACEHOLDER, project);
+  // The demo needs no command, and curl is the last resort.
+  const [byCurl, ...rest] = choices.toReversed();
+  const tabs = [
+    ...rest.toReversed().map(({ id, label }) => ({ id, label })),
+    { id: "demo", label: "Demo" },
+    { id: byCurl!.id, label: byCurl!.label },
+  ];
+  return (
+    <section className="panel mx-auto max-w-3xl p-6" aria-labelledby="first-event-title">
+      <h2 id="first-event-title" className="text-[17px] font-semibold">
+        What do you run?
+      </h2>
+      <p className="mt-1 mb-4 max-w-xl text-muted">
+        Plimsoll shows how full each <Term word="window">context window</Term> is, once a{" "}
+        <Term word="harness">harness</Term> reports its <Term word="turn">turns</Term>. The fleet then appears
+        on this page.
+      </p>
+      <Tabs.Root defaultValue={tabs[0]!.id} activationMode="manual">
+        <Tabs.List aria-label="What you run" className="mb-4 grid grid-cols-2 gap-2 sm:grid-cols-3">
+          {tabs.map(({ id, label }) => (
+            <Tabs.Trigger key={id} value={id} className={TAB}>
+              {label}
+            </Tabs.Trigger>
+          ))}
+        </Tabs.List>
+        {choices.map((choice) => (
+          <Tabs.Content key={choice.id} value={choice.id} tabIndex={-1}>
+            <Choice choice={choice} create={create} />
+          </Tabs.Content>
+        ))}
+        <Tabs.Content value="demo" tabIndex={-1}>
+          <DemoOffer />
+        </Tabs.Content>
+      </Tabs.Root>
+    </section>
+  );
+}
+
+function useCreateKey() {
   const trpc = useTRPC();
   const client = useQueryClient();
-  const url = useServerUrl();
-  const create = useMutation(
+  return useMutation(
     trpc.keys.create.mutationOptions({
       onSuccess: () => client.invalidateQueries(trpc.keys.list.queryFilter()),
       onError: (error) => toast.error(`Failed to create the key: ${error.message}`),
     }),
   );
-  const key = create.data?.secret;
+}
+
+function Choice({ choice, create }: { choice: FirstChoice; create: ReturnType<typeof useCreateKey> }) {
+  const { guides } = choice;
+  const [chosen, choose] = useState(guides[0]!.id);
+  const guide = guides.find(({ id }) => id === chosen) ?? guides[0]!;
   return (
-    <section className="panel mx-auto max-w-3xl p-6" aria-labelledby="first-event-title">
-      <h2 id="first-event-title" className="text-[17px] font-semibold">
-        Send the first turn
-      </h2>
-      <p className="mt-1 mb-4 max-w-xl text-muted">
-        Plimsoll shows how full each context window is once a harness reports its turns. The command below
-        sends one test turn, and the fleet then appears on this page.
-      </p>
-      <ol className="space-y-5">
-        <li>
-          <h3 className="mb-2 text-[13px] font-medium">1. Create an ingest key</h3>
-          {key === undefined ? (
-            <Button
-              look="primary"
-              disabled={create.isPending}
-              onClick={() => create.mutate({ name: "first key", scopes: ["ingest"] })}
-            >
-              <KeyRound aria-hidden /> {create.isPending ? "Creating" : "Create key"}
-            </Button>
-          ) : (
-            <p className="text-[13px] text-muted" role="status">
-              Key created and inserted below. It is shown only once, so copy the command or save the key.
-            </p>
-          )}
-        </li>
-        <li>
-          <h3 className="mb-2 text-[13px] font-medium">2. Run this command</h3>
-          <CodeBlock
-            code={curlSnippet(url, key ?? KEY_PLACEHOLDER)}
-            label="Command to send one turn"
-            testid="first-snippet"
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-3">
+      {guides.length > 1 && (
+        <div className="flex flex-wrap items-center gap-2 text-[13px]">
+          <span className="text-muted">Harness</span>
+          <SelectMenu
+            name="Harness"
+            value={guide.id}
+            options={guides.map(({ id, label }) => ({ value: id, label }))}
+            onChange={choose}
           />
-        </li>
-      </ol>
-      <div className="mt-5 flex flex-wrap items-center justify-between gap-3 border-t pt-4">
-        <FirstEventStatus />
-        <Link href="/setup" className="text-[13px] text-accent underline underline-offset-2">
-          Claude Code, Codex and other harnesses
-        </Link>
+        </div>
+      )}
+      <Command guide={guide} create={create} />
+      <div className="border-t pt-3">
+        {guide.family === undefined ? (
+          <FirstEventStatus />
+        ) : (
+          <HarnessEventStatus family={guide.family} name={guide.label} />
+        )}
       </div>
-      <div className="mt-4 border-t pt-4">
-        <DemoOffer />
-      </div>
-    </section>
+    </div>
+  );
+}
+
+function Command({ guide, create }: { guide: FirstGuide; create: ReturnType<typeof useCreateKey> }) {
+  const { id, label, note, command } = guide;
+  const where = command.includes("npx plimsoll") ? " Run it in a folder where Plimsoll is installed." : "";
+  return (
+    <>
+      <p className="text-[13px] text-muted">{`${note}${where}`}</p>
+      {command.includes(KEY_PLACEHOLDER) && (
+        <div>
+          <Button
+            look="primary"
+            disabled={create.isPending}
+            onClick={() => create.mutate({ name: "first key", scopes: ["ingest"] })}
+          >
+            <KeyRound aria-hidden /> {create.isPending ? "Creating" : "Create key"}
+          </Button>
+          <span className="ml-2 text-[13px] text-muted">
+            The command needs a key, which then takes the place of {KEY_PLACEHOLDER}.
+          </span>
+        </div>
+      )}
+      {create.data !== undefined && command.includes(create.data.secret) && (
+        <p className="text-[13px] text-muted" role="status">
+          Key created and inserted below. It is shown only once, so copy the command or save the key.
+        </p>
+      )}
+      <CodeBlock
+        code={command}
+        label={`Command for ${label}`}
+        testid={`first-${id}`}
+        wrap={!command.includes("\n")}
+      />
+    </>
   );
 }

@@ -11,6 +11,7 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { Section } from "./section.tsx";
@@ -39,7 +40,7 @@ export function Harnesses() {
                 className="flex items-center gap-3 border-t py-2 text-[13px] first:border-t-0"
               >
                 <span className="min-w-0 flex-1 font-medium wrap-anywhere">
-                  {instance}
+                  <Name>{instance}</Name>
                   {version !== null && <span className="font-normal text-muted"> {version}</span>}
                 </span>
                 <span className="shrink-0 text-muted max-sm:hidden">

@@ -10,9 +10,11 @@ import { Ago, useNow, useZone } from "../clock.tsx";
 import { fullTime } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
+import { cn } from "../ui/cn.ts";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError } from "../ui/field.tsx";
 import { Menu, MenuItem } from "../ui/menu.tsx";
+import { Name } from "../ui/name.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { toast } from "../ui/toast.ts";
 import { CreateKey } from "./create-key.tsx";
@@ -81,9 +83,9 @@ function Row({ view, all, now, onRotate, onRevoke }: RowProps) {
   return (
     <li className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t py-2 text-[13px] first:border-t-0 sm:grid-cols-[minmax(0,1fr)_5.5rem_9rem_2rem]">
       <span className="min-w-0">
-        <span className={`block truncate font-medium ${works ? "" : "line-through"}`} title={name}>
+        <Name className={cn("block truncate font-medium", !works && "line-through")} title={name}>
           {name}
-        </span>
+        </Name>
         <code className="block font-mono text-xs text-faint">{prefix}…</code>
         {relation !== null && <span className="block text-xs text-muted">{relation}</span>}
       </span>

@@ -9,6 +9,7 @@ import { compact, exact, plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { parseTokens } from "./parse-tokens.ts";
 import { recomputingText } from "./recomputing-text.ts";
@@ -58,7 +59,7 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
             {query.data?.offers.map(({ model: name, offers }) => (
               <li key={name} className="flex flex-wrap items-center gap-1.5">
                 <Button size="wrapped" onClick={() => setModel(name)} aria-label={`Set the size of ${name}`}>
-                  {name}
+                  <Name>{name}</Name>
                 </Button>
                 <WindowOffers model={name} offers={offers} />
               </li>

@@ -14,6 +14,7 @@ import { useArchiving, useProjects } from "../projects/use-projects.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Menu, MenuItem } from "../ui/menu.tsx";
+import { Name } from "../ui/name.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { toast } from "../ui/toast.ts";
 import { Section } from "./section.tsx";
@@ -74,17 +75,17 @@ function Row({ project, isCurrent, onRename, onDelete }: RowProps) {
     >
       <span className="min-w-0 flex-1">
         {isCurrent ? (
-          <span className="block truncate font-medium" title={name}>
+          <Name className="block truncate font-medium" title={name}>
             {name}
-          </span>
+          </Name>
         ) : (
           <a
             // A new document: see projects/current.tsx.
             href={switchHref("/setup", new URLSearchParams(), id)}
-            className="block truncate font-medium text-accent underline underline-offset-2"
+            className="flex font-medium text-accent underline underline-offset-2"
             title={name}
           >
-            {name}
+            <Name className="truncate">{name}</Name>
           </a>
         )}
         <span className="text-xs text-muted">

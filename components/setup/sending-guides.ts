@@ -19,18 +19,106 @@ export interface SendingGuide {
   family?: string;
 }
 
+/** A guide of the first screen: what one runs, and one command. */
+export interface FirstGuide {
+  id: string;
+  label: string;
+  /** What the command does. */
+  note: string;
+  command: string;
+  /** Set if events of this family of instances show that it works. */
+  family?: string;
+}
+
+/** What the first screen asks. Each has one guide or several to choose from. */
+export interface FirstChoice {
+  id: "claude-code" | "codex" | "others" | "history" | "curl";
+  label: string;
+  guides: readonly FirstGuide[];
+}
+
+/**
+ * Commands for a new project. On the server's own machine the command line needs no key; elsewhere `key` stands in the command.
+ * @param project id or name in the URL, null for the default project
+ */
+export function firstChoices(url: string, key: string, project: string | null): FirstChoice[] {
+  const isLocal = /^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::|$)/.test(url);
+  const program = (command: string, projectFlag: string, keyName: string) => {
+    if (!isLocal) return `PLIMSOLL_URL=${url} ${keyName}=${key} npx plimsoll ${command}`;
+    const server = url === DEFAULT_URL ? "" : ` --url ${url}`;
+    return `npx plimsoll ${command}${server}${project === null ? "" : ` ${projectFlag} ${quoted(project)}`}`;
+  };
+  const connectable = CONNECTABLE_HARNESSES.map(
+    ({ family, name }): FirstGuide => ({
+      id: family,
+      label: name,
+      family,
+      note: `Shows what it would write into the settings of ${name}, and writes it after a yes.`,
+      command: program(`connect ${family}`, "--to", "PLIMSOLL_INGEST_KEY"),
+    }),
+  );
+  const guideOf = (family: string) => connectable.filter(({ id }) => id === family);
+  const history = CONNECTABLE_HARNESSES.flatMap(({ family, name, recordings }): FirstGuide[] =>
+    recordings === undefined
+      ? []
+      : [
+          {
+            id: `${family}-history`,
+            label: name,
+            family,
+            note: `Imports the sessions that ${name} recorded on this machine. It sends titles and token counts, no other text.`,
+            command: program(`import ${recordings}`, "--project", "PLIMSOLL_KEY"),
+          },
+        ],
+  );
+  const byLogs: FirstGuide[] = [
+    {
+      id: "ouroboros",
+      label: "Ouroboros",
+      note: "Follows the logs of a loop, which are next to its workspace.",
+      command: program("tail ./.ouro-logs", "--project", "PLIMSOLL_KEY"),
+    },
+    {
+      id: "agentd",
+      label: "agentd",
+      note: "Imports recorded runs; use tail instead of import to follow a running one.",
+      command: program("import ./runs", "--project", "PLIMSOLL_KEY"),
+    },
+    {
+      id: "typescript",
+      label: "Your own, in TypeScript",
+      note: "Sends one turn after each call of the model.",
+      command: typescriptSample(url, key),
+    },
+  ];
+  return [
+    { id: "claude-code", label: "Claude Code", guides: guideOf("claude-code") },
+    { id: "codex", label: "Codex", guides: guideOf("codex") },
+    {
+      id: "others",
+      label: "Another harness",
+      guides: [...connectable.filter(({ id }) => id !== "claude-code" && id !== "codex"), ...byLogs],
+    },
+    { id: "history", label: "Import history", guides: history },
+    {
+      id: "curl",
+      label: "curl",
+      guides: [{ id: "curl", label: "curl", note: "Sends one test turn.", command: curlSnippet(url, key) }],
+    },
+  ];
+}
+
+const DEFAULT_URL = "http://127.0.0.1:4180";
+
+/** For a shell. */
+const quoted = (text: string) => (/^[\w.@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
 /** Stands for the name of a machine, which the server cannot know. */
 export const HOST_PLACEHOLDER = "my-laptop";
 
 /** All guides. `key` is a key or a placeholder. */
 export function sendingGuides(url: string, key: string): SendingGuide[] {
   return [
-    {
-      id: "curl",
-      label: "curl",
-      note: "Sends one test turn with curl.",
-      samples: [{ id: "curl", code: curlSnippet(url, key) }],
-    },
     ...CONNECTABLE_HARNESSES.map((harness) => harnessGuide(harness, url, key)),
     {
       id: "ouroboros",
@@ -49,6 +137,12 @@ export function sendingGuides(url: string, key: string): SendingGuide[] {
       label: "TypeScript",
       note: "Sends one turn after each inference call in your own harness.",
       samples: [{ id: "typescript", code: typescriptSample(url, key) }],
+    },
+    {
+      id: "curl",
+      label: "curl",
+      note: "Sends one test turn with curl.",
+      samples: [{ id: "curl", code: curlSnippet(url, key) }],
     },
   ];
 }

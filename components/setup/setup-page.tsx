@@ -1,12 +1,11 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { useQuery } from "@tanstack/react-query";
 import { parseAsString, useQueryState } from "nuqs";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
-import { useTRPC } from "../trpc.ts";
+import { About } from "./about.tsx";
 import { Activity } from "./activity.tsx";
 import { Browsers } from "./browsers.tsx";
 import { DemoFleet } from "./demo-fleet.tsx";
@@ -19,10 +18,19 @@ import { Projects } from "./projects.tsx";
 import { Retention } from "./retention.tsx";
 import { SendTurns } from "./send-turns.tsx";
 
+/** The tasks of the page, in the order in which one comes to them. */
+const TASKS = [
+  { id: "task-connect", title: "Connect" },
+  { id: "task-windows", title: "Windows" },
+  { id: "task-people", title: "Keys and people" },
+  { id: "task-data", title: "Data" },
+  { id: "task-health", title: "Health" },
+  { id: "task-about", title: "About" },
+] as const;
+
 export function SetupPage() {
   const [secret, setSecret] = useState<string>();
   const [requestedModel] = useQueryState("model", parseAsString);
-  const instance = useQuery(useTRPC().instance.queryOptions());
   return (
     <>
       <PageHeader title="Setup">
@@ -30,30 +38,70 @@ export function SetupPage() {
       </PageHeader>
       <div
         data-wide
-        className="grid items-start gap-4 min-[1280px]:max-[1900px]:grid-cols-2 min-[1900px]:grid-cols-3"
+        className="items-start gap-x-6 min-[1100px]:grid min-[1100px]:grid-cols-[9rem_minmax(0,1fr)]"
       >
-        <div className="grid min-w-0 gap-4">
-          <SendTurns secret={secret} />
-          <DemoFleet />
-          <Harnesses />
-          <Keys onCreated={setSecret} />
-        </div>
-        <div className="grid min-w-0 gap-4">
-          <ModelWindows key={requestedModel} requestedModel={requestedModel} />
-          <Projects />
-          <Retention />
-          <Ingestion />
-          <Doctor />
-          <Browsers />
-        </div>
-        <div className="min-w-0 min-[1280px]:max-[1900px]:col-span-2">
-          <Activity />
+        <Contents />
+        <div className="grid min-w-0 gap-8">
+          <Task id="task-connect">
+            <SendTurns secret={secret} />
+            <DemoFleet />
+          </Task>
+          <Task id="task-windows">
+            <ModelWindows key={requestedModel} requestedModel={requestedModel} />
+          </Task>
+          <Task id="task-people">
+            <Keys onCreated={setSecret} />
+            <Browsers />
+            <Projects />
+            <Activity />
+          </Task>
+          <Task id="task-data">
+            <Retention />
+            <Harnesses />
+          </Task>
+          <Task id="task-health">
+            <Doctor />
+            <Ingestion />
+          </Task>
+          <Task id="task-about">
+            <About />
+          </Task>
         </div>
       </div>
-      <p className="mt-4 min-h-5 text-xs text-faint">
-        {instance.data !== undefined &&
-          `Plimsoll ${instance.data.version}, ${instance.data.database === "embedded" ? "embedded database" : "external database"}`}
-      </p>
     </>
+  );
+}
+
+/** Stays beside the tasks; above them on a narrow screen. */
+function Contents() {
+  return (
+    <nav aria-label="On this page" className="mb-4 min-[1100px]:sticky min-[1100px]:top-5 min-[1100px]:mb-0">
+      <ul className="flex flex-wrap gap-x-4 gap-y-1 text-[13px] min-[1100px]:flex-col">
+        {TASKS.map(({ id, title }) => (
+          <li key={id}>
+            <a
+              href={`#${id}`}
+              className="inline-block py-1 text-muted underline-offset-2 hover:text-ink hover:underline pointer-coarse:py-2"
+            >
+              {title}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+/** The sections of one task, in two columns where there is room. */
+function Task({ id, children }: { id: (typeof TASKS)[number]["id"]; children: ReactNode }) {
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id} className="mb-3 scroll-mt-4 text-[17px] font-semibold">
+        {TASKS.find((task) => task.id === id)!.title}
+      </h2>
+      <div className="grid items-start gap-4 min-[1500px]:grid-cols-2 min-[1500px]:[&>:only-child]:col-span-2">
+        {children}
+      </div>
+    </section>
   );
 }

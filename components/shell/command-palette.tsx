@@ -23,6 +23,7 @@ import { useProject } from "../projects/current.tsx";
 import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
 import { Modal } from "../ui/modal.tsx";
+import { Name } from "../ui/name.tsx";
 import { Prepared } from "../ui/prepared.tsx";
 import { useRange } from "../url.ts";
 import { titleOf } from "../words.ts";
@@ -242,8 +243,8 @@ function Sessions({ text, onArrive, onNone, onPick }: SessionsProps) {
           note={row.context_tokens === null ? undefined : <Level tokens={row.context_tokens} />}
         >
           <Waypoints aria-hidden />
-          <span className="min-w-0 truncate">{titleOf(row)}</span>
-          <span className="max-w-2/5 shrink-0 truncate text-xs text-faint">{row.harness}</span>
+          <Name className="min-w-0 truncate">{titleOf(row)}</Name>
+          <Name className="max-w-2/5 shrink-0 truncate text-xs text-faint">{row.harness}</Name>
         </Item>
       ))}
     </Command.Group>

@@ -36,12 +36,15 @@ export function PageHeader({ title, crumb, chips, isOver = false, children }: Pr
         </Button>
         <ThemeButton />
       </div>
-      <div className="min-w-0 max-md:w-full md:max-w-[72%]">
-        {crumb !== undefined && <div className="mb-0.5 text-[13px] text-faint">{crumb}</div>}
-        <div className="flex flex-wrap items-center gap-x-2 gap-y-1.5">
+      <div className="min-w-0 max-md:w-full md:flex md:max-w-[72%] md:items-baseline md:gap-x-2">
+        {crumb !== undefined && (
+          <div className="mb-0.5 text-[13px] text-faint md:mb-0 md:max-w-80 md:shrink-0">{crumb}</div>
+        )}
+        <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1.5">
           {/* Phones have no hover, so a long title wraps instead of being truncated. */}
           <h1
-            className="max-w-full min-w-0 text-[19px] leading-8 font-semibold tracking-tight max-md:line-clamp-5 max-md:leading-6.5 max-md:wrap-anywhere md:truncate"
+            dir="auto"
+            className="max-w-full min-w-0 text-left text-[19px] leading-8 font-semibold tracking-tight max-md:line-clamp-5 max-md:leading-6.5 max-md:wrap-anywhere md:truncate"
             title={title}
           >
             {title}

@@ -4,7 +4,7 @@
 import { CalendarRange, ChevronDown } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { useMinute, useZone } from "../clock.tsx";
-import { rangeText } from "../format.ts";
+import { rangeText, zoneName } from "../format.ts";
 import { DAY_RANGES, dayRange, QUICK_RANGES, quickLabel, type RangeChoice } from "../range.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -91,7 +91,6 @@ function Custom({ onPick }: { onPick: (choice: RangeChoice) => void }) {
   const period = usePeriod();
   const [from, setFrom] = useState(() => toField(Date.parse(period.from)));
   const [to, setTo] = useState(() => toField(Date.parse(period.to)));
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const valid = Date.parse(from) < Date.parse(to);
   function submit(event: FormEvent) {
     event.preventDefault();
@@ -102,7 +101,7 @@ function Custom({ onPick }: { onPick: (choice: RangeChoice) => void }) {
       <TimeField label="From" value={from} onChange={setFrom} />
       <TimeField label="To" value={to} onChange={setTo} />
       <div className="flex items-center justify-between gap-2">
-        <span className="truncate text-xs text-faint">{valid ? zone : "From must be before To"}</span>
+        <span className="truncate text-xs text-faint">{valid ? zoneName() : "From must be before To"}</span>
         <Button type="submit" look="primary" disabled={!valid}>
           Apply
         </Button>

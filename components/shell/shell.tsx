@@ -3,6 +3,7 @@
 
 import { useRouter } from "next/navigation";
 import { type MouseEvent, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { Hydrating } from "../live/hydration.tsx";
 import { LiveProvider } from "../live/live-provider.tsx";
 import { OutageBanner } from "../live/outage-banner.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
@@ -163,6 +164,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <div className="min-h-dvh md:grid md:grid-cols-[208px_minmax(0,1fr)]">
           <Suspense>
             <Nav />
+            <Hydrating />
           </Suspense>
           <main
             id="main"
@@ -170,7 +172,10 @@ export function Shell({ children }: { children: ReactNode }) {
             className="max-w-[1280px] min-w-0 has-data-wide:max-w-none px-4 pt-4 pb-24 md:px-7 md:pt-5 md:pb-10"
           >
             <PageFrame>
-              <Suspense>{children}</Suspense>
+              <Suspense>
+                {children}
+                <Hydrating />
+              </Suspense>
             </PageFrame>
           </main>
         </div>

@@ -4,6 +4,7 @@
 import { ChevronDown } from "lucide-react";
 import { Button } from "./button.tsx";
 import { Menu, MenuRadioGroup, MenuRadioItem } from "./menu.tsx";
+import { Name } from "./name.tsx";
 
 export interface Option<T extends string> {
   value: T;
@@ -27,7 +28,7 @@ export function SelectMenu<T extends string>({ name, value, options, onChange, c
     <Menu
       trigger={
         <Button aria-label={`${name}: ${current}`} className={className}>
-          <span className="max-w-40 truncate">{current}</span>
+          <Name className="max-w-40 truncate">{current}</Name>
           <ChevronDown aria-hidden className="text-faint" />
         </Button>
       }
@@ -37,7 +38,7 @@ export function SelectMenu<T extends string>({ name, value, options, onChange, c
       <MenuRadioGroup value={value} onValueChange={(next) => onChange(next as T)}>
         {options.map((option) => (
           <MenuRadioItem key={option.value} value={option.value}>
-            <span className="min-w-0 wrap-anywhere">{option.label}</span>
+            <Name className="min-w-0 wrap-anywhere">{option.label}</Name>
             {option.note !== undefined && <span className="ml-auto text-xs text-faint">{option.note}</span>}
           </MenuRadioItem>
         ))}

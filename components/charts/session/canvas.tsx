@@ -31,10 +31,6 @@ const TOP_PX = 26;
 const BOTTOM_PX = 24;
 const RIGHT_PX = 14;
 const AXIS_PX = 48;
-/** Room for the names of agents beside their lanes. */
-const NAMES_PX = 148;
-/** Narrower drawings put names above the lanes. */
-const WIDE_PX = 820;
 /** With fewer turns there is nothing to zoom into. */
 const LEAST_TO_ZOOM = 30;
 
@@ -83,16 +79,14 @@ export function SawCanvas(props: CanvasProps) {
 function Drawings(props: CanvasProps & { width: number }) {
   const { agent, axis, saw, domain, top, whole, lanes, composition, stood, alerts, cursor, zoom, width } =
     props;
-  const isWide = lanes.length > 0 && width >= WIDE_PX;
-  const left = isWide ? NAMES_PX : AXIS_PX;
   const area = useMemo(
     (): PlotArea => ({
-      x: left,
+      x: AXIS_PX,
       y: TOP_PX + alerts.lanes * LANE_PX,
-      width: Math.max(1, width - left - RIGHT_PX),
+      width: Math.max(1, width - AXIS_PX - RIGHT_PX),
       height: SAW_PX - TOP_PX - BOTTOM_PX,
     }),
-    [left, width, alerts.lanes],
+    [width, alerts.lanes],
   );
   const [from, to] = domain;
   const scales = useMemo(() => linearScales(area, [from, to], top), [area, from, to, top]);
@@ -211,7 +205,6 @@ function Drawings(props: CanvasProps & { width: number }) {
           lanes={lanes}
           domain={domain}
           area={area}
-          isWide={isWide}
           width={width}
           cursor={cursor}
           points={saw.points}

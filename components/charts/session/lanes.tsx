@@ -4,6 +4,7 @@
 import type { BoundaryView, ChartPoint } from "@plimsoll/protocol/api";
 import { useId } from "react";
 import { compact, exact, percent, plural } from "../../format.ts";
+import { Name } from "../../ui/name.tsx";
 import { BoundaryGlyphPath } from "../boundary-glyph.tsx";
 import { CursorLine } from "./cursor-mark.tsx";
 import { svgPath } from "./overlay.tsx";
@@ -12,9 +13,9 @@ import type { OtherAgent, SawPoint } from "./shape.ts";
 import type { TurnCursor } from "./turn-cursor.ts";
 import { lineWithin } from "./zoom.ts";
 
-/** A lane with its name beside it, and with the name above it on a narrow screen. */
+/** A lane with its name above it: beside it, the name would move the axis of the chart. */
 const LANE_PX = 30;
-const NAME_ABOVE_PX = 18;
+const NAME_PX = 18;
 /** Room for a symbol above the highest level. */
 const HEADROOM = 1.12;
 
@@ -29,8 +30,6 @@ interface Props {
   lanes: readonly Lane[];
   domain: Domain;
   area: Pick<PlotArea, "x" | "width">;
-  /** Whether names have room at the left. */
-  isWide: boolean;
   width: number;
   cursor: TurnCursor;
   points: readonly SawPoint[];
@@ -42,7 +41,6 @@ export function Lanes({
   lanes,
   domain,
   area: { x: left, width: plot },
-  isWide,
   width,
   cursor,
   points,
@@ -81,15 +79,8 @@ export function Lanes({
                 className="relative block w-full rounded-sm text-left -outline-offset-2 hover:bg-track/50"
                 onClick={() => onAgent(lane.id)}
               >
-                <span
-                  className={
-                    isWide
-                      ? "absolute top-0 left-0 flex flex-col justify-center text-xs leading-tight"
-                      : "flex items-center justify-between gap-2 text-xs"
-                  }
-                  style={isWide ? { width: left - 10, height: LANE_PX } : { height: NAME_ABOVE_PX }}
-                >
-                  <span className="truncate">{lane.name}</span>
+                <span className="flex items-center justify-between gap-2 text-xs" style={{ height: NAME_PX }}>
+                  <Name className="truncate">{lane.name}</Name>
                   <span className="shrink-0 text-tiny text-faint">
                     {compact(last)}
                     {size !== null && ` · ${percent(last / size)}`}

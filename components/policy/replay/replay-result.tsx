@@ -7,6 +7,7 @@ import { useState } from "react";
 import { compact, exact, plural, signed } from "../../format.ts";
 import { Link } from "../../projects/link.tsx";
 import { Modal } from "../../ui/dialog.tsx";
+import { Name } from "../../ui/name.tsx";
 import { ScrollRegion } from "../../ui/scroll-region.tsx";
 import { Skeleton } from "../../ui/states.tsx";
 import {
@@ -129,8 +130,8 @@ function SessionsDialog({
               rel="noreferrer"
               className="min-w-0 wrap-anywhere underline decoration-edge underline-offset-2 hover:decoration-ink"
             >
-              {names[id]?.name ?? id}
-              <span className="block text-xs text-faint">{names[id]?.harness}</span>
+              <Name>{names[id]?.name ?? id}</Name>
+              <Name className="block text-xs text-faint">{names[id]?.harness}</Name>
             </Link>
             <span className="tabular-nums">{exact(count)}</span>
           </li>

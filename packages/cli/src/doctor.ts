@@ -2,7 +2,7 @@ import { type DoctorCheck, DoctorReport, type DoctorReport as Report } from "@pl
 import type { Client } from "./client.ts";
 import type { Connection } from "./connection.ts";
 import { CliError } from "./errors.ts";
-import { painter, printable, printableJson, type Terminal } from "./terminal.ts";
+import { cutColumns, painter, printable, printableJson, type Terminal } from "./terminal.ts";
 
 /** Longest time to wait for one part of the report, ms. A part ends with the step that is under way. */
 export const DOCTOR_MS = 10 * 60_000;
@@ -63,22 +63,65 @@ export function verdict(checks: readonly DoctorCheck[], color: boolean): string 
   return "No check failed. Run `npx plimsoll doctor --full` to examine everything.";
 }
 
-/** Prints each check when it ends and, on a terminal, how far the current one is. Returns whether all passed. */
+/** A check takes long from here on, ms. */
+const LONG_MS = 10_000;
+/** How often the time is written anew, ms. */
+const TICK_MS = 1_000;
+
+interface Doing {
+  name: string;
+  message: string;
+  /** Epoch ms. */
+  since: number;
+}
+
+/** What the server is doing, with the time it has taken if that is long: "agents: 100 of 200 agents folded again. This check takes long: 12 s so far". */
+export function doingText({ name, message, since }: Doing, now: number): string {
+  const forMs = now - since;
+  const time = forMs < LONG_MS ? "" : `. This check takes long: ${Math.floor(forMs / 1_000)} s so far`;
+  return `${name}: ${message}${time}`;
+}
+
+/**
+ * Prints each check when it ends, and on standard error what the server is doing: on a terminal in one line that changes, else a
+ * line when a check takes long and each time it has taken twice as long. Returns whether all passed.
+ */
 export async function runDoctor(
   client: Client,
   connection: Connection,
-  { out, err }: { out: Terminal; err: Terminal },
+  { out, err, now }: { out: Terminal; err: Terminal; now: () => number },
   { json = false, full = false }: DoctorFlags,
 ): Promise<boolean> {
   const checks: DoctorCheck[] = [];
-  const showProgress = (text: string) => {
-    if (err.isTty) err.write(`\r\u001b[K${printable(text).slice(0, err.width - 1)}`);
+  let doing: Doing = { name: "connection", message: `asking ${connection.url}`, since: now() };
+  let tellAfter = LONG_MS;
+  const begin = ({ name, message }: Omit<Doing, "since">) => {
+    const goesOn = name === doing.name;
+    doing = { name, message, since: goesOn ? doing.since : now() };
+    if (!goesOn) tellAfter = LONG_MS;
   };
-  for await (const part of examine(client, connection, full)) {
-    showProgress("");
-    checks.push(...part.checks);
-    if (!json) for (const check of part.checks) out.write(`${checkLine(check, out.color)}\n`);
-    if (part.progress !== null) showProgress(`${part.progress.name}: ${part.progress.message}`);
+  const showDoing = () => {
+    const text = printable(doingText(doing, now()));
+    if (err.isTty) err.write(`\r${cutColumns(text, err.width - 1)}\u001b[K`);
+    else if (now() - doing.since >= tellAfter) {
+      tellAfter = 2 * (now() - doing.since);
+      err.write(`${text}\n`);
+    }
+  };
+  const timer = setInterval(showDoing, TICK_MS);
+  try {
+    showDoing();
+    for await (const part of examine(client, connection, full)) {
+      if (err.isTty) err.write("\r\u001b[K");
+      checks.push(...part.checks);
+      if (!json) for (const check of part.checks) out.write(`${checkLine(check, out.color)}\n`);
+      if (part.progress !== null) {
+        begin(part.progress);
+        showDoing();
+      }
+    }
+  } finally {
+    clearInterval(timer);
   }
   const ok = checks.every((check) => check.ok);
   if (json) out.write(`${printableJson({ ok, checks })}\n`);

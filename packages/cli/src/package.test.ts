@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -74,6 +74,15 @@ describe("the packed command line", () => {
     ]) {
       expect(stdout).toContain(command);
     }
+  });
+
+  it("brings the manual page", async () => {
+    const installed = join(folder, "node_modules/@plimsoll/cli");
+    const { man } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+    const page = await readFile(join(installed, man), "utf8");
+    expect(page).toContain(".TH PLIMSOLL 1");
+    expect(page).toContain(".SS plimsoll key rotate");
+    expect(page).toBe((await bin("plimsoll", "man")).stdout);
   });
 
   it("phantom status --help lists its options", async () => {

@@ -5,7 +5,7 @@ import { terminalOf } from "./terminal.ts";
 
 const program = createProgram({
   env: process.env,
-  out: terminalOf(process.stdout, process.env),
+  out: terminalOf(process.stdout, process.env, process.stdin),
   err: terminalOf(process.stderr, process.env),
   now: Date.now,
   untilStopped: () => {

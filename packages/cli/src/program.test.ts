@@ -25,16 +25,19 @@ const key = {
 
 interface RunOptions {
   args: string[];
-  /** Gets what is written to standard error, which is a terminal then. */
+  /** Gets what is written to standard error, which is a terminal by default. */
   onError: (text: string) => void;
+  isTty?: boolean;
+  now?: () => number;
 }
 
 async function run(
   procedures: Record<string, Procedure>,
   ...given: string[] | [RunOptions]
 ): Promise<string> {
-  const { args, onError } =
-    typeof given[0] === "object" ? given[0] : { args: given as string[], onError: undefined };
+  const options: Partial<RunOptions> =
+    typeof given[0] === "object" ? given[0] : { args: given as string[], isTty: false };
+  const { args = [], onError, isTty = true, now = () => NOW } = options;
   server = await startFakeServer({ procedures });
   let text = "";
   const out: Terminal = {
@@ -48,8 +51,8 @@ async function run(
   const program = createProgram({
     env: { PLIMSOLL_URL: server.url, PLIMSOLL_KEY: "k" },
     out,
-    err: { ...out, isTty: onError !== undefined, write: (more) => onError?.(more) },
-    now: () => NOW,
+    err: { ...out, isTty, write: (more) => onError?.(more) },
+    now,
     untilStopped: () => new AbortController().signal,
   });
   await program.parseAsync(["node", "plimsoll", ...args]);
@@ -337,6 +340,53 @@ describe("plimsoll doctor", () => {
     ]);
     expect(text.match(/^ok/gm)).toHaveLength(3);
     expect(shown).toContain("agents: 100 of 200 agents folded again");
+  });
+
+  it("says what it is doing before the server answers, and when a check takes long", async () => {
+    let now = NOW;
+    const progress = (message: string) => ({ name: "agents", message });
+    const parts = [
+      report([], { progress: progress("1 of 9 agents folded again"), next: "one" }),
+      report([], { progress: progress("2 of 9 agents folded again"), next: "two" }),
+      report([], { progress: progress("3 of 9 agents folded again"), next: "three" }),
+      report([check("agents")]),
+    ];
+    const told = async (isTty: boolean) => {
+      let at = 0;
+      let shown = "";
+      const doctor = () => {
+        now += 6_000;
+        return parts[at++];
+      };
+      await run({ doctor }, { args: ["doctor"], isTty, now: () => now, onError: (more) => (shown += more) });
+      return shown;
+    };
+    const terminal = await told(true);
+    expect(terminal).toMatch(/^\rconnection: asking http:/);
+    expect(terminal).toContain("\ragents: 2 of 9 agents folded again\u001b[K");
+    const long = "agents: 3 of 9 agents folded again. This check takes long: 12 s so far";
+    expect(terminal).toContain(long);
+    expect(await told(false)).toBe(`${long}\n`);
+  });
+
+  it("goes on counting while the server is silent", async () => {
+    let now = NOW;
+    let shown = "";
+    let answer = (_: unknown) => {};
+    const answered = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const doctor = async () => {
+      await answered;
+      return report([check("rollups")]);
+    };
+    const onError = (more: string) => {
+      shown += more;
+      if (more.includes("takes long")) answer(undefined);
+      now += 10_000;
+    };
+    await run({ doctor }, { args: ["doctor"], now: () => now, onError });
+    expect(shown).toMatch(/connection: asking http:\S+\. This check takes long: 10 s so far/);
   });
 
   it("reports a server that rejects the key as a failed check", async () => {

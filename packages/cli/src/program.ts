@@ -20,6 +20,7 @@ import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } f
 import { addMapCommands } from "./map/command.ts";
 import { addPolicyCommands } from "./policy/command.ts";
 import { addProjectCommands } from "./projects.ts";
+import { addShellCommands } from "./shell/command.ts";
 import { runStatus } from "./status/command.ts";
 import { runSince } from "./status/since.ts";
 import { watchStatus } from "./status/watch.ts";
@@ -76,7 +77,10 @@ Line    the threshold at which the harness acts: the ceiling, else hard, else th
 Load    context tokens divided by the tokens at the line
 Bar     the heavy stroke at 80% of the bar is the line; light strokes are the other thresholds
 ~       an outdated level, because a boundary or turns without a count followed
-State   "window suspect" means that context tokens exceed the window size, which is probably wrong`,
+To line how many turns and minutes are left; "end in" is past the line, and counts to the end of the window
+State   "window suspect" means that context tokens exceed the window size, which is probably wrong
+
+Keys    with --watch: j, k, arrows, Page Up and Page Down scroll, g and G go to the first and last agent, q stops`,
     )
     .action(async (flags: ConnectionFlags & { json?: boolean; watch?: boolean; harness?: string }) => {
       const connection = await connect(flags, context.env);
@@ -156,6 +160,7 @@ State   "window suspect" means that context tokens exceed the window size, which
       throw new CliError(RUN_AS_PROGRAM);
     });
 
+  addShellCommands(program, context.out);
   addForwardCommand(program, context);
   addAcpCommand(program, context);
 

@@ -1,9 +1,11 @@
+import { stripVTControlCharacters } from "node:util";
 import type { Connection } from "./connection.ts";
 import { messageOf } from "./errors.ts";
 import { followLive } from "./live-stream.ts";
 import { request } from "./request.ts";
+import { type Frame, frameOf, linesOf, type ScreenText, scrolled } from "./scroll.ts";
 import { sleep } from "./sleep.ts";
-import type { Terminal } from "./terminal.ts";
+import { columns, cutColumns, printable, type Terminal } from "./terminal.ts";
 
 const POLL_MS = 5_000;
 /** Redraw a quiet screen too, because ages change. */
@@ -12,8 +14,7 @@ const SETTLE_MS = 200;
 
 export interface WatchOptions<Reading> {
   read: () => Promise<Reading>;
-  /** The lines of a reading. */
-  draw: (reading: Reading) => string[];
+  draw: (reading: Reading) => ScreenText;
   /** Epoch ms. */
   now: () => number;
   signal: AbortSignal;
@@ -21,7 +22,8 @@ export interface WatchOptions<Reading> {
 }
 
 /**
- * Redraws what was read on every change notice, or every few seconds while the live stream is down.
+ * Redraws what was read on every change notice, or every few seconds while the live stream is down. On a screen, the text fits
+ * and keys scroll it; a file or a pipe gets one text after the other.
  * @throws CliError if the first request fails. Later errors are shown below the last data and retried.
  */
 export async function watchScreen<Reading>(
@@ -29,21 +31,36 @@ export async function watchScreen<Reading>(
   terminal: Terminal,
   options: WatchOptions<Reading>,
 ): Promise<void> {
-  const { signal, now } = options;
+  const { now } = options;
+  const { screen } = terminal;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
   let last = await options.read();
   let streaming = false;
   let trouble: string | undefined;
+  let frame: Frame = { lines: [], top: 0, shown: 0 };
 
-  const draw = () => {
-    const lines = options.draw(last);
-    const foot = trouble ?? (streaming ? "live" : `polling every ${(options.pollMs ?? POLL_MS) / 1_000} s`);
-    const frame = [...lines, "", `${new Date(now()).toISOString()}  ${foot}  (Ctrl+C to stop)`];
-    // Overwrite line by line, because clearing the screen first would flicker.
-    terminal.write(
-      terminal.isTty
-        ? `\u001b[H${frame.map((line) => `${line}\u001b[K`).join("\n")}\n\u001b[J`
-        : `${frame.join("\n")}\n\n`,
+  const draw = (wanted = frame.top) => {
+    const text = options.draw(last);
+    const time = new Date(now()).toISOString();
+    const state = trouble ?? (streaming ? "live" : `polling every ${(options.pollMs ?? POLL_MS) / 1_000} s`);
+    if (screen === undefined) {
+      const lines = [...linesOf(text), "", `${time}  ${state}  (Ctrl+C to stop)`];
+      terminal.write(`${lines.join("\n")}\n\n`);
+      return;
+    }
+    const { width } = terminal;
+    frame = frameOf(text, { width, height: screen.height }, wanted);
+    const rows = text.rows.length;
+    const place =
+      frame.shown < rows ? `${frame.top + 1}-${frame.top + frame.shown} of ${rows}, j/k to scroll, ` : "";
+    const foot = cutColumns(`${time.slice(11, 19)} UTC  ${place}q to stop  ${printable(state)}`, width);
+    const blank = Array.from({ length: screen.height - frame.lines.length - 1 }, () => "");
+    // Overwrite line by line, because clearing the screen first would flicker. After a full line, clearing would delete its end.
+    const lines = [...frame.lines, ...blank, foot].map((line) =>
+      columns(stripVTControlCharacters(line)) < width ? `${line}\u001b[K` : line,
     );
+    terminal.write(`\u001b[H${lines.join("\r\n")}`);
   };
   const refresh = async () => {
     try {
@@ -56,7 +73,11 @@ export async function watchScreen<Reading>(
   };
   const refreshSoon = coalesce(refresh, SETTLE_MS);
 
-  if (terminal.isTty) terminal.write("\u001b[?1049h\u001b[?25l\u001b[2J");
+  const stopped = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  const close = screen?.open({
+    key: (key) => (key === "stop" ? stop.abort() : draw(scrolled(frame, key))),
+    redraw: () => draw(),
+  });
   try {
     draw();
     const stream = followLive((init) => request(connection, "/api/v1/live", init), signal, {
@@ -75,13 +96,13 @@ export async function watchScreen<Reading>(
       if (signal.aborted) break;
       if (!streaming || now() - drawnAt >= REDRAW_MS) {
         drawnAt = now();
-        await refresh();
+        await Promise.race([refresh(), stopped]);
       }
     }
     await stream;
   } finally {
     refreshSoon.cancel();
-    if (terminal.isTty) terminal.write("\u001b[?25h\u001b[?1049l");
+    close?.();
   }
 }
 

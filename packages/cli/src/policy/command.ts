@@ -14,6 +14,7 @@ import { type CommandContext, wholeNumber, withConnection } from "../command-con
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { ago, plural } from "../number-format.ts";
+import { linesOf, type ScreenText } from "../scroll.ts";
 import { tableLines, writeTable } from "../table.ts";
 import { printable, printableJson, type Terminal } from "../terminal.ts";
 import { watchScreen } from "../watch-screen.ts";
@@ -167,12 +168,12 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
         ]);
         return { ...list, rollout };
       };
-      const draw = ({ harnesses, rollout }: WatchedPolicy) => [
-        ...(isUnderWay(rollout) ? [...rolloutLines(rollout, context.now()), ""] : []),
-        ...harnessLines(harnesses, context.out),
-      ];
+      const draw = ({ harnesses, rollout }: WatchedPolicy) => ({
+        summary: isUnderWay(rollout) ? rolloutLines(rollout, context.now()) : [],
+        ...harnessTable(harnesses, context.out),
+      });
       if (flags.json) context.out.write(`${printableJson(await readAll())}\n`);
-      else if (flags.once) context.out.write(`${draw(await readAll()).join("\n")}\n`);
+      else if (flags.once) context.out.write(`${linesOf(draw(await readAll())).join("\n")}\n`);
       else
         await watchScreen(connection, context.out, {
           read: readAll,
@@ -230,8 +231,8 @@ function writeVersions(versions: readonly PolicyVersionView[], out: Terminal, no
   writeTable(out, ["generation", "saved", "by", "reason"], rows);
 }
 
-function harnessLines(harnesses: readonly PolicyHarnessView[], out: Terminal): string[] {
-  if (harnesses.length === 0) return ["No harness has sent events yet."];
+function harnessTable(harnesses: readonly PolicyHarnessView[], out: Terminal): Omit<ScreenText, "summary"> {
+  if (harnesses.length === 0) return { head: "No harness has sent events yet.", rows: [] };
   const rows = harnesses.map((harness) => ({
     cells: [
       harness.instance,
@@ -243,7 +244,8 @@ function harnessLines(harnesses: readonly PolicyHarnessView[], out: Terminal): s
     ],
     warn: harness.state === "rejected" || harness.clock !== null || harness.not_effective !== null,
   }));
-  return tableLines(out, ["harness", "", "state", "runs", "offered", "detail"], rows);
+  const [head, ...lines] = tableLines(out, ["harness", "", "state", "runs", "offered", "detail"], rows);
+  return { head: head!, rows: lines };
 }
 
 function detailOf({ said, not_effective, clock }: PolicyHarnessView): string {

@@ -64,7 +64,7 @@ describe("plimsoll status", () => {
     server = await startFakeServer({ procedures });
     const out = terminal();
     await runStatus(connection(server.url, "k1"), out, options);
-    expect(out.text).toContain("192,000  past warning");
+    expect(out.text).toContain("192,000  4 turns, 6 min    past warning");
     expect(out.text).toContain(
       "claude-code@mac, claude-opus-5, 1M window: Harness compacts at 167k (computed).",
     );

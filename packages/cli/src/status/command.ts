@@ -8,8 +8,9 @@ import {
 } from "@plimsoll/protocol/api";
 import { type Client, createClient } from "../client.ts";
 import type { Connection } from "../connection.ts";
+import { linesOf, type ScreenText } from "../scroll.ts";
 import { painter, printableJson, type Terminal } from "../terminal.ts";
-import { statusLines } from "./format.ts";
+import { statusText } from "./format.ts";
 import { harnessLineLines } from "./harness-lines.ts";
 
 const DAY_MS = 86_400_000;
@@ -33,8 +34,8 @@ function readLines(client: Client, harness?: string): Promise<HarnessLines> {
   return client.query("harnessLines", { harness }, ObservedHarnessLines);
 }
 
-export function drawFleet({ status, fleet }: FleetReading, terminal: Terminal, now: number): string[] {
-  return statusLines(status, fleet, { width: terminal.width, paint: painter(terminal.color), now });
+export function drawFleet({ status, fleet }: FleetReading, terminal: Terminal, now: number): ScreenText {
+  return statusText(status, fleet, { width: terminal.width, paint: painter(terminal.color), now });
 }
 
 export async function runStatus(
@@ -52,7 +53,7 @@ export async function runStatus(
   else {
     const paint = painter(terminal.color);
     const lines = [
-      ...drawFleet(fleet, terminal, options.now),
+      ...linesOf(drawFleet(fleet, terminal, options.now)),
       ...harnessLineLines(fleet.fleet.agents, harnessLines.lines, paint),
     ];
     terminal.write(`${lines.join("\n")}\n`);

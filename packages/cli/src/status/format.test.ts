@@ -1,9 +1,14 @@
+import type { FleetAgent } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
+import { linesOf } from "../scroll.ts";
 import { columns, painter } from "../terminal.ts";
 import { fleetAgent, fleetStatus, fleetView, NOW, totals } from "../testing/fleet.ts";
 import { bar } from "./bar.ts";
-import { stateOf, statusLines } from "./format.ts";
+import { stateOf, statusText, type TableLayout } from "./format.ts";
 
+const statusLines = (...given: Parameters<typeof statusText>) => linesOf(statusText(...given));
+const rowsOf = (agents: FleetAgent[], given: TableLayout) =>
+  statusText(fleetStatus(), fleetView(agents), given).rows;
 const layout = (width: number, color = false) => ({ width, paint: painter(color), now: NOW });
 
 describe("bar", () => {
@@ -47,7 +52,7 @@ describe("statusLines", () => {
     expect(text).toContain("sub-ticks 14 (-6)");
     expect(text).toContain("restarts 3 (+1)");
     expect(text).toMatch(
-      /refactor billing w\S*…, tick 4\.2 .*┃.* 96% +192,000 +past warning +19\.2% of 1M reported +4 turns +18 s ago/,
+      /refactor billing…, tick 4\.2 .*┃.* 96% +192,000 +4 turns, 6 min +past warning +19\.2% of 1M reported +18 s ago/,
     );
   });
 
@@ -113,6 +118,43 @@ describe("statusLines", () => {
     const row = statusLines(fleetStatus(), fleetView([sub]), layout(150)).at(-1)!;
     expect(row).toMatch(/^re.*… \/ phase-runner 20b /);
     expect(statusLines(fleetStatus(), fleetView([sub]), layout(100)).at(-1)).toMatch(/^phase-runner/);
+  });
+
+  it("shows the way to the line at 80 columns", () => {
+    const forecast = (given: Partial<FleetAgent["forecast"]>) => [
+      fleetAgent({ forecast: { ...fleetAgent().forecast, ...given } }),
+    ];
+    expect(rowsOf(forecast({}), layout(80))[0]).toMatch(/ 96% +192,000 +4 turns, 6 min +past warning$/);
+    expect(rowsOf(forecast({ turns: 61, minutes: 95 }), layout(80))[0]).toContain(" 60+ turns ");
+    expect(rowsOf(forecast({ turns: 60, minutes: 89.4 }), layout(80))[0]).toContain(" 60 turns, 89 min ");
+    expect(rowsOf(forecast({ turns: 60, minutes: 1_000 }), layout(80))[0]).toContain(" 60 turns, 17 h ");
+    expect(rowsOf(forecast({ turns: 1, minutes: 0.2 }), layout(80))[0]).toContain(" 1 turn, <1 min ");
+    const over = forecast({ reason: "over", turns: null, minutes: null, end_turns: 12 });
+    expect(rowsOf(over, layout(80))[0]).toContain(" end in 12 turns ");
+  });
+
+  it.each([
+    ["the same beginning", (at: number) => `Migrate the user table of tenant ${at}`],
+    [
+      "the same beginning and end",
+      (at: number) => `Migrate the user table of tenant ${at} and send a report`,
+    ],
+    ["the same name", () => "Migrate the user table of all tenants"],
+    ["wide characters", (at: number) => `正在重构计费网络钩子以及很多其他的东西 ${at}`],
+    ["short names", () => "x"],
+  ])("tells agents apart whose titles have %s", (_, titleOf) => {
+    const agents = Array.from({ length: 60 }, (_, at) =>
+      fleetAgent({
+        id: `0199aaaa-0000-7000-8000-0000000${(at * 7_919 + 10_000).toString(16).padStart(5, "0")}`,
+        title: titleOf(at),
+        place: null,
+      }),
+    );
+    for (const width of [60, 80, 120]) {
+      const names = rowsOf(agents, layout(width)).map((row) => row.split(/ +\S*[█·┃]/u)[0]);
+      expect(new Set(names).size).toBe(agents.length);
+      for (const row of rowsOf(agents, layout(width))) expect(columns(row)).toBeLessThanOrEqual(width);
+    }
   });
 
   it("shows the state as text", () => {

@@ -1,6 +1,7 @@
 import type { FleetAgent, FleetStatus, FleetView } from "@plimsoll/protocol/api";
 import { ago, number, percent, plural, tokens } from "../number-format.ts";
-import { columns, fitColumns, type Paint, printable } from "../terminal.ts";
+import type { ScreenText } from "../scroll.ts";
+import { columns, fitColumns, fitEnds, type Paint, printable } from "../terminal.ts";
 import { bar } from "./bar.ts";
 
 export interface TableLayout {
@@ -10,16 +11,16 @@ export interface TableLayout {
   now: number;
 }
 
-/** Returns the status as lines: totals compared with the previous period, then one line per live agent. */
-export function statusLines(status: FleetStatus, fleet: FleetView, layout: TableLayout): string[] {
-  const { paint } = layout;
+/** Totals compared with the previous period, then one row per live agent. */
+export function statusText(status: FleetStatus, fleet: FleetView, layout: TableLayout): ScreenText {
   if (!status.has_events) {
-    return [
-      paint("bold", "No events yet."),
-      "Send an event, or import recordings: npx plimsoll import ~/.claude/projects",
-    ];
+    return {
+      summary: [],
+      head: layout.paint("bold", "No events yet."),
+      rows: ["Send an event, or import recordings: npx plimsoll import ~/.claude/projects"],
+    };
   }
-  return [...totalLines(status, layout), "", ...agentLines(fleet, layout)];
+  return { summary: totalLines(status, layout), ...agentTable(fleet, layout) };
 }
 
 function totalLines(status: FleetStatus, layout: TableLayout): string[] {
@@ -103,33 +104,37 @@ interface Column {
   cell: (agent: FleetAgent, layout: TableLayout) => string;
 }
 
-function agentLines(fleet: FleetView, layout: TableLayout): string[] {
-  if (fleet.agents.length === 0) return ["No live agents."];
+/** Columns of the shortest bar. */
+const BAR = 8;
+
+function agentTable(fleet: FleetView, layout: TableLayout): Omit<ScreenText, "summary"> {
+  if (fleet.agents.length === 0) return { head: "No live agents.", rows: [] };
   const shown = fittingColumns(layout.width);
   const used = shown.reduce((sum, column) => sum + column.width + 2, 0);
   // The name gets the remaining width first, because a short bar is still readable.
   const room = Math.max(8, layout.width - used);
-  const nameWidth = room < 24 ? Math.max(8, room - 10) : Math.min(44, Math.max(14, Math.floor(room * 0.55)));
+  const nameWidth =
+    room < 36 ? Math.max(8, room - BAR - 2) : Math.min(44, Math.max(26, Math.floor(room * 0.55)));
   const barWidth = Math.min(40, Math.max(0, room - nameWidth - 2));
   const head = [
     fitColumns("agent", nameWidth),
-    ...(barWidth >= 8 ? [fitColumns("level", barWidth)] : []),
+    ...(barWidth >= BAR ? [fitColumns("level", barWidth)] : []),
     ...shown.map((column) => fitColumns(column.head, column.width, column.align)),
   ].join("  ");
-  const lines = [layout.paint("dim", head.trimEnd())];
-  for (const agent of fleet.agents) {
+  const names = nameCells(fleet.agents, nameWidth);
+  const rows = fleet.agents.map((agent, at) => {
     const state = stateOf(agent);
     const color = state === undefined ? undefined : state === "past line" ? "red" : "yellow";
     const drawn = bar(agent, barWidth);
     const cells = [
-      nameCell(agent, nameWidth),
-      ...(barWidth >= 8 ? [color === undefined ? drawn : layout.paint(color, drawn)] : []),
+      names[at]!,
+      ...(barWidth >= BAR ? [color === undefined ? drawn : layout.paint(color, drawn)] : []),
       ...shown.map((column) => fitColumns(column.cell(agent, layout), column.width, column.align)),
     ];
-    lines.push(cells.join("  ").trimEnd());
-  }
-  if (fleet.more > 0) lines.push(layout.paint("dim", `and ${plural(fleet.more, "more agent")}`));
-  return lines;
+    return cells.join("  ").trimEnd();
+  });
+  if (fleet.more > 0) rows.push(layout.paint("dim", `and ${plural(fleet.more, "more agent")}`));
+  return { head: layout.paint("dim", head.trimEnd()), rows };
 }
 
 /** Columns by priority: a narrow terminal drops them from the end. */
@@ -141,9 +146,9 @@ const COLUMNS: readonly Column[] = [
     cell: (agent) => (agent.load === null ? "-" : percent0(agent.load)),
   },
   { head: "context", width: 9, align: "right", cell: contextCell },
+  { head: "to line", width: 16, align: "left", cell: forecastCell },
   { head: "state", width: 14, align: "left", cell: (agent) => stateOf(agent) ?? "" },
   { head: "of window", width: 24, align: "left", cell: windowCell },
-  { head: "to line", width: 11, align: "left", cell: forecastCell },
   {
     head: "last turn",
     width: 10,
@@ -154,7 +159,7 @@ const COLUMNS: readonly Column[] = [
 
 function fittingColumns(width: number): Column[] {
   const shown: Column[] = [];
-  let used = 30;
+  let used = 18 + BAR + 2;
   for (const column of COLUMNS) {
     used += column.width + 2;
     if (used > width && shown.length >= 2) break;
@@ -163,11 +168,45 @@ function fittingColumns(width: number): Column[] {
   return shown;
 }
 
+/**
+ * Names of agents that fit a column and differ. Where the beginnings are the same, the middle is left out; where the whole is, a
+ * part of the id follows.
+ */
+export function nameCells(agents: readonly FleetAgent[], width: number): string[] {
+  const cells = agents.map((agent) => nameCell(agent, width));
+  const longer = [
+    (agent: FleetAgent) => fitEnds(fullName(agent), width),
+    ...[4, 8, 12].map((length) => (agent: FleetAgent) => {
+      const id = agent.id.slice(-Math.min(length, width));
+      return `${fitColumns(fullName(agent), width - id.length - 1)} ${id}`.slice(-width);
+    }),
+  ];
+  for (const nameOf of longer) {
+    const counts = new Map<string, number>();
+    for (const cell of cells) counts.set(cell, (counts.get(cell) ?? 0) + 1);
+    for (const [at, agent] of agents.entries()) {
+      if (counts.get(cells[at]!)! > 1) cells[at] = nameOf(agent);
+    }
+  }
+  return cells;
+}
+
+function nameParts(agent: FleetAgent): { title: string; name: string; place: string } {
+  return {
+    title: printable(agent.title ?? agent.session),
+    name: agent.name === "main" ? "" : printable(` / ${agent.name}`),
+    place: agent.place === null ? "" : printable(`, ${agent.place}`),
+  };
+}
+
+function fullName(agent: FleetAgent): string {
+  const { title, name, place } = nameParts(agent);
+  return `${title}${name}${place}`;
+}
+
 /** In a narrow column, the title is cut before the agent name. */
 function nameCell(agent: FleetAgent, width: number): string {
-  const title = printable(agent.title ?? agent.session);
-  const name = agent.name === "main" ? "" : ` / ${agent.name}`;
-  const place = agent.place === null ? "" : `, ${agent.place}`;
+  const { title, name, place } = nameParts(agent);
   const tail = [name + place, name].find((text) => width - columns(text) >= Math.min(12, columns(title)));
   if (tail === undefined) return fitColumns(name === "" ? title : agent.name, width);
   const room = width - columns(tail);
@@ -191,16 +230,18 @@ function windowCell(agent: FleetAgent): string {
   return agent.utilization === null ? of : `${percent(agent.utilization)} ${of}`;
 }
 
+/** Turns and time to the line, "4 turns, 6 min", and beyond it the turns to the end of the window. */
 function forecastCell({ forecast }: FleetAgent): string {
   switch (forecast.reason) {
-    case "rising":
-      return forecast.turns === null
-        ? "rising"
-        : forecast.turns > 60
-          ? "60+ turns"
-          : plural(forecast.turns, "turn");
+    case "rising": {
+      const { turns, minutes } = forecast;
+      if (turns === null) return "rising";
+      // The minutes of more turns are too uncertain to show.
+      if (minutes === null || turns > 60) return turnsText(turns);
+      return `${turnsText(turns)}, ${minutesText(minutes)}`;
+    }
     case "over":
-      return "past";
+      return forecast.end_turns === null ? "past" : `end in ${turnsText(forecast.end_turns)}`;
     case "steady":
       return "steady";
     case "no_trend":
@@ -208,6 +249,14 @@ function forecastCell({ forecast }: FleetAgent): string {
     case "no_line":
       return "-";
   }
+}
+
+const turnsText = (turns: number) => (turns > 60 ? "60+ turns" : plural(turns, "turn"));
+
+function minutesText(minutes: number): string {
+  if (minutes < 1) return "<1 min";
+  if (minutes < 90) return `${Math.round(minutes)} min`;
+  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1_440)} d`;
 }
 
 /** The state as text, because color alone is not accessible and is lost in a pipe. */

@@ -49,7 +49,8 @@ export async function startFakeServer(options: FakeServerOptions): Promise<FakeS
     seen.push(record);
     const route = options.routes?.[record.path.split("?")[0]!];
     if (route !== undefined) route(record, response);
-    else if (record.path.startsWith("/api/trpc/")) answerTrpc(record, response, options.procedures ?? {});
+    else if (record.path.startsWith("/api/trpc/"))
+      await answerTrpc(record, response, options.procedures ?? {});
     else if (record.path === "/api/v1/live" && options.live) {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(": hello\n\n");
@@ -97,23 +98,23 @@ async function read(request: IncomingMessage): Promise<RecordedRequest> {
 }
 
 /** Answers a tRPC batch: comma-separated names in the path, inputs by position, one answer each. */
-function answerTrpc(
+async function answerTrpc(
   request: RecordedRequest,
   response: ServerResponse,
   procedures: Record<string, Procedure>,
-): void {
+): Promise<void> {
   const url = new URL(request.path, "http://fake-server");
   const names = decodeURIComponent(url.pathname.slice("/api/trpc/".length)).split(",");
   const text = request.method === "GET" ? url.searchParams.get("input") : request.body;
   const inputs = (text ? JSON.parse(text) : {}) as Record<string, unknown>;
   let worst = 200;
-  const answers = names.map((path, at) => {
+  const answerOf = async (path: string, at: number) => {
     const procedure = procedures[path];
-    const result = procedure === undefined ? new Refusal(404, "NOT_FOUND") : procedure(inputs[at]);
+    const result = procedure === undefined ? new Refusal(404, "NOT_FOUND") : await procedure(inputs[at]);
     if (!(result instanceof Refusal)) return { result: { data: result } };
     worst = result.status;
     const data = { code: result.code, httpStatus: result.status, path };
     return { error: { message: result.code, code: -32_000, data } };
-  });
-  json(response, worst, answers);
+  };
+  json(response, worst, await Promise.all(names.map(answerOf)));
 }
