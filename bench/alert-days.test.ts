@@ -3,10 +3,10 @@ import { AlertBacktests } from "../server/alerts/backtest/backtests.ts";
 import { queriesOf } from "../server/db/sql.ts";
 import { PolicyBook } from "../server/lines/policy-book.ts";
 import { type TestIngest, testIngest } from "../server/testing/ingest.ts";
-import { playDay, playNight, type Stage } from "./alert-days.ts";
+import { type DayStage, playDay, playNight } from "./alert-days.ts";
 
 let path: TestIngest;
-let stage: Stage;
+let stage: DayStage;
 
 beforeAll(async () => {
   path = await testIngest({ lines: false });

@@ -20,7 +20,7 @@ const IN_TIME_MS = 2 * MINUTE;
 const PRESETS = ["past_line", "over_window", "thrash"] as const;
 
 /** Where the events of a day are sent, and what a rule would have told of them. */
-export interface Stage {
+export interface DayStage {
   send: (events: PlimsollEventInput[]) => Promise<unknown>;
   firings: (rule: AlertRuleInput, span: { from: number; to: number }) => Promise<AlertBacktest["firings"]>;
 }
@@ -39,7 +39,7 @@ export interface PlayedDay {
 const messagesOf = (firings: AlertBacktest["firings"]) => 2 * firings.length;
 
 /** A working day of thirty agents of Claude Code. People read, talk and have lunch between bursts of turns. */
-export async function playDay({ send, firings }: Stage): Promise<PlayedDay> {
+export async function playDay({ send, firings }: DayStage): Promise<PlayedDay> {
   const random = seededRandom(1);
   const agents = 30;
   const events: PlimsollEventInput[] = [];
@@ -204,7 +204,7 @@ export interface PlayedNight {
 }
 
 /** A night of unattended loops, with six accidents among them. */
-export async function playNight({ send, firings }: Stage): Promise<PlayedNight> {
+export async function playNight({ send, firings }: DayStage): Promise<PlayedNight> {
   const { events, agents } = ordinaryLoops();
   await send([
     ...events,

@@ -1,6 +1,6 @@
 import type { AlertBacktest } from "@plimsoll/protocol/api";
 import type { IngestAnswer } from "@plimsoll/protocol/events";
-import { playDay, playNight, type Stage } from "./alert-days.ts";
+import { type DayStage, playDay, playNight } from "./alert-days.ts";
 import { type BenchGroup, type Measurement, rounded } from "./measurement.ts";
 import type { BenchServer } from "./server.ts";
 import { withServer } from "./with-server.ts";
@@ -25,14 +25,14 @@ export const alertPresets: BenchGroup = {
 
 type Row = Pick<Measurement, "value" | "unit"> & Record<string, number | string>;
 
-async function dayRow(stage: Stage): Promise<Row> {
+async function dayRow(stage: DayStage): Promise<Row> {
   const { agents, hours, turns, compactions, messages, atEachCrossing } = await playDay(stage);
   const value = rounded(messages / (agents * hours), 3);
   const details = { agents, hours, turns, compactions, messages, messages_at_each_crossing: atEachCrossing };
   return { value, unit: "messages an agent-hour", ...details };
 }
 
-async function nightRow(stage: Stage): Promise<Row> {
+async function nightRow(stage: DayStage): Promise<Row> {
   const { agents, hours, accidents, inTime, slowestS, twice, messages, falseMessages } =
     await playNight(stage);
   const details = { agents, hours, messages, slowest_s: rounded(slowestS, 1), told_twice: twice };
@@ -44,7 +44,7 @@ async function nightRow(stage: Stage): Promise<Row> {
   };
 }
 
-function stageOf(server: BenchServer): Stage {
+function stageOf(server: BenchServer): DayStage {
   return {
     async send(events) {
       for (let from = 0; from < events.length; from += BATCH) {

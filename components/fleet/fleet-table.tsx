@@ -18,6 +18,7 @@ import { useSteadyOrder } from "../live/use-steady-order.ts";
 import { Link, RowLink } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
 import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, rowRole, tableRole } from "../ui/table-roles.ts";
@@ -209,8 +210,12 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
             silent && "text-muted",
           )}
         >
-          <span className="truncate">{title}</span>
-          {sub !== null && <span className="max-w-[60%] shrink-0 truncate text-muted">› {sub}</span>}
+          <Name className="truncate">{title}</Name>
+          {sub !== null && (
+            <span className="max-w-[60%] shrink-0 truncate text-muted">
+              › <Name>{sub}</Name>
+            </span>
+          )}
           {alerts !== undefined && <AlertBell alerts={alerts} />}
         </RowLink>
         <Origin agent={agent} />

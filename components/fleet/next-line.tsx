@@ -10,6 +10,7 @@ import { exact, plural } from "../format.ts";
 import { FLEET_SORTS, type FleetSort, isSilent } from "../live/fleet-order.ts";
 import { Link } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { Skeleton } from "../ui/states.tsx";
 import { useFleetSort } from "../url.ts";
@@ -62,11 +63,14 @@ function Sentence({ agents }: { agents: readonly FleetAgent[] }) {
         prefetch={false}
         className="underline-offset-3 hover:underline"
       >
-        {nextText(view).map(({ text, is }) => (
-          <span key={`${is ?? ""}${text}`} className={cn(is !== undefined && PARTS[is])}>
-            {text}
-          </span>
-        ))}
+        {nextText(view).map(({ text, is }) => {
+          const Part = is === "name" ? Name : "span";
+          return (
+            <Part key={`${is ?? ""}${text}`} className={cn(is !== undefined && PARTS[is])}>
+              {text}
+            </Part>
+          );
+        })}
       </Link>
     </p>
   );

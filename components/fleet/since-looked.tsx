@@ -10,6 +10,7 @@ import { plural, shortTime } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
+import { Name } from "../ui/name.tsx";
 import { useHarness } from "../url.ts";
 import { digestRange } from "./looked.ts";
 import { keep } from "./use-fleet-queries.ts";
@@ -96,9 +97,14 @@ function Item({ item }: { item: DigestItem }) {
         className="grid grid-cols-[auto_minmax(0,1fr)] items-baseline gap-x-3 rounded px-1 py-1 hover:bg-track/40 sm:grid-cols-[auto_minmax(0,1fr)_minmax(0,1.2fr)]"
       >
         <LocalTime at={at} format={shortTime} className="w-24 text-faint tabular-nums" />
-        <span className="truncate font-medium" dir="auto">
-          {name}
-          {agent !== null && <span className="font-normal text-muted"> · {agent}</span>}
+        <span className="truncate font-medium">
+          <Name>{name}</Name>
+          {agent !== null && (
+            <span className="font-normal text-muted">
+              {" "}
+              · <Name>{agent}</Name>
+            </span>
+          )}
         </span>
         <span
           className={`min-w-0 wrap-anywhere max-sm:col-start-2 ${item.open ? "text-line" : "text-muted"}`}

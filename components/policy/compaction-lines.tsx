@@ -9,6 +9,7 @@ import { compact, exact, NONE, plural, signed } from "../format.ts";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { byDifference, lineDifference } from "./line-difference.ts";
 
@@ -65,7 +66,7 @@ function Row({ line }: { line: ObservedHarnessLine }) {
   return (
     <li data-testid="compaction-line" className="border-t py-2 text-[13px] first:border-t-0">
       <p className="wrap-anywhere">
-        <span className="font-medium">{harness}</span>{" "}
+        <Name className="font-medium">{harness}</Name>{" "}
         <span className="text-muted">
           · {model}
           {size !== null && ` · ${compact(size)} window`}

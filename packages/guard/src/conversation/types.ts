@@ -1,5 +1,5 @@
 import type { PlimsollEventInput, WindowSource } from "@plimsoll/protocol/pure";
-import type { GuardStatus, Limits, RestartReason, StopReason } from "../decide/decide.ts";
+import type { GuardStatus, Limits, RestartReason, StopCause } from "../decide/decide.ts";
 import type { Prediction } from "../measure/calibrate.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { NoTurnReason } from "../measure/usage.ts";
@@ -136,7 +136,7 @@ export type Action<M> =
   /** The oldest turns were cut, because the prompt did not fit. In tokens. */
   | { type: "cut"; tokensBefore: number; tokensAfter: number }
   /** The prompt must not be sent. */
-  | { type: "stop"; reason: StopReason; say: string };
+  | { type: "stop"; reason: StopCause; say: string };
 
 /** What a harness knows of the request that it prepares. */
 export interface PrepareFacts {

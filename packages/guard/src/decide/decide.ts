@@ -60,7 +60,7 @@ export function needWindow(thresholds: Thresholds): boolean {
 export type RestartReason = "grace_spent" | "window_full" | "requested";
 
 /** Why a prompt must not be sent: a restart is due and none is left, or it does not fit and nothing can be cut. */
-export type StopReason = "max_restarts" | "too_long";
+export type StopCause = "max_restarts" | "too_long";
 
 /** The next response to carry out. `target` and `line` are in tokens. */
 export type Decision =
@@ -77,7 +77,7 @@ export type Decision =
   | { type: "restart"; reason: RestartReason; confirm: boolean }
   /** Cut the oldest turns, because the prompt does not fit. */
   | { type: "cut" }
-  | { type: "stop"; reason: StopReason }
+  | { type: "stop"; reason: StopCause }
   /** `withheld`: a restart is due but would free almost nothing. */
   | { type: "rest"; status: GuardStatus; withheld?: "no_gain" };
 
