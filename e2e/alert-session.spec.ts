@@ -36,7 +36,8 @@ test("the link of an alert opens the session at its turn @phone", async ({ page,
   // The turn is not among those that the log loads first.
   await send(agent.turns(...Array.from({ length: 300 }, (_, n) => 20_000 + n * 10)).take());
 
-  await page.getByRole("button", { name: "Show ended" }).click();
+  await page.getByRole("button", { name: "Alerts: Open" }).click();
+  await page.getByRole("menuitemradio", { name: "Ended" }).click();
   await page.getByRole("list", { name: "Ended alerts" }).getByRole("link").click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("fix the build");
   const log = page.getByRole("region", { name: "Turn log" });

@@ -150,9 +150,15 @@ test("what only a color showed is drawn with forced colors, and warning differs 
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "levels" }).click();
   const fill = (name: string) =>
-    page.getByTestId("agent").filter({ hasText: name }).locator("[role=img] > div > div");
-  await expect(fill("warned")).toHaveCSS("background-image", /repeating-linear-gradient/);
-  await expect(fill("main")).toHaveCSS("background-image", "none");
+    page.getByTestId("agent").filter({ hasText: name }).getByTestId("hull-level");
+  const textures: string[] = [];
+  for (const name of ["warned", "main"]) {
+    await expect(fill(name)).toHaveCSS("background-image", /repeating-linear-gradient\((90|135|45)deg/);
+    textures.push(
+      await fill(name).evaluate((one) => /\d+deg/.exec(getComputedStyle(one).backgroundImage)![0]),
+    );
+  }
+  expect(textures[0]).not.toBe(textures[1]);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ forcedColors: "active", colorScheme });
     const swatches = page.locator(

@@ -99,7 +99,8 @@ test("a bar beyond the axis shows the shares and the counts of its parts", async
       harness,
       session,
       window: 200_000,
-      start: Date.now() - minutesAgo * MINUTE,
+      // At the start of a bar, so that none ends among the boundaries.
+      start: Math.floor((Date.now() - minutesAgo * MINUTE) / (2 * MINUTE)) * 2 * MINUTE,
       pace: 100,
     });
     for (const [type, count] of Object.entries(counts))

@@ -17,7 +17,7 @@ async function openSessions(page: Page, harness: string): Promise<void> {
 
 /** Waits until the search and the help are prepared, which need all that menus and dialogs share. */
 async function idle(page: Page): Promise<void> {
-  await expect(page.locator("[role=dialog]")).toHaveCount(2);
+  await expect(page.locator("[role=dialog]")).toHaveCount(3);
 }
 
 /** What the page loads from now on holds these texts of its menus and dialogs. */
@@ -164,7 +164,7 @@ test("the search and the help are prepared, closed until they are opened, and ne
   const isLocked = () =>
     page.evaluate(() => getComputedStyle(document.documentElement).overflowY === "hidden");
   const hiddenParts = () => page.locator("body > [aria-hidden=true]:not(script)").count();
-  await expect(page.locator("[role=dialog]")).toHaveCount(2);
+  await expect(page.locator("[role=dialog]")).toHaveCount(3);
   await expect(dialog).toHaveCount(0);
   expect(await isLocked()).toBe(false);
   const before = await hiddenParts();

@@ -56,8 +56,8 @@ test("each page explains its words where they first appear, on focus and on tap 
   await test.step("Fleet", async () => {
     await page.goto(`/?harness=${harness}`);
     await expect(page.getByTestId("fleet-row")).toHaveCount(2);
-    await explains(page, term(page, "Load"), /as a share of the agent's line/);
-    await explains(page, term(page, "To the line"), /at which the harness acts/);
+    await explains(page, term(page, "Level"), /drawn against the agent's own line/);
+    await explains(page, term(page, "Load"), /as a share of the agent's line.*at which the harness acts/s);
     await explains(page, term(page, "Last 30 turns"), /An event that lowers/);
     await explains(page, term(page, "window suspect").first(), /the size is probably wrong/);
     await explains(page, term(page, "Boundaries over time"), /An event that lowers/);
