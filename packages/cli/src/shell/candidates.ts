@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from "commander";
 
 /** A word that may come next. */
-export interface Candidate {
+export interface CompletionWord {
   word: string;
   /** One line; may be empty. */
   description: string;
@@ -11,7 +11,7 @@ export interface Candidate {
  * The words that may stand where the cursor is. None where the shell knows better, as for a file.
  * @param words what was typed after the name of the program; the last one is under the cursor and may be empty
  */
-export function candidates(program: Command, words: readonly string[]): Candidate[] {
+export function candidates(program: Command, words: readonly string[]): CompletionWord[] {
   // Bash passes --name=value as three words.
   const typed = words.at(-1) === "=" ? "" : (words.at(-1) ?? "");
   let command = program;
@@ -43,7 +43,7 @@ export function candidates(program: Command, words: readonly string[]): Candidat
   return startingWith(typed, typed.startsWith("-") ? options(command) : positions(command, given));
 }
 
-function positions(command: Command, given: number): Candidate[] {
+function positions(command: Command, given: number): CompletionWord[] {
   const args = command.registeredArguments;
   const argument = args[given] ?? (args.at(-1)?.variadic ? args.at(-1) : undefined);
   const below = given === 0 ? command.createHelp().visibleCommands(command) : [];
@@ -52,7 +52,7 @@ function positions(command: Command, given: number): Candidate[] {
   return command.commands.length > 0 ? commands : options(command);
 }
 
-function options(command: Command): Candidate[] {
+function options(command: Command): CompletionWord[] {
   const visible = command.createHelp().visibleOptions(command);
   return visible.map(({ long, short, description }) => ({
     word: long ?? short!,
@@ -65,11 +65,11 @@ function optionWithValue(command: Command, word: string): Option | undefined {
   return found?.required || found?.optional ? found : undefined;
 }
 
-function choices({ argChoices }: Option | Argument): Candidate[] {
+function choices({ argChoices }: Option | Argument): CompletionWord[] {
   return (argChoices ?? []).map((word) => ({ word, description: "" }));
 }
 
-function startingWith(typed: string, all: readonly Candidate[]): Candidate[] {
+function startingWith(typed: string, all: readonly CompletionWord[]): CompletionWord[] {
   return all.filter(({ word }) => word.startsWith(typed));
 }
 
