@@ -69,7 +69,7 @@ describe.runIf(hasServer)("plimsoll connect, with each harness and a real server
     const text = await stage.person.run(["connect", "gemini-cli", "--yes", "--no-wait"]);
     expect(text).not.toContain("abc");
     expect(await stage.person.read(".env")).toMatch(
-      /^# mine\nGEMINI_API_KEY=abc # key\nOTEL_EXPORTER_OTLP_HEADERS=x-api-key=plim_\w+\nOTEL_EXPORTER_OTLP_TIMEOUT=250\n$/,
+      /^# mine\nGEMINI_API_KEY=abc # key\nOTEL_EXPORTER_OTLP_HEADERS=x-api-key=plim_\w+\nOTEL_EXPORTER_OTLP_TIMEOUT=200\n$/,
     );
     await expect(stat(stage.person.path(".gemini/.env"))).rejects.toThrow("ENOENT");
     await stage.person.run(["disconnect", "gemini-cli"]);

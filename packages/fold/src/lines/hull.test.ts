@@ -13,7 +13,7 @@ const agent = (level: number | null, limit: number | null, window: number | null
   context_tokens: level,
   window_tokens: window,
   line: limit === null ? null : line(limit),
-  peak: level === null ? null : { tokens: level, window_tokens: window, utilization: null, at: "" },
+  peak: level === null ? null : { tokens: level },
   thresholds: [],
 });
 

@@ -1,4 +1,4 @@
-import type { AgentView, AppliedThreshold } from "@plimsoll/protocol/api";
+import type { ThresholdName } from "@plimsoll/protocol/pure";
 
 /** Where the load line is on every hull, as a share of its width. */
 export const LINE_AT = 0.72;
@@ -15,10 +15,17 @@ export function placeOfLoad(load: number): number {
   return 1 - PAST_LINE / (1 + ((load - 1) * LINE_AT) / PAST_LINE);
 }
 
-export type HullInput = Pick<AgentView, "context_tokens" | "window_tokens" | "line" | "thresholds" | "peak">;
+/** An agent as the API shows it. */
+export interface HullInput {
+  context_tokens: number | null;
+  window_tokens: number | null;
+  line: { threshold: ThresholdName; tokens: number } | null;
+  thresholds: readonly { name: ThresholdName; tokens: number }[];
+  peak: { tokens: number } | null;
+}
 
 export interface HullMark {
-  name: AppliedThreshold["name"];
+  name: ThresholdName;
   tokens: number;
   /** Share of the hull's width. */
   at: number;

@@ -35,7 +35,6 @@ export type DigestItem = z.infer<typeof DigestItem>;
 
 /** How often it happened, and to how many agents, sessions or harnesses. */
 const DigestCount = z.object({ times: count, subjects: count });
-export type DigestCount = z.infer<typeof DigestCount>;
 
 export const Digest = z.object({
   range: Range,

@@ -26,7 +26,7 @@ export type StatusQuery = z.infer<typeof StatusQuery>;
 const MOST_DIGEST_DAYS = 31;
 export const DigestQuery = StatusQuery.refine(
   ({ from, to }) => Date.parse(to) - Date.parse(from) <= MOST_DIGEST_DAYS * 86_400_000,
-  { path: ["from"], error: `must be at most ${MOST_DIGEST_DAYS} days before to` },
+  { path: ["to"], error: `is more than ${MOST_DIGEST_DAYS} days after the start of the range` },
 );
 export type DigestQuery = z.infer<typeof DigestQuery>;
 
