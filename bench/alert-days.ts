@@ -19,7 +19,7 @@ const IN_TIME_MS = 2 * MINUTE;
 /** Presets about agents. The others are about harnesses, which a backtest does not know. */
 const PRESETS = ["past_line", "over_window", "thrash"] as const;
 
-/** Where the events of a day are sent, and what a rule would have told of them. */
+/** Receives the events of a day, and says what alerts a rule would have raised. */
 export interface DayStage {
   send: (events: PlimsollEventInput[]) => Promise<unknown>;
   firings: (rule: AlertRuleInput, span: { from: number; to: number }) => Promise<AlertBacktest["firings"]>;
@@ -195,7 +195,7 @@ export interface PlayedNight {
   slowestS: number;
   /** Accidents of which more than one alert tells. */
   twice: number;
-  /** Names of accidents that nobody is told of in time, or more than once. */
+  /** Names of accidents whose alert came late, never, or more than once. */
   wrong: string[];
   /** One when an alert fires, and one when it ends. */
   messages: number;

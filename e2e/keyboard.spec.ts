@@ -183,6 +183,7 @@ test("t goes to a time, on Fleet and in a session", async ({ page, send, harness
   await expect(page.getByTestId("fleet-row").first()).toBeVisible();
   await page.keyboard.press("t");
   const dialog = page.getByRole("dialog", { name: "Go to a time" });
+  await expect(dialog.getByLabel("In your time zone")).toBeFocused();
   await dialog.getByLabel("In your time zone").fill(at(25).slice(0, 16));
   await dialog.getByRole("button", { name: "Go" }).click();
   await expect(dialog).toBeHidden();

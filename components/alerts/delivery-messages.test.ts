@@ -41,7 +41,7 @@ it("puts repetitions into the message that they repeat, and an end beside it", (
   ]);
 });
 
-it("puts the endpoints of a message into one row, also if another is told hours later", () => {
+it("puts the endpoints of a message into one row, even if one gets it hours later", () => {
   const [pager, mail] = [{ endpoint_id: "pager" }, { endpoint_id: "mail" }];
   expect(shape([delivery("a", mail), repeated("b", pager), delivery("a", pager)])).toEqual([
     ["a", ["a", "b", "a"]],

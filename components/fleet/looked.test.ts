@@ -5,15 +5,19 @@ import { awaySince, lookingAt, parseLooks, withLook } from "./looked.ts";
 const HOUR = 3_600;
 const NOW = 1_795_000_000;
 
-describe("what happened since somebody looked", () => {
+describe("the digest since somebody looked", () => {
   it.each([
-    ["is not told on the first visit", undefined, undefined],
-    ["is not told after a reload", { seen: NOW - 60, away: undefined }, undefined],
-    ["is told after a night", { seen: NOW - 8 * HOUR, away: undefined }, NOW - 8 * HOUR],
-    ["is told until it is read", { seen: NOW - 60, away: NOW - 8 * HOUR }, NOW - 8 * HOUR],
-    ["is told from the first absence", { seen: NOW - 2 * HOUR, away: NOW - 9 * HOUR }, NOW - 9 * HOUR],
-    ["is told of 30 days at most", { seen: NOW - 9_000 * HOUR, away: undefined }, NOW - 720 * HOUR],
-    ["is not told by a clock that was ahead", { seen: NOW + 8 * HOUR, away: NOW + HOUR }, undefined],
+    ["no digest on the first visit", undefined, undefined],
+    ["no digest after a reload", { seen: NOW - 60, away: undefined }, undefined],
+    ["a digest after a night", { seen: NOW - 8 * HOUR, away: undefined }, NOW - 8 * HOUR],
+    ["the digest stays until it is read", { seen: NOW - 60, away: NOW - 8 * HOUR }, NOW - 8 * HOUR],
+    [
+      "the digest begins with the first absence",
+      { seen: NOW - 2 * HOUR, away: NOW - 9 * HOUR },
+      NOW - 9 * HOUR,
+    ],
+    ["the digest covers 30 days at most", { seen: NOW - 9_000 * HOUR, away: undefined }, NOW - 720 * HOUR],
+    ["no digest by a clock that was ahead", { seen: NOW + 8 * HOUR, away: NOW + HOUR }, undefined],
   ])("%s", (_, look, since) => {
     expect(awaySince(look, NOW)).toBe(since);
   });

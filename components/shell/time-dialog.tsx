@@ -5,6 +5,7 @@ import { useRouter } from "next/navigation";
 import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
+import { TextField } from "../ui/field.tsx";
 import { Prepared } from "../ui/prepared.tsx";
 import { jumpTo, toField } from "./time-jump.ts";
 
@@ -31,16 +32,16 @@ function TimeForm({ onClose }: { onClose: () => void }) {
   }
   return (
     <form onSubmit={submit} className="flex flex-wrap items-end gap-2">
-      <label className="min-w-0 flex-1 text-xs text-muted">
-        In your time zone
-        <input
+      <div className="min-w-0 flex-1">
+        <TextField
+          label="In your time zone"
           type="datetime-local"
+          autoFocus
+          required
           value={text}
           onChange={(event) => setText(event.target.value)}
-          className="mt-1 w-full rounded-md border border-edge bg-bg px-2 py-1.5 text-[13px]"
-          required
         />
-      </label>
+      </div>
       <Button type="submit" look="primary" disabled={Number.isNaN(at)}>
         Go
       </Button>

@@ -6,6 +6,7 @@ import {
   type DigestQuery,
   MOST_DIGEST_ITEMS,
 } from "@plimsoll/protocol/api";
+import { DEFAULT_AGENT } from "@plimsoll/protocol/events";
 import { Prisma } from "../db/client.ts";
 import { slotOf } from "../db/tables/buckets.ts";
 import type { FreshReader, Reader } from "../lines/reader.ts";
@@ -77,7 +78,7 @@ function readFired(reader: Reader, span: Span, harness: string | undefined): Pro
     reader,
     Prisma.sql`
       SELECT 'alert' AS kind, count(*)::int4 AS times, min(fired_at) AS first, max(fired_at) AS last,
-        session_id::text, place->>'session' AS title, place->>'harness' AS harness, place->>'agent' AS agent,
+        session_id::text, place->>'session' AS title, place->>'harness' AS harness, NULLIF(place->>'agent', ${DEFAULT_AGENT}) AS agent,
         NULL::int4 AS tokens_before, NULL::int4 AS tokens_after, facts->>'rule' AS text, facts->>'severity' AS severity,
         bool_or(resolved_at IS NULL) AS open
       FROM alerts
