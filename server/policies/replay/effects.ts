@@ -12,8 +12,8 @@ import {
 
 /** Sessions, the latest ones, from which effects are measured. */
 const SESSIONS = 2_000;
-/** Fewer responses than this say nothing of the next one. */
-const LEAST = 3;
+/** Fewer maskings than this say little of the next one. What another response leaves is alike for a family, so one is enough. */
+const LEAST_MASKINGS = 3;
 
 /** SQL: a mark `b` that a policy made, and not a user. */
 export const BY_POLICY = `(b.type IN ('masked', 'subtick')
@@ -118,7 +118,8 @@ export class MeasuredEffects {
           one.size === place.size,
       );
       const measured = row && measuredValue(row);
-      if (measured !== undefined && measured.n >= LEAST) return { ...assumed, ...measured, source };
+      if (measured !== undefined && measured.n >= (response === "masked" ? LEAST_MASKINGS : 1))
+        return { ...assumed, ...measured, source };
     }
     const unit = response === "masked" ? "added_share" : "level_share";
     const value = response === "masked" ? ASSUMED_EFFECTS.masked : ASSUMED_EFFECTS[response].share;

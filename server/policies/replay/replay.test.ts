@@ -346,6 +346,9 @@ it("tells how far it is off, by the agents that ran a policy from their first tu
       differences: [{ path: "thresholds.ceiling", code: "local_override" }],
     }),
     ...eventsOf("other@1", "other", ...compactions),
+    ack("mixed@1", EVENTS_START - 1_000),
+    ...eventsOf("mixed@1", "tools", ...maskings),
+    ...eventsOf("mixed@1", "talk", ...compactions),
   ]);
   // The error is that of the policy that ran, whatever the candidate.
   for (const ceiling of ["75%", "20%"]) {
@@ -359,4 +362,9 @@ it("tells how far it is off, by the agents that ran a policy from their first tu
   const { ran, runs } = await replayOf(bodyOf({ ceiling: "75%" }), { harness: "other@1" });
   expect(ran.told.compactions + ran.told.maskings).toBeGreaterThan(8);
   expect(runs.current.compactions.count).toBeLessThanOrEqual(5);
+  // Its policy masks first, and yet it had to compact: it holds no results.
+  const session = idOf("mixed@1", "talk");
+  const { ran: talk } = await replayOf(bodyOf({ ceiling: "75%" }), { session });
+  expect(talk).toMatchObject({ agents: 1, happened: { compactions: 4 }, told: { maskings: 0 } });
+  expect(Math.abs(talk.told.compactions - 4)).toBeLessThanOrEqual(1);
 });

@@ -159,19 +159,39 @@ async function openReplayer(
     const { harness, inLoop, firstAt, windowTokens } = record.agent;
     const { timeline, ran, ...history } = await historyOf(harness);
     const policyOf = { current: runs.current(harness), candidate: runs.candidate(harness) };
+    const ranAll = history.ranFrom <= Math.max(firstAt, filter.from) ? ran : undefined;
+    const measured = effects.of(familyOf(harness), windowTokens ?? undefined);
     const replay = new AgentReplay({
       policyOf: (run, model) => policyOf[run](model),
       inForce: (at, model) => timeline.at(at, model).thresholds,
-      effects: effects.of(familyOf(harness), windowTokens ?? undefined),
+      effects:
+        ranAll !== undefined && hadNothingToMask(record, ranAll, modelName)
+          ? { ...measured, masked: 0 }
+          : measured,
       inLoop,
       fromStart: firstAt >= filter.from,
-      ran: history.ranFrom <= Math.max(firstAt, filter.from) ? ran : undefined,
+      ran: ranAll,
       ...(onTurn && { onTurn }),
     });
     await replayRecord(replay, record, modelName, pause);
     return replay.figures();
   };
   return Object.assign(replayer, { assumptions: () => effects.assumptions() });
+}
+
+/** True if the policy of an agent masks first, and the agent had to compact or restart without a masking. */
+function hadNothingToMask(
+  { marks, turns }: AgentRecord,
+  ran: HarnessHistory["ran"],
+  modelName: (id: number) => string,
+): boolean {
+  const first = turns[0]?.turn;
+  return (
+    first !== undefined &&
+    marks.some(({ by_policy: byPolicy, type }) => byPolicy && type !== "subtick") &&
+    marks.every(({ type }) => type !== "masked") &&
+    ran(first.at, modelName(first.modelId)).guard.mask !== null
+  );
 }
 
 /** What is known of the policies of one harness. */
