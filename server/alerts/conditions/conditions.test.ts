@@ -137,11 +137,15 @@ describe("silence", () => {
     expect((await told()).at(-1)).toBe("resolved: session_ended");
   });
 
-  describe("of a harness whose conversation runs a tool", () => {
+  describe("of a harness with a conversation", () => {
     const chat = (session: string) => ({ ...loop("chat@one", session), kind: "conversation" });
     const call = (stop_reason: string | undefined, more: object = {}) =>
       turn(10, { harness: "chat@one", ...(stop_reason && { stop_reason }), ...more });
     const at = Date.now() - 60_000;
+    const HELLO = {
+      ...{ id: "hello", type: "harness", at, harness: "chat@one", status: "hello", name: "chat" },
+      capabilities: ["heartbeat"],
+    };
 
     it.each([
       ["a tool call", [call("tool_use")]],
@@ -165,6 +169,7 @@ describe("silence", () => {
         "a tool call after a session that waits",
         [call("end_turn", { session: "waits" }), chat("waits"), call("tool_use")],
       ],
+      ["an answer, if it announced a heartbeat", [HELLO, call("end_turn")]],
     ])("fires after %s", async (_, events) => {
       await alerts.rule({ condition: { type: "harness_silence", longer_than: "10m" } });
       await alerts.pipeline.send(chat("s"), ...events);
@@ -178,6 +183,10 @@ describe("silence", () => {
 
     it.each([
       ["an answer", [call("end_turn")]],
+      [
+        "a heartbeat without an open session",
+        [HELLO, { ...chat("s"), id: "e", status: "ended", at: at + 300_000 }],
+      ],
       ["a tool that a person must allow", [call("tool_approval")]],
       ["an answer that was cut off", [call("cut_off")]],
       ["calls of a source that gives no reason", [call(undefined), call(undefined)]],

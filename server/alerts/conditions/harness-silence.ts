@@ -20,14 +20,14 @@ const TOOL_USE = stopReasonCode("tool_use");
 /** Instances of one evaluation. */
 const MOST_INSTANCES = 5_000;
 
-// A harness without an open session has nothing to report. A conversation may wait for its person, unless one of its agents called a
-// tool that needs nobody.
+// A harness without an open session has nothing to report. A conversation may wait for its person, unless its harness said that it
+// reports meanwhile, or one of its agents called a tool that needs nobody.
 const SILENT_HARNESSES = `
 SELECT h.instance, ${ms("h.last_at")} AS "lastAt", ${ms("h.last_received_at")} AS "lastReceivedAt", h.status = 'bye' AS ended
 FROM harnesses h WHERE h.project_id = $1 AND h.deleted_at IS NULL AND (h.instance = ANY($5::text[])
   OR h.last_received_at > ${time("$2")} AND h.last_received_at <= ${time("$3")} AND EXISTS (
     SELECT 1 FROM sessions s WHERE s.project_id = $1 AND s.harness = h.instance AND s.open_slot >= $4::int4
-      AND (s.kind IN ('loop', 'phase', 'agent') OR EXISTS (
+      AND ('heartbeat' = ANY(h.capabilities) OR s.kind IN ('loop', 'phase', 'agent') OR EXISTS (
         SELECT 1 FROM agents a WHERE a.project_id = $1 AND a.session_id = s.id AND a.stop_reason = ${TOOL_USE}))))
 LIMIT ${MOST_INSTANCES}`;
 
