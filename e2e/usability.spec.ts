@@ -255,6 +255,20 @@ test("the questions are answered in at most two clicks from Fleet", async ({
     await expect(page.getByTestId("session-row").first()).toContainText(/Refactor billing.*\$3\.00/);
   });
 
+  await ask(page, "Which harness and model cost most?", async (click) => {
+    const list = page.getByRole("region", { name: "by harness and model" });
+    await click(list.getByRole("button", { name: "Sum: Restarts" }));
+    await click(page.getByRole("menuitemradio", { name: "Cost" }));
+    await expect(list.getByRole("listitem").first()).toHaveText(/^codex@.*\$3\.00$/);
+    await expect(list.getByTestId("breakdown-total")).toContainText(
+      /\$3\.00 in total.*of turns state a cost/,
+    );
+    const answer = await page.request.get(
+      "/api/v1/breakdown?by=cost_usd&from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z",
+    );
+    expect(((await answer.json()) as { total: number }).total).toBe(3);
+  });
+
   await ask(page, "Which harness compacts elsewhere than at its line?", async (click) => {
     await click(page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Policies" }));
     await expect(page.getByTestId("compaction-line").first()).toContainText(/claude-code@laptop.*150k.*−17k/);

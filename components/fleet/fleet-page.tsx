@@ -46,7 +46,7 @@ const UnknownWindowsNotice = dynamic(
 const BeforeAfterLine = dynamic(() => import("./before-after.tsx").then((part) => part.BeforeAfterLine), {
   ssr: false,
 });
-const RestartsPanel = dynamic(() => import("./restarts-panel.tsx").then((part) => part.RestartsPanel), {
+const BreakdownPanel = dynamic(() => import("./breakdown-panel.tsx").then((part) => part.BreakdownPanel), {
   ssr: false,
 });
 const FirstEvent = dynamic(() => import("../setup/first-event.tsx").then(({ FirstEvent }) => FirstEvent));
@@ -176,7 +176,6 @@ function History() {
       options,
     ),
   );
-  const restarts = useQuery(trpc.restarts.queryOptions(range, keep));
   const thresholds = useQuery({
     ...status,
     select: ({ thresholds, threshold_origin, threshold_steps }) => ({
@@ -225,12 +224,7 @@ function History() {
       {chosen !== undefined && (
         <BeforeAfterLine group={chosen} range={drawn.range} onClose={() => marks.onChoose(null)} />
       )}
-      <RestartsPanel
-        list={useDrawn(restarts.data, isSameData)}
-        error={restarts.error}
-        retry={restarts.refetch}
-        hrefTo={hrefTo}
-      />
+      <BreakdownPanel range={range} hrefTo={hrefTo} />
     </div>
   );
 }

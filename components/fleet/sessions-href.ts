@@ -5,7 +5,7 @@ export interface SessionsFilter {
   reason?: BoundaryType;
   warned?: "1";
   status?: "live";
-  sort?: "load" | "peak_utilization";
+  sort?: "load" | "peak_utilization" | "cost_usd" | "uncached_tokens";
   harness?: string;
   model?: string;
   q?: string;

@@ -21,7 +21,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "series",
   "extent",
   "marks",
-  "restarts",
+  "breakdown",
   "harnesses",
   "harnessLines",
   "ingest.counts",

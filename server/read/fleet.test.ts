@@ -3,8 +3,8 @@ import { PolicyBook } from "../lines/policy-book.ts";
 import type { FreshReader } from "../lines/reader.ts";
 import { emptyTables } from "../testing/dump.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
+import { readBreakdown } from "./breakdown.ts";
 import { readFleet } from "./fleet.ts";
-import { readRestarts } from "./restarts.ts";
 import { readStatus } from "./status.ts";
 
 const MINUTE = 60_000;
@@ -164,12 +164,75 @@ test("restarts are counted in the range by harness and model, and agree with the
     from: new Date(Date.now() - 60 * MINUTE).toISOString(),
     to: new Date(Date.now() + MINUTE).toISOString(),
   };
-  const { restarts, others } = await readRestarts(reader(), range);
-  expect(restarts).toEqual([
-    { harness: "a@1", model: "m", count: 2 },
-    { harness: "b@1", model: "m", count: 1 },
+  const by = "restarts" as const;
+  const { rows, others, total } = await readBreakdown(reader(), { ...range, by });
+  expect(rows).toEqual([
+    { harness: "a@1", model: "m", value: 2 },
+    { harness: "b@1", model: "m", value: 1 },
   ]);
-  expect(others).toBe(0);
+  expect({ others, total }).toEqual({ others: 0, total: 3 });
   expect((await readStatus(reader(), range)).totals.restarts).toBe(3);
-  expect((await readRestarts(reader(), { ...range, harness: "b@1" })).restarts).toEqual([restarts[1]]);
+  expect((await readBreakdown(reader(), { ...range, by, harness: "b@1" })).rows).toEqual([rows[1]]);
+});
+
+test("cost and uncached tokens are summed by harness and the model of the turn, with how much of them is known", async () => {
+  await emptyTables(path.prisma);
+  await server.close();
+  server = await path.start();
+  const call = (harness: string, model: string, ago: number, usage: object, more: object = {}) => ({
+    ...event("s", "turn", ago, { model, usage, ...more }),
+    harness,
+  });
+  const models = Array.from({ length: 9 }, (_, number) => `m${number}`);
+  await server.send(
+    call("a@1", "big", 50 * MINUTE, { input_tokens: 1_000, cache_read_tokens: 900 }, { cost_usd: 0.5 }),
+    call("a@1", "small", 40 * MINUTE, { input_tokens: 1_000 }, { estimated: true }),
+    call(
+      "b@1",
+      "big",
+      30 * MINUTE,
+      { input_tokens: 10, cache_write_tokens: 90, basis: "exclusive" },
+      { cost_usd: 0.25 },
+    ),
+    // Before the range.
+    call("b@1", "big", 180 * MINUTE, { input_tokens: 5_000 }, { cost_usd: 9 }),
+  );
+  const range = {
+    from: new Date(Date.now() - 60 * MINUTE).toISOString(),
+    to: new Date(Date.now() + MINUTE).toISOString(),
+  };
+  expect(await readBreakdown(reader(), { ...range, by: "cost_usd", harness: "a@1" })).toMatchObject({
+    rows: [{ harness: "a@1", model: "big", value: 0.5 }],
+    others: 0,
+    total: 0.5,
+    known_share: 0.5,
+  });
+  expect(await readBreakdown(reader(), { ...range, by: "uncached_tokens" })).toMatchObject({
+    rows: [
+      { harness: "a@1", model: "small", value: 1_000 },
+      { harness: "a@1", model: "big", value: 100 },
+      { harness: "b@1", model: "big", value: 100 },
+    ],
+    total: 1_200,
+    // Of the whole sessions: 1,000 of 7,100 tokens are an estimate.
+    known_share: expect.closeTo(6_100 / 7_100, 6),
+  });
+  await server.send(
+    ...models.map((model) => call("c@1", model, 5 * MINUTE, { input_tokens: 10 }, { cost_usd: 1 })),
+  );
+  const { rows, others, total } = await readBreakdown(reader(), { ...range, by: "cost_usd" });
+  expect(rows.map(({ model }) => model)).toEqual(models.slice(0, 8));
+  expect(total).toBeCloseTo(9.75);
+  expect(others).toBeCloseTo(1.75);
+});
+
+test("a range without turns has no breakdown", async () => {
+  const range = { from: "2020-01-01T00:00:00Z", to: "2020-01-02T00:00:00Z" };
+  for (const by of ["restarts", "cost_usd", "uncached_tokens"] as const)
+    expect(await readBreakdown(reader(), { ...range, by })).toMatchObject({
+      rows: [],
+      others: 0,
+      total: 0,
+      known_share: null,
+    });
 });

@@ -5,6 +5,7 @@ import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
 import {
   beforeAfter,
+  breakdown,
   digest,
   extent,
   fleet,
@@ -12,7 +13,6 @@ import {
   harnesses,
   harnessLines,
   marks,
-  restarts,
   series,
   status,
 } from "./routers/fleet.ts";
@@ -35,7 +35,7 @@ export const appRouter = router({
   harnesses,
   harnessLines,
   harness,
-  restarts,
+  breakdown,
   sessions,
   projects,
   policies,

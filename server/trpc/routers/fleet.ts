@@ -1,6 +1,8 @@
 import {
   BeforeAfter,
   BeforeAfterQuery,
+  Breakdown,
+  BreakdownQuery,
   Digest,
   DigestQuery,
   Extent,
@@ -14,20 +16,19 @@ import {
   HarnessLinesQuery,
   HarnessList,
   ObservedHarnessLines,
-  RestartList,
   Series,
   SeriesQuery,
   StatusQuery,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readBeforeAfter } from "../../read/before-after.ts";
+import { readBreakdown } from "../../read/breakdown.ts";
 import { readDigest } from "../../read/digest.ts";
 import { readExtent } from "../../read/extent.ts";
 import { readFleet, readFleetPart } from "../../read/fleet.ts";
 import { readHarnessLines } from "../../read/harness-lines.ts";
 import { readHarnesses } from "../../read/harnesses.ts";
 import { readMarks } from "../../read/marks.ts";
-import { readRestarts } from "../../read/restarts.ts";
 import { readSeries } from "../../read/series.ts";
 import { readStatus } from "../../read/status.ts";
 import { answer, freshProcedure, procedure, restRoutes } from "../init.ts";
@@ -82,11 +83,11 @@ export const digest = freshProcedure("read")
   .output(answer(Digest))
   .query(({ ctx, input }) => ctx.shared(input, () => readDigest(ctx.reader, input)));
 
-export const restarts = freshProcedure("read")
-  .meta(rest("GET", "/restarts", "Restarts in a range by harness and model"))
-  .input(StatusQuery)
-  .output(answer(RestartList))
-  .query(({ ctx, input }) => ctx.shared(input, () => readRestarts(ctx.reader, input)));
+export const breakdown = freshProcedure("read")
+  .meta(rest("GET", "/breakdown", "Restarts, cost or uncached tokens of a range by harness and model"))
+  .input(BreakdownQuery)
+  .output(answer(Breakdown))
+  .query(({ ctx, input }) => ctx.shared(input, () => readBreakdown(ctx.reader, input)));
 
 export const harnessLines = freshProcedure("read")
   .meta(rest("GET", "/harness-lines", "Where harnesses compact by themselves, computed and observed"))

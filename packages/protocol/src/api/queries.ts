@@ -3,7 +3,7 @@ import { LONGEST } from "../events/event-rules.ts";
 import { SESSION_KINDS } from "../events/events.ts";
 import { AuditAction, AuditTopic } from "./audit.ts";
 import { callText, cursorText, rowId } from "./parameters.ts";
-import { Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
+import { BREAKDOWN_MEASURES, Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
 import { FallReason, SessionSort } from "./read-session.ts";
 import { SessionTagName } from "./session-notes.ts";
 
@@ -29,6 +29,9 @@ export const DigestQuery = StatusQuery.refine(
   { path: ["to"], error: `is more than ${MOST_DIGEST_DAYS} days after the start of the range` },
 );
 export type DigestQuery = z.infer<typeof DigestQuery>;
+
+export const BreakdownQuery = StatusQuery.extend({ by: z.enum(BREAKDOWN_MEASURES) });
+export type BreakdownQuery = z.infer<typeof BreakdownQuery>;
 
 export const FleetQuery = z.object({ harness, limit: z.coerce.number().int().min(1).max(500).default(200) });
 export type FleetQuery = z.infer<typeof FleetQuery>;

@@ -350,21 +350,31 @@ export const BeforeAfter = z.object({
 });
 export type BeforeAfter = z.infer<typeof BeforeAfter>;
 
-export const RestartList = z.object({
+export const BREAKDOWN_MEASURES = ["restarts", "cost_usd", "uncached_tokens"] as const;
+
+/** A sum of a range by harness and model. */
+export const Breakdown = z.object({
   range: Range,
-  /** Those with the most restarts first; at most 8. */
-  restarts: z.array(
+  by: z.enum(BREAKDOWN_MEASURES),
+  /** The highest values first; at most 8. */
+  rows: z.array(
     z.object({
       harness: z.string(),
-      /** The latest model of the agents; null if none had a turn. */
+      /** Of restarts, the latest model of the agents; null if none had a turn. */
       model: z.string().nullable(),
-      count: z.number().int(),
+      value: z.number(),
     }),
   ),
-  /** Restarts of other harnesses and models. */
-  others: z.number().int(),
+  /** Of other harnesses and models. */
+  others: z.number(),
+  total: z.number(),
+  /**
+   * Of cost, the fraction of turns that state one. Of uncached tokens, the fraction of prompt tokens that are no estimates. Of the latest
+   * 2,000 sessions that were active in the range; null without turns, and for restarts.
+   */
+  known_share: z.number().nullable(),
 });
-export type RestartList = z.infer<typeof RestartList>;
+export type Breakdown = z.infer<typeof Breakdown>;
 
 export const HarnessView = z.object({
   instance: z.string(),
