@@ -54,7 +54,7 @@ test("a threshold is drawn as it stood, with a mark where it changed @phone", as
   const fleet = page.getByRole("region", { name: "Context window utilization" });
   await expect(fleet.getByText("changed where they step")).toBeVisible();
   // The ceiling, and the default warning and end of the window before it and since.
-  await expect.poll(() => fleet.locator(".recharts-reference-line").count()).toBeGreaterThan(4);
+  await expect.poll(() => fleet.getByTestId("threshold").count()).toBeGreaterThan(4);
 
   await page.goto("/sessions");
   await page.getByRole("link", { name: "long work" }).first().click();

@@ -1,16 +1,15 @@
-import { axisTime } from "../format.ts";
-import { timeTicks } from "./ticks.ts";
+/** How far the plot of a chart is from its left and right edge, px. */
+export interface Inset {
+  left: number;
+  right: number;
+}
+
+/** The top margin of a chart, with the marks of policies and alerts, px. */
+export const LANE_PX = 22;
+/** Height of the labels below a plot, px. */
+export const AXIS_PX = 22;
 
 /** Props of an axis of numbers that is drawn as labels only. */
 export const BARE_AXIS = { type: "number", axisLine: false, tickLine: false } as const;
-
-/** Props of a horizontal axis of times from `from` to `to`, in epoch ms, with at most `most` labels. */
-export function timeAxis(from: number, to: number, most?: number) {
-  return {
-    ...BARE_AXIS,
-    ticks: timeTicks(from, to, most),
-    tickFormatter: (at: number) => axisTime(at, to - from),
-    height: 22,
-    interval: "preserveStartEnd",
-  } as const;
-}
+/** Props of an axis whose labels `PlotOverlay` draws. Recharts would have the page laid out for the width of each. */
+export const HIDDEN_AXIS = { type: "number", hide: true } as const;

@@ -3,7 +3,7 @@
 
 import type { Series } from "@plimsoll/protocol/api";
 import dynamic from "next/dynamic";
-import { memo, useId, useMemo } from "react";
+import { memo, useCallback, useId, useMemo } from "react";
 import { compact, exact, fullTime } from "../format.ts";
 import { boundaryWord } from "../glossary.ts";
 import { Skeleton } from "../ui/states.tsx";
@@ -16,7 +16,11 @@ import type { MarksShown } from "./marks-lane.tsx";
 import { stackedRows } from "./series-rows.ts";
 import { TextureSwatch, Textures } from "./textures.tsx";
 
-const Chart = dynamic(() => import("./boundaries-chart.tsx"), {
+const LATER_MS = 400;
+const later = <T,>(part: T) => new Promise<T>((resolve) => setTimeout(resolve, LATER_MS, part));
+
+// After the other chart: drawn in one task, both would block a slow machine twice as long.
+const Chart = dynamic(() => import("./boundaries-chart.tsx").then(later), {
   ssr: false,
   loading: () => <Skeleton className="h-full" />,
 });
@@ -45,6 +49,7 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
   }, [series]);
   const groups = stack?.groups ?? [];
   const id = useId();
+  const fillOf = useCallback((group: string) => `url(#${id}${group})`, [id]);
   const counts = groups
     .map((group) => `${exact(stack?.totals[group] ?? 0)} ${boundaryName(group)}`)
     .join(", ");
@@ -101,7 +106,7 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
           <Chart
             rows={stack.rows}
             groups={groups}
-            fillOf={(group) => `url(#${id}${group})`}
+            fillOf={fillOf}
             from={Date.parse(series.range.from)}
             to={Date.parse(series.range.to)}
             step={series.step * 1000}

@@ -88,7 +88,11 @@ export function ChartFrame(props: Props) {
           {table()}
         </ScrollRegion>
       ) : (
-        <div className="relative" style={grows ? { minHeight: height } : { height }}>
+        <div
+          // Recharts reads sizes after it has drawn; so only this box is laid out for them.
+          className={grows ? "relative" : "relative [contain:layout_size]"}
+          style={grows ? { minHeight: height } : { height }}
+        >
           {chart}
         </div>
       )}

@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 import { fullTime } from "../format.ts";
 import { cn } from "../ui/cn.ts";
+import type { Inset } from "./axes.ts";
 import { groupText, type MarkGroup } from "./marks.ts";
 
 /** What a chart shows of policies, rollouts and alerts. */
@@ -10,15 +11,6 @@ export interface MarksShown {
   chosen: string | null;
   onChoose: (at: string | null) => void;
 }
-
-/** How far the plot of a chart is from its left and right edge, px. */
-export interface Inset {
-  left: number;
-  right: number;
-}
-
-/** The top margin of a chart, px. */
-export const LANE_PX = 22;
 
 /** A row of buttons in that margin, each where something began. */
 export function MarksLane({

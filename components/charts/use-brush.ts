@@ -1,5 +1,5 @@
 import type { BoundaryType } from "@plimsoll/protocol/events";
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import { type Brushed, brushed, type TimeRange } from "./brush.ts";
 
 /** A part of a bar: the start of its bucket, epoch ms, and what it counts. */
@@ -33,7 +33,7 @@ interface Pointed {
   activeLabel?: string | number | undefined;
 }
 
-interface Brush {
+export interface Brush {
   /** The buckets between press and pointer, in ms, while the pointer is down on more than one. */
   selected: TimeRange | null;
   /** Handlers of a chart of Recharts. */
@@ -42,19 +42,20 @@ interface Brush {
   };
 }
 
-/** Selects a range of a chart by dragging, or one bucket by a click. */
-export function useBrush({ step, range, bucketOf, takeMark, onHover, onBrush }: BrushOptions): Brush {
+/** Selects a range of a chart by dragging, or one bucket by a click. The handlers stay the same, so that the chart need not be drawn again. */
+export function useBrush(options: BrushOptions): Brush {
   // Recharts may not know the bucket yet when the button is pressed at once after a move.
   const [drag, setDrag] = useState<Drag | null>(null);
-  const labelOf = ({ activeLabel }: Pointed) =>
-    activeLabel === undefined ? undefined : bucketOf(Number(activeLabel));
-  const chosen =
-    drag?.pressed === undefined ? null : brushed(drag.pressed, drag.reached ?? drag.pressed, step, range);
-  return {
-    selected: chosen?.intent === "zoom" ? chosen : null,
-    handlers: {
+  const latest = useRef({ options, drag });
+  useLayoutEffect(() => {
+    latest.current = { options, drag };
+  });
+  const [handlers] = useState((): Brush["handlers"] => {
+    const labelOf = ({ activeLabel }: Pointed) =>
+      activeLabel === undefined ? undefined : latest.current.options.bucketOf(Number(activeLabel));
+    return {
       onMouseDown(pointed) {
-        const mark = takeMark?.();
+        const mark = latest.current.options.takeMark?.();
         const at = mark?.at ?? labelOf(pointed);
         setDrag({
           moved: false,
@@ -63,23 +64,30 @@ export function useBrush({ step, range, bucketOf, takeMark, onHover, onBrush }: 
         });
       },
       onMouseMove(pointed) {
+        const { options, drag } = latest.current;
         const at = labelOf(pointed);
-        onHover(at ?? null);
+        options.onHover(at ?? null);
         if (at !== undefined && drag !== null && drag.reached !== at)
           setDrag({ ...drag, pressed: drag.pressed ?? at, reached: at, moved: true });
       },
       onMouseUp(pointed) {
+        const { options, drag } = latest.current;
         // A click without a move is on what was pressed, whatever label Recharts has caught up with.
         const at = drag?.moved ? (labelOf(pointed) ?? drag.reached) : (drag?.pressed ?? labelOf(pointed));
         setDrag(null);
         if (drag !== null && at !== undefined) {
-          onBrush(brushed(drag.pressed ?? at, at, step, range), drag.mark?.reason);
+          const { step, range } = options;
+          options.onBrush(brushed(drag.pressed ?? at, at, step, range), drag.mark?.reason);
         }
       },
       onMouseLeave() {
-        onHover(null);
+        latest.current.options.onHover(null);
         setDrag(null);
       },
-    },
-  };
+    };
+  });
+  const { step, range } = options;
+  const chosen =
+    drag?.pressed === undefined ? null : brushed(drag.pressed, drag.reached ?? drag.pressed, step, range);
+  return { selected: chosen?.intent === "zoom" ? chosen : null, handlers };
 }

@@ -1,30 +1,20 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import {
-  Area,
-  CartesianGrid,
-  ComposedChart,
-  Line,
-  ReferenceArea,
-  ReferenceDot,
-  ReferenceLine,
-  ResponsiveContainer,
-  Tooltip,
-  XAxis,
-  YAxis,
-} from "recharts";
+import { memo, useMemo } from "react";
+import { Area, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { fullTime, percent } from "../format.ts";
-import { BARE_AXIS, timeAxis } from "./axes.ts";
+import { AXIS_PX, HIDDEN_AXIS, LANE_PX } from "./axes.ts";
 import type { ChartActions } from "./chart-actions.ts";
 import { tooltipBox } from "./chart-frame.tsx";
-import { LANE_PX, MarksLane, type MarksShown } from "./marks-lane.tsx";
+import { MarksLane, type MarksShown } from "./marks-lane.tsx";
 import { OutlierMark } from "./outlier-mark.tsx";
 import { labelledOutliers, type Outlier } from "./outliers.ts";
+import { PlotGrid, PlotOverlay, placeOf, Upright } from "./plot-overlay.tsx";
 import { isolatedPoints, type SeriesRow } from "./series-rows.ts";
 import type { ThresholdPiece } from "./threshold-lines.ts";
 import { levelTicks } from "./ticks.ts";
-import { useBrush } from "./use-brush.ts";
+import { type Brush, useBrush } from "./use-brush.ts";
 
 interface Props extends ChartActions {
   rows: SeriesRow[];
@@ -41,25 +31,34 @@ interface Props extends ChartActions {
   marks: MarksShown;
 }
 
-const AXIS_WIDTH = 44;
-const MARGIN = { top: LANE_PX, right: 8, bottom: 0, left: 0 };
+const INSET = { left: 44, right: 8 };
+const MARGIN = { ...INSET, top: LANE_PX, bottom: AXIS_PX };
+
+const DOTS = [
+  ["peak", "var(--water)"],
+  ["p95", "var(--water-2)"],
+] as const;
+
+const levelsUpTo = (top: number) =>
+  levelTicks(top * 100, 5).map((tick) => ({ place: tick / 100 / top, text: `${Number(tick.toFixed(1))}%` }));
+
+/** So that the axis does not move with each turn. */
+const roundedUp = (share: number) => Math.ceil(share * 20) / 20;
 
 export default function UtilizationChart(props: Props) {
   const { rows, from, to, step, pieces, outliers, current, crosshair, marks, onHover, onBrush } = props;
-  const highest = Math.max(
-    0.01,
-    current?.value ?? 0,
-    ...rows.flatMap(({ peak }) => (typeof peak === "number" ? [peak] : [])),
-  );
-  const top = Math.max(highest, ...pieces.flatMap(({ lines }) => lines.map(({ share }) => share))) * 1.12;
-  const ticks = levelTicks(top * 100, 5).map((tick) => tick / 100);
-  const alone = { peak: isolatedPoints(rows, "peak"), p95: isolatedPoints(rows, "p95") };
+  const top =
+    Math.max(
+      0.01,
+      roundedUp(current?.value ?? 0),
+      ...rows.flatMap(({ peak }) => (typeof peak === "number" ? [peak] : [])),
+      ...pieces.flatMap(({ lines }) => lines.map(({ share }) => share)),
+    ) * 1.12;
   const labelled = labelledOutliers(
     outliers.map(({ at }) => at),
     from,
     to,
   );
-  const beyond = new Map(outliers.map(({ at, value }) => [at, value]));
   const { selected, handlers } = useBrush({
     step,
     range: { from, to },
@@ -67,146 +66,126 @@ export default function UtilizationChart(props: Props) {
     onHover,
     onBrush,
   });
-
-  /** Dots for points without neighbours, which a line does not show. */
-  function dotOf(name: "peak" | "p95", colour: string) {
-    if (alone[name].size === 0) return false;
-    return ({ cx, cy, payload }: { cx?: number; cy?: number; payload?: SeriesRow }) =>
-      payload !== undefined && alone[name].has(payload.at) ? (
-        <circle key={payload.at} cx={cx} cy={cy} r={2.5} fill={colour} />
-      ) : (
-        <g key={payload?.at} />
-      );
-  }
-
+  const x = (at: number) => placeOf(at, { from, to });
+  const y = (share: number) => `${(1 - share / top) * 100}%`;
   return (
     <>
-      <ResponsiveContainer width="100%" height="100%">
-        <ComposedChart data={rows} margin={MARGIN} className="cursor-crosshair select-none" {...handlers}>
-          <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
-          <XAxis dataKey="at" domain={[from, to]} {...timeAxis(from, to)} />
-          <YAxis
-            {...BARE_AXIS}
-            domain={[0, top]}
-            ticks={ticks}
-            tickFormatter={(share: number) => `${Number((share * 100).toFixed(1))}%`}
-            width={AXIS_WIDTH}
-            interval={0}
-          />
-          <Tooltip
-            isAnimationActive={false}
-            cursor={{ stroke: "var(--edge)" }}
-            content={({ active, payload }) => {
-              const row = payload?.[0]?.payload as SeriesRow | undefined;
-              if (!active || row === undefined) return null;
-              return (
-                <div className={tooltipBox}>
-                  <div className="text-faint">{fullTime(row.at)}</div>
-                  <div>peak {typeof row.peak === "number" ? percent(row.peak) : "no turn"}</div>
-                  <div>p95 {typeof row.p95 === "number" ? percent(row.p95) : "no turn"}</div>
-                  <div>median {typeof row.p50 === "number" ? percent(row.p50) : "no turn"}</div>
-                  {beyond.has(row.at) && (
-                    <div className="text-warn-ink">
-                      {percent(beyond.get(row.at)!)} of a wrong window size, left out
-                    </div>
-                  )}
-                </div>
-              );
-            }}
-          />
-          <Area
-            dataKey="peak"
-            type="linear"
-            stroke="var(--water)"
-            strokeWidth={1.8}
-            fill="var(--water)"
-            fillOpacity={0.14}
-            isAnimationActive={false}
-            dot={dotOf("peak", "var(--water)")}
-            activeDot={{ r: 3 }}
-          />
-          <Line
-            dataKey="p95"
-            type="linear"
-            stroke="var(--water-2)"
-            strokeWidth={1.6}
-            isAnimationActive={false}
-            dot={dotOf("p95", "var(--water-2)")}
-            activeDot={{ r: 3 }}
-          />
-          <Line
-            dataKey="p50"
-            type="linear"
-            stroke="var(--muted)"
-            strokeWidth={1.2}
-            strokeDasharray="2 3"
-            isAnimationActive={false}
-            dot={false}
-            activeDot={{ r: 2.5 }}
-          />
-          {outliers.map(({ at, value }) => (
-            <ReferenceDot
-              key={at}
-              x={at}
-              y={top}
-              shape={({ cx, cy }: { cx?: number; cy?: number }) => (
-                <OutlierMark
-                  {...(cx !== undefined && { cx })}
-                  {...(cy !== undefined && { cy })}
-                  label={percent(value)}
-                  isLabelled={labelled.has(at)}
-                />
-              )}
+      <PlotGrid inset={INSET} levels={levelsUpTo(top)} />
+      <Plot rows={rows} from={from} to={to} top={top} outliers={outliers} handlers={handlers} />
+      <PlotOverlay inset={INSET} from={from} to={to} marks={marks} crosshair={crosshair} selected={selected}>
+        {pieces.slice(1).map((piece) => (
+          <Upright key={piece.from} x={x(piece.from)} stroke="var(--edge)" strokeDasharray="1 3" />
+        ))}
+        {pieces.flatMap((piece) =>
+          piece.lines.map(({ name, share, colour, dashed }) => (
+            <line
+              key={`${name}-${piece.from}`}
+              data-testid="threshold"
+              x1={x(piece.from)}
+              x2={x(piece.to)}
+              y1={y(share)}
+              y2={y(share)}
+              stroke={colour}
+              strokeWidth={1.5}
+              strokeDasharray={dashed ? "5 4" : undefined}
             />
-          ))}
-          {current !== null && (
-            <ReferenceDot
-              x={Math.min(current.at, to)}
-              y={current.value}
-              r={4}
-              fill="var(--ink)"
-              stroke="var(--panel)"
-            />
-          )}
-          {marks.groups.map(({ at }) => (
-            <ReferenceLine
-              key={at}
-              className="chart-mark"
-              x={Date.parse(at)}
-              stroke={at === marks.chosen ? "var(--accent)" : "var(--edge)"}
-              strokeWidth={at === marks.chosen ? 1.5 : 1}
-              strokeDasharray="3 3"
-            />
-          ))}
-          {crosshair !== null && <ReferenceLine x={crosshair} stroke="var(--edge)" />}
-          {selected !== null && (
-            <ReferenceArea x1={selected.from} x2={selected.to} fill="var(--accent)" fillOpacity={0.18} />
-          )}
-          {pieces.slice(1).map((piece) => (
-            <ReferenceLine key={piece.from} x={piece.from} stroke="var(--edge)" strokeDasharray="1 3" />
-          ))}
-          {pieces.flatMap((piece) =>
-            piece.lines.map(({ name, share, colour, dashed }) => (
-              <ReferenceLine
-                key={`${name}-${piece.from}`}
-                {...(pieces.length === 1
-                  ? { y: share }
-                  : {
-                      segment: [
-                        { x: piece.from, y: share },
-                        { x: piece.to, y: share },
-                      ] as const,
-                    })}
-                stroke={colour}
-                strokeWidth={1.5}
-                strokeDasharray={dashed ? "5 4" : undefined}
-                ifOverflow="hidden"
-              />
-            )),
-          )}
-        </ComposedChart>
-      </ResponsiveContainer>
-      <MarksLane marks={marks} inset={{ left: AXIS_WIDTH, right: MARGIN.right }} />
+          )),
+        )}
+        {/* A line does not show a point without neighbours. */}
+        {DOTS.flatMap(([name, colour]) => {
+          const alone = isolatedPoints(rows, name);
+          return rows
+            .filter(({ at }) => alone.has(at))
+            .map((row) => (
+              <circle key={`${name}-${row.at}`} cx={x(row.at)} cy={y(row[name] ?? 0)} r={2.5} fill={colour} />
+            ));
+        })}
+        {outliers.map(({ at, value }) => (
+          <svg key={at} aria-hidden x={x(at)} overflow="visible">
+            <OutlierMark label={percent(value)} isLabelled={labelled.has(at)} />
+          </svg>
+        ))}
+        {current !== null && (
+          <circle
+            cx={x(Math.min(current.at, to))}
+            cy={y(current.value)}
+            r={4}
+            fill="var(--ink)"
+            stroke="var(--panel)"
+          />
+        )}
+      </PlotOverlay>
+      <MarksLane marks={marks} inset={INSET} />
     </>
   );
 }
+
+interface PlotProps extends Pick<Props, "rows" | "from" | "to" | "outliers"> {
+  /** The end of the axis, as a share of the window. */
+  top: number;
+  handlers: Brush["handlers"];
+}
+
+/** What Recharts draws. */
+const Plot = memo(function Plot({ rows, from, to, top, outliers, handlers }: PlotProps) {
+  const beyond = useMemo(() => new Map(outliers.map(({ at, value }) => [at, value])), [outliers]);
+  return (
+    <ResponsiveContainer width="100%" height="100%">
+      <ComposedChart data={rows} margin={MARGIN} className="cursor-crosshair select-none" {...handlers}>
+        <XAxis dataKey="at" domain={[from, to]} {...HIDDEN_AXIS} />
+        <YAxis domain={[0, top]} {...HIDDEN_AXIS} />
+        <Tooltip
+          isAnimationActive={false}
+          cursor={{ stroke: "var(--edge)" }}
+          content={({ active, payload }) => {
+            const row = payload?.[0]?.payload as SeriesRow | undefined;
+            if (!active || row === undefined) return null;
+            return (
+              <div className={tooltipBox}>
+                <div className="text-faint">{fullTime(row.at)}</div>
+                <div>peak {typeof row.peak === "number" ? percent(row.peak) : "no turn"}</div>
+                <div>p95 {typeof row.p95 === "number" ? percent(row.p95) : "no turn"}</div>
+                <div>median {typeof row.p50 === "number" ? percent(row.p50) : "no turn"}</div>
+                {beyond.has(row.at) && (
+                  <div className="text-warn-ink">
+                    {percent(beyond.get(row.at)!)} of a wrong window size, left out
+                  </div>
+                )}
+              </div>
+            );
+          }}
+        />
+        <Area
+          dataKey="peak"
+          type="linear"
+          stroke="var(--water)"
+          strokeWidth={1.8}
+          fill="var(--water)"
+          fillOpacity={0.14}
+          isAnimationActive={false}
+          dot={false}
+          activeDot={{ r: 3 }}
+        />
+        <Line
+          dataKey="p95"
+          type="linear"
+          stroke="var(--water-2)"
+          strokeWidth={1.6}
+          isAnimationActive={false}
+          dot={false}
+          activeDot={{ r: 3 }}
+        />
+        <Line
+          dataKey="p50"
+          type="linear"
+          stroke="var(--muted)"
+          strokeWidth={1.2}
+          strokeDasharray="2 3"
+          isAnimationActive={false}
+          dot={false}
+          activeDot={{ r: 2.5 }}
+        />
+      </ComposedChart>
+    </ResponsiveContainer>
+  );
+});

@@ -68,9 +68,10 @@ const BAR_BUCKETS = 48;
  */
 export function FleetPage({ dismissed, away }: { dismissed: string | null; away: number | null }) {
   const { status, fleet } = useFleetQueries();
-  const hasEvents = useQuery({ ...status, select: ({ has_events }) => has_events });
-  const fleetIsEmpty = useQuery({ ...fleet, select: ({ agents }) => agents.length === 0 });
-  const noEvents = hasEvents.data === false && fleetIsEmpty.data !== false;
+  // Read in any case: a query of which nothing is read renders its component with each answer.
+  const { data: hasEvents } = useQuery({ ...status, select: ({ has_events }) => has_events });
+  const { data: fleetIsEmpty } = useQuery({ ...fleet, select: ({ agents }) => agents.length === 0 });
+  const noEvents = hasEvents === false && fleetIsEmpty !== false;
   return (
     <Dismissals value={useDismissals(dismissed)}>
       <PageHeader title="Fleet" chips={<Backlog />}>
