@@ -1,5 +1,6 @@
 "use client";
 
+import { FLEET_SORTS } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import {
   createParser,
@@ -10,7 +11,6 @@ import {
   useQueryStates,
 } from "nuqs";
 import { useMinute } from "./clock.tsx";
-import { FLEET_SORTS } from "./live/fleet-order.ts";
 import {
   DEFAULT_RANGE,
   isAllTime,

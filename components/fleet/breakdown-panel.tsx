@@ -101,7 +101,7 @@ export function BreakdownPanel({ range, hrefTo }: Props) {
                 <Link
                   href={hrefTo({ ...look.filter, harness, ...(model !== null && { model }) })}
                   title={`${look.exactly(value)}: ${harness}${model === null ? "" : `, ${model}`}`}
-                  className="grid grid-cols-[minmax(0,1fr)_minmax(60px,30%)_56px] items-center gap-x-3 rounded px-1 py-1 text-[13px] hover:bg-track/40"
+                  className="grid grid-cols-[minmax(0,1fr)_20%_56px] sm:grid-cols-[minmax(0,1fr)_30%_56px] items-center gap-x-3 rounded px-1 py-1 text-[13px] hover:bg-track/40"
                 >
                   <span className="truncate">
                     <Name>{harness}</Name> <span className="text-muted">· {model ?? "no model"}</span>

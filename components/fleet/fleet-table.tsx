@@ -2,6 +2,7 @@
 "use client";
 
 import type { AlertView, FleetAgent, FleetView, ObservedHarnessLine } from "@plimsoll/protocol/api";
+import { type FleetSort, isSilent, sortFleet } from "@plimsoll/protocol/pure";
 import { ChevronDown, ChevronUp } from "lucide-react";
 import { memo, useEffect, useMemo, useRef } from "react";
 import { AlertBell } from "../alerts/alert-bell.tsx";
@@ -13,7 +14,6 @@ import { Ago, useMinute, useZone } from "../clock.tsx";
 import { exact, plural } from "../format.ts";
 import { observedOf } from "../harness-line/observed-lines.ts";
 import { useObservedLines } from "../harness-line/use-observed-lines.ts";
-import { type FleetSort, isSilent, sortFleet } from "../live/fleet-order.ts";
 import { useSteadyOrder } from "../live/use-steady-order.ts";
 import { Link, RowLink } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
@@ -167,7 +167,10 @@ function FleetTableHead({ isHeld = false }: { isHeld?: boolean }) {
           Last 30 turns
         </Term>
       </span>
-      <span {...headRole()} className="@min-[600px]:text-right @max-[600px]:sr-only">
+      <span
+        {...headRole()}
+        className="@min-[600px]:text-right @max-[600px]:absolute @max-[600px]:right-4 @max-[600px]:bottom-1"
+      >
         <Term word={["load", "line"]}>Load</Term>
       </span>
       <span {...headRole()} className="@min-[600px]:text-right @max-[600px]:sr-only">

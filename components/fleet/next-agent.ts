@@ -1,7 +1,7 @@
 import type { FleetAgent } from "@plimsoll/protocol/api";
+import { isSilent } from "@plimsoll/protocol/pure";
 import { isPastLine, levelState } from "../charts/level.ts";
 import { exact, plural } from "../format.ts";
-import { isSilent } from "../live/fleet-order.ts";
 import { FORECAST_LIMIT, titleOf } from "../words.ts";
 
 /** Minutes within which others are counted, too. */

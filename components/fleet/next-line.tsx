@@ -2,12 +2,12 @@
 "use client";
 
 import type { FleetAgent } from "@plimsoll/protocol/api";
+import { FLEET_SORTS, type FleetSort, isSilent } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { isPastLine, levelState } from "../charts/level.ts";
 import { useMinute } from "../clock.tsx";
 import { exact, plural } from "../format.ts";
-import { FLEET_SORTS, type FleetSort, isSilent } from "../live/fleet-order.ts";
 import { Link } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";

@@ -1,5 +1,5 @@
 import type { ChangedMessage, FleetPart, FleetView } from "@plimsoll/protocol/api";
-import { sortFleet } from "./fleet-order.ts";
+import { sortFleet } from "@plimsoll/protocol/pure";
 
 /** The sessions named by these messages; null if there are none, more than `most`, or a message names none. */
 export function namedSessions(messages: readonly ChangedMessage[], most: number): string[] | null {

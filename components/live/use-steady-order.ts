@@ -1,7 +1,7 @@
 "use client";
 
 import { useEffect, useReducer, useState } from "react";
-import { isSameOrder, STEADY_FOR, type SteadyOrder, steadyOrder } from "./fleet-order.ts";
+import { isSameOrder, STEADY_FOR, type SteadyOrder, steadyOrder } from "./steady-order.ts";
 
 /**
  * The order to show of rows that are wanted in another one; see `steadyOrder`.

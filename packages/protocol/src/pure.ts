@@ -14,6 +14,7 @@ export * from "./api/project-address.ts";
 export * from "./backoff.ts";
 export { LARGEST, LONGEST } from "./events/event-rules.ts";
 export type { PlimsollEventInput, Usage } from "./events/events.ts";
+export * from "./fleet-order.ts";
 export * from "./mapping/map-command.ts";
 export * from "./mapping/match-text.ts";
 export * from "./numbers.ts";

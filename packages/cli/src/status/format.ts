@@ -1,4 +1,5 @@
 import type { FleetAgent, FleetStatus, FleetView } from "@plimsoll/protocol/api";
+import { sortFleet } from "@plimsoll/protocol/pure";
 import { ago, number, percent, plural, tokens } from "../number-format.ts";
 import type { ScreenText } from "../scroll.ts";
 import { columns, fitColumns, fitEnds, type Paint, printable } from "../terminal.ts";
@@ -121,8 +122,9 @@ function agentTable(fleet: FleetView, layout: TableLayout): Omit<ScreenText, "su
     ...(barWidth >= BAR ? [fitColumns("level", barWidth)] : []),
     ...shown.map((column) => fitColumns(column.head, column.width, column.align)),
   ].join("  ");
-  const names = nameCells(fleet.agents, nameWidth);
-  const rows = fleet.agents.map((agent, at) => {
+  const agents = sortFleet(fleet.agents, "line", layout.now);
+  const names = nameCells(agents, nameWidth);
+  const rows = agents.map((agent, at) => {
     const state = stateOf(agent);
     const color = state === undefined ? undefined : state === "past line" ? "red" : "yellow";
     const drawn = bar(agent, barWidth);
