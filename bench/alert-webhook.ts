@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AlertNotification, AlertRuleInput } from "@plimsoll/protocol/alerts";
@@ -9,7 +8,7 @@ import { LoadConnection, requestBytes } from "./connection.ts";
 import { settle } from "./database.ts";
 import { AGENTS_1000, atWork, jobOf, type LoadShape } from "./ingest.ts";
 import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
-import { owned, sendLoad } from "./processes.ts";
+import { keepBusy, owned, sendLoad } from "./processes.ts";
 import type { BenchServer, Home } from "./server.ts";
 import { withServer } from "./with-server.ts";
 
@@ -95,12 +94,8 @@ async function measured(
     response.end();
   });
   let sending: Promise<Map<string, number>> | undefined;
-  const computing = Array.from({ length: hogs * cpus().length }, () =>
-    spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }),
-  );
-  const endComputing = owned(async () => {
-    for (const hog of computing) hog.kill("SIGKILL");
-  });
+  const processes = hogs * cpus().length;
+  const endComputing = keepBusy(processes);
   const report = await sendLoad(jobOf(load, 61, [{ port: server.port, key }]), (phase) => {
     if (phase !== "counting") return;
     sending = sendCrossings(server.port, key);
@@ -125,7 +120,7 @@ async function measured(
     max_ms: rounded(times.at(-1)!),
     crossings: CROSSINGS,
     rules: rules + 1,
-    busy_processes: computing.length,
+    busy_processes: processes,
     other_events_per_s: rounded(report.events / report.seconds),
   };
 }

@@ -1,3 +1,4 @@
+import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Browser, type BrowserContext, chromium, type Page } from "@playwright/test";
 import type { SessionPage } from "@plimsoll/protocol/api";
@@ -12,7 +13,7 @@ import {
   rounded,
 } from "./measurement.ts";
 import { measureLatency } from "./pages.ts";
-import { owned } from "./processes.ts";
+import { keepBusy, owned } from "./processes.ts";
 import { type BenchServer, makeHome, startServer } from "./server.ts";
 
 const PAGES = ["fleet", "sessions", "session", "login"] as const;
@@ -25,6 +26,11 @@ const LOADS = 5;
 /** Milliseconds without a request after which a page counts as loaded. */
 const QUIET_MS = 1_500;
 const DAY_MS = 86_400_000;
+/** Until a page has loaded all that it needs, ms. */
+const SETTLE_MS = 4_000;
+/** How long an open page is watched, ms. */
+const WATCHED_MS = 20_000;
+const LIVE_ROWS = ["live.large", "live.shared", "live.cpu", "live.tasks"] as const;
 
 /** The dashboard with 300 sessions, one of them with 1,000 turns, and 30 agents at work. */
 export const pageSpeed: BenchGroup = {
@@ -34,7 +40,7 @@ export const pageSpeed: BenchGroup = {
     "interaction.fleet",
     "interaction.sessions",
     "interaction.session",
-    "live.large",
+    ...LIVE_ROWS,
   ],
   async *run(context) {
     const executablePath = findChromium();
@@ -56,7 +62,8 @@ export const pageSpeed: BenchGroup = {
       const close = owned(() => browser.close());
       try {
         yield* measurePages(context, server, browser);
-        if (context.wanted("live.large")) yield await measureLive(server, browser, key, fleet);
+        if (LIVE_ROWS.some((name) => context.wanted(name)))
+          yield* measureLive(context, { server, browser, key, fleet });
       } finally {
         await close();
       }
@@ -243,13 +250,18 @@ async function interactions(
   };
 }
 
-/** From the acknowledgement of an event to its number on the page, while the other agents work. */
-async function measureLive(
-  server: BenchServer,
-  browser: Browser,
-  key: string,
-  fleet: LargeFleet,
-): Promise<Measurement> {
+interface LiveParts {
+  server: BenchServer;
+  browser: Browser;
+  key: string;
+  fleet: LargeFleet;
+}
+
+/** An open Fleet page while its agents work. */
+async function* measureLive(
+  context: BenchContext,
+  { server, browser, key, fleet }: LiveParts,
+): AsyncGenerator<Measurement> {
   const stop = new AbortController();
   const work = letThemWork({
     target: targetOf(server.url, key),
@@ -258,10 +270,90 @@ async function measureLive(
     signal: stop.signal,
   });
   try {
-    const page = await (await signedIn(server, browser)).newPage();
-    return await measureLatency("live.large", { server, page, key });
+    const visitor = await signedIn(server, browser);
+    for (const name of LIVE_ROWS) {
+      if (!context.wanted(name)) continue;
+      context.note(`${name} ...`);
+      yield await LIVE[name]({ server, browser, key, visitor });
+    }
   } finally {
     stop.abort();
     await work;
   }
 }
+
+type LiveMeasure = (parts: Omit<LiveParts, "fleet"> & { visitor: BrowserContext }) => Promise<Measurement>;
+
+const LIVE: Readonly<Record<(typeof LIVE_ROWS)[number], LiveMeasure>> = {
+  /** From the acknowledgement of an event to its number on the page. */
+  "live.large": async ({ server, key, visitor }) =>
+    measureLatency("live.large", { server, page: await visitor.newPage(), key }),
+
+  /** The same beside processes that compute without end, one more than the machine has cores. */
+  "live.shared": async ({ server, key, visitor }) => {
+    const processes = cpus().length + 1;
+    const endComputing = keepBusy(processes);
+    try {
+      const measured = await measureLatency("live.shared", { server, page: await visitor.newPage(), key });
+      return { ...measured, busy_processes: processes };
+    } finally {
+      await endComputing();
+    }
+  },
+
+  /** CPU time of the page's process. */
+  "live.cpu": async ({ server, browser, visitor }) => {
+    const page = await visitor.newPage();
+    await page.goto(`${server.url}/?agents=all`);
+    await sleep(SETTLE_MS);
+    const session = await browser.newBrowserCDPSession();
+    const used = async () => {
+      const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+      return processInfo
+        .filter(({ type }) => type === "renderer")
+        .reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+    };
+    const [before, started] = [await used(), performance.now()];
+    await sleep(WATCHED_MS);
+    const seconds = (performance.now() - started) / 1_000;
+    const share = ((await used()) - before) / seconds;
+    await page.close();
+    return {
+      name: "live.cpu",
+      value: rounded(share * 100, 1),
+      unit: "% of a core",
+      seconds: rounded(seconds),
+    };
+  },
+
+  /** The longest task of the main thread, on a machine that is slowed down. */
+  "live.tasks": async ({ server, visitor }) => {
+    const page = await throttled(visitor);
+    await page.addInitScript(() => {
+      const tasks: number[] = [];
+      Object.assign(globalThis, { longTasks: tasks });
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) tasks.push(duration);
+      }).observe({ type: "longtask", buffered: true });
+    });
+    const longest = () =>
+      page.evaluate(() => {
+        const { longTasks } = globalThis as unknown as { longTasks: number[] };
+        return Math.max(0, ...longTasks.splice(0));
+      });
+    await page.goto(`${server.url}/`);
+    await page.locator(".recharts-surface").nth(1).waitFor();
+    await sleep(SETTLE_MS);
+    const loading = await longest();
+    await sleep(WATCHED_MS);
+    const live = await longest();
+    await page.close();
+    return {
+      name: "live.tasks",
+      value: rounded(Math.max(loading, live)),
+      unit: "ms",
+      loading_ms: rounded(loading),
+      live_ms: rounded(live),
+    };
+  },
+};

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, fork } from "node:child_process";
+import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -39,6 +39,16 @@ async function endProcess(child: ChildProcess): Promise<void> {
   if ((await Promise.race([ended, late])) === "late") child.kill("SIGKILL");
   timer.abort();
   await ended;
+}
+
+/** Starts processes that compute without end. Returns what ends them. */
+export function keepBusy(processes: number): Closer {
+  const computing = Array.from({ length: processes }, () =>
+    spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }),
+  );
+  return owned(async () => {
+    for (const one of computing) one.kill("SIGKILL");
+  });
 }
 
 /** Runs a file of this folder as a process. `hello` is its first message. */
