@@ -14,7 +14,7 @@ import { statusText } from "../packages/cli/src/statusline/status-text.ts";
 import { turnOf } from "../packages/harnesses/src/claude-code/status-turn.ts";
 import { readSubagents } from "../packages/harnesses/src/claude-code/subagent-status.ts";
 import { readStatus } from "../packages/harnesses/src/status-line.ts";
-import { sendRequest } from "../server/alerts/delivery/send-request.ts";
+import { sendRequest, storableText } from "../server/alerts/delivery/send-request.ts";
 import { archiveBytes } from "./archives.ts";
 import { mutateBytes } from "./mutate-bytes.ts";
 import type { Random } from "./random.ts";
@@ -132,7 +132,8 @@ export const PROGRAMS: Record<ProgramName, Program> = {
       answer = content;
       const request = { method: "POST" as const, url: `http://127.0.0.1:${port}/`, headers: {}, body: "{}" };
       const result = await sendRequest(request, { open: LOOPBACK, timeoutMs: ANSWER_MS, now: NOW });
-      const { status = 200, retryAfterMs = 0, answer: kept } = result;
+      const { status = 200, retryAfterMs = 0 } = result;
+      const kept = storableText(result.answer);
       const isKept = kept.length <= 4_096 && !kept.includes("\u0000") && kept.isWellFormed();
       if (!isKept || !Number.isSafeInteger(status) || !(retryAfterMs >= 0 && Number.isFinite(retryAfterMs)))
         throw new Error(`The result cannot be stored: ${JSON.stringify(result).slice(0, 300)}`);
