@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Database } from "node-sqlite3-wasm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Certificate, hasOpenssl, makeCertificate } from "./testing/certificate.ts";
+import { type Certificate, hasOpenssl, makeCertificate } from "../../guard/src/testing/certificate.ts";
 import { type ConnectProxy, startConnectProxy } from "./testing/connect-proxy.ts";
 
 const run = promisify(execFile);

@@ -5,8 +5,8 @@ import { type AddressInfo, createServer as createTcp, type Server, type Socket }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type Certificate, hasOpenssl, makeCertificate } from "../../../guard/src/testing/certificate.ts";
 import { sendBatch } from "../import/send.ts";
-import { type Certificate, hasOpenssl, makeCertificate } from "../testing/certificate.ts";
 import { startConnectProxy } from "../testing/connect-proxy.ts";
 import { sendRequest } from "./send-request.ts";
 import { retryWorth, unreachable } from "./unreachable.ts";
