@@ -38,9 +38,9 @@ test("plimsoll status and the Fleet page show the same figures", async ({ page, 
 });
 
 test("plimsoll status reports an unreachable server", async ({ server }) => {
-  const { code, stderr } = await server.plimsoll("status", "--url", "http://127.0.0.1:9");
+  const { code, stderr } = await server.plimsoll("status", "--url", "http://127.0.0.1:2");
   expect(code).toBe(1);
-  expect(stderr).toContain("Cannot reach Plimsoll at http://127.0.0.1:9");
+  expect(stderr).toContain("Cannot reach Plimsoll at http://127.0.0.1:2");
   expect(stderr).toContain("Is it running?");
 });
 

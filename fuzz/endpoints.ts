@@ -129,10 +129,17 @@ export const ENDPOINTS: readonly Endpoint[] = [
   {
     method: "POST",
     path: "/api/v1/login",
-    input: { type: "object", properties: { token: { type: "string", maxLength: 300 } }, required: ["token"] },
+    input: {
+      anyOf: ["token", "access_token"].map((secret) => ({
+        type: "object",
+        properties: { [secret]: { type: "string", maxLength: 300 } },
+        required: [secret],
+      })),
+    },
     sends: "json_body",
     weight: 60,
   },
+  plain("GET", "/api/v1/login", 20),
   plain("POST", "/api/v1/logout", 20),
   plain("GET", "/api/v1/live", 60),
   plain("GET", "/openapi.json", 20),

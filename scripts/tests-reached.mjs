@@ -61,7 +61,7 @@ export function testsReached(changed, files) {
 
 /** What depends on the version of Node: streams, files, HTTP, processes, signals, and the packages as they are published. */
 export const OF_NODE = [
-  ...["backup", "package", "patient-fetch", "server"].map((name) => `packages/cli/src/${name}`),
+  ...["backup", "package", "network/send-request", "server"].map((name) => `packages/cli/src/${name}`),
   ...["node", "policy-source", "report"].map((name) => `packages/guard/src/${name}/`),
   "packages/runtime/src/node/",
   ...["build-packages", "bundles"].map((name) => `scripts/${name}.test.ts`),

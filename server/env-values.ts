@@ -1,6 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { isBlockedPort } from "@plimsoll/protocol/pure";
 import { z } from "zod";
 import { parseNetworks } from "./networks.ts";
 
@@ -10,20 +11,29 @@ const isRoot = () => process.getuid?.() === 0;
 /** As root, PostgreSQL runs as an unprivileged user, who cannot enter a folder below /root. */
 export const defaultHome = (root = isRoot()) => (root ? "/var/lib/plimsoll" : join(homedir(), ".plimsoll"));
 
+const absolute = (path: string) => resolve(path.replace(/^~(?=$|[/\\])/, homedir()));
+
 export const folder = z
   .string()
-  .transform((path) => resolve(path.replace(/^~(?=$|[/\\])/, homedir())))
+  .transform(absolute)
   .default(() => defaultHome());
 
-const isLoopback = (host: string) =>
-  host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-
-export const loopbackHost = z
+/** An address of this machine, or one for all of them. */
+export const listenAddress = z
   .string()
+  .transform((host) => host.replace(/^\[(.*)\]$/, "$1"))
   .refine(
-    isLoopback,
-    "a loopback address (127.0.0.1, ::1 or localhost), because there are no user accounts yet",
+    (host) => host === "localhost" || isIP(host) !== 0,
+    "localhost or an IP address, such as 127.0.0.1, 192.0.2.7, 0.0.0.0 or ::, without a port, which PORT sets",
   );
+
+export const port = (fallback: number) =>
+  integer(0, 65_535, fallback).refine(
+    (value) => !isBlockedPort(value),
+    "a port that browsers connect to: they block this one, because another protocol uses it",
+  );
+
+export const file = z.string().transform(absolute);
 
 export const hostNames = z
   .string()
@@ -56,7 +66,7 @@ export const databaseUrl = z
     "postgresql://user:password@host:5432/name",
   );
 
-/** Whatever it is, a key is derived from it. */
+/** Whatever it is, a key is derived from it, or a person types it. */
 export const secret = z
   .string()
   .refine((value) => value.length >= 32, "at least 32 characters, such as those of: openssl rand -base64 32");
@@ -64,7 +74,11 @@ export const secret = z
 export const publicUrl = z
   .string()
   .refine(
-    (value) => URL.canParse(value) && /^https?:\/\//.test(value),
-    "an address such as https://plimsoll.example.com",
+    (value) => URL.canParse(value) && /^https?:\/\/[^/?#@]+\/?$/.test(value),
+    "an address such as https://plimsoll.example.com, without a path",
   )
-  .transform((value) => value.replace(/\/+$/, ""));
+  .refine(
+    (value) => !URL.canParse(value) || !isBlockedPort(Number(new URL(value).port)),
+    "an address with a port that browsers connect to: they block this one, because another protocol uses it",
+  )
+  .transform((value) => new URL(value).origin);

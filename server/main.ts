@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 import { openSecretBox } from "./alerts/delivery/secret-box.ts";
 import { openAlerts } from "./alerts/index.ts";
 import { sessionChanges } from "./annotations/index.ts";
+import { openCertificate } from "./certificate.ts";
 import { openDatabaseWatch } from "./db/database-watch.ts";
 import { startDatabase } from "./db/index.ts";
 import { readContestedLeases } from "./db/lease.ts";
@@ -121,7 +122,10 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const clock = Date.now;
   let running: RunningServer | undefined;
 
-  await checkPort(settings.HOST, settings.PORT);
+  const { PLIMSOLL_LISTEN: host, PLIMSOLL_TLS_CERT: cert, PLIMSOLL_TLS_KEY: key } = settings;
+  const certificate = cert && key ? await openCertificate({ cert, key }, log) : undefined;
+  stops.push(() => certificate?.stop());
+  await checkPort(host, settings.PORT);
   const database = await startDatabase(settings, log, ended);
   stops.push(() => database.stop());
   const { prisma, control, url } = database;
@@ -136,6 +140,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     hub,
     home: settings.PLIMSOLL_HOME,
     proxies: settings.PLIMSOLL_TRUSTED_PROXIES,
+    accessToken: settings.PLIMSOLL_ACCESS_TOKEN,
     reads,
     log,
   });
@@ -175,9 +180,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     depth: () => ingest.depth(),
     fullProjects: () => ingest.queueState().fullProjects,
     bodyBytes: () => room.held,
+    certificate: certificate?.state,
   });
 
-  const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
+  const localUrl = () => running?.url ?? `http://${host}:${settings.PORT}`;
+  const publicUrl = () => settings.PLIMSOLL_PUBLIC_URL ?? localUrl();
   const { PLIMSOLL_HOME: home, PLIMSOLL_SECRET: secret, PLIMSOLL_WEBHOOK_ALLOW: open } = settings;
   if (open.rules.length > 0)
     log.warn({ networks: open.rules }, "alert endpoints may be in these networks, by PLIMSOLL_WEBHOOK_ALLOW");
@@ -190,12 +197,12 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     clock,
     box: await openSecretBox({ home, secret }),
     open,
-    baseUrl: () => settings.PLIMSOLL_PUBLIC_URL ?? publicUrl(),
+    baseUrl: publicUrl,
   });
   stops.push(() => alerts.stop());
 
   const freshLoginUrl = (ended?: () => void) => loginUrl(publicUrl(), browsers.createLoginToken(ended));
-  const demo = createDemo({ program: join(root, "dist/demo/main.js"), publicUrl, keys, log, clock });
+  const demo = createDemo({ program: join(root, "dist/demo/main.js"), localUrl, keys, log, clock });
   const receipts = new Receipts(clock);
   const services: Services = {
     receipts,
@@ -204,6 +211,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     databaseMode: database.mode,
     version,
     publicUrl,
+    certificate: certificate?.state,
     keys,
     browsers,
     projects,
@@ -262,7 +270,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     }),
   };
 
-  const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
+  const hostRules = {
+    port: settings.PORT,
+    names: settings.PLIMSOLL_ALLOWED_HOSTS,
+    publicUrl: settings.PLIMSOLL_PUBLIC_URL,
+  };
   const onClients = (count: number) => instruments.liveClients(count);
   const streams = createLiveStreams({ hub, policies, access, watch, onEnded, onClients });
   const sending = {
@@ -279,6 +291,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     version,
     access,
     browsers,
+    publicUrl: settings.PLIMSOLL_PUBLIC_URL,
     localToken,
     streams,
     instruments,
@@ -323,9 +336,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const pages = settings.PLIMSOLL_PAGES === "on" ? await openPages(settings, root, log) : undefined;
   if (pages !== undefined) stops.push(() => pages.close());
   running = await serve({
-    host: settings.HOST,
+    host,
     port: settings.PORT,
     hostRules,
+    proxies: settings.PLIMSOLL_TRUSTED_PROXIES,
+    certificate,
     events: takeEvents({
       ...sending,
       generationOf: (projectId) => policies.recall(projectId)?.generation,
@@ -348,9 +363,13 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   await hub.ready;
 
   const terminal = process.stdout.isTTY;
+  const { PLIMSOLL_PUBLIC_URL: opens } = settings;
+  const opened = opens === undefined ? "" : `  People open it at ${opens}\n\n`;
   const offer = pages && (await offerLogin({ home, terminal, log, createUrl: freshLoginUrl }));
   if (offer) stops.push(() => offer.withdraw());
-  process.stdout.write(`\n  Plimsoll ${version} is listening on ${running.url}\n\n${offer?.text ?? ""}`);
+  process.stdout.write(
+    `\n  Plimsoll ${version} is listening on ${running.url}\n\n${opened}${offer?.text ?? ""}`,
+  );
 }
 
 interface Pages {
@@ -372,7 +391,7 @@ async function openPages(settings: Settings, root: string, log: Logger): Promise
   await loadConfig(dev ? PHASE_DEVELOPMENT_SERVER : PHASE_PRODUCTION_SERVER, root, { silent: true });
   // Next listens for upgrades on the server of its first request unless it is given one, and never answers them there.
   const httpServer = new Server();
-  const app = next({ dev, dir: root, hostname: settings.HOST, port: settings.PORT, httpServer });
+  const app = next({ dev, dir: root, hostname: settings.PLIMSOLL_LISTEN, port: settings.PORT, httpServer });
   await app.prepare();
   const handle = app.getRequestHandler();
   const asset = dev ? handle : builtAssets(join(root, ".next"), handle);

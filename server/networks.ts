@@ -27,3 +27,10 @@ export function isWithin(address: string, networks: Pick<BlockList, "check">): b
   const version = isIP(address);
   return version !== 0 && networks.check(address, version === 6 ? "ipv6" : "ipv4");
 }
+
+/** Whether the other end of a connection is this machine. */
+export function isLoopbackAddress(address: string | undefined): boolean {
+  if (!address) return false;
+  const plain = address.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
+  return plain === "::1" || /^127\.\d+\.\d+\.\d+$/.test(plain);
+}

@@ -20,7 +20,7 @@ describe("readSettings", () => {
   it("has a default for everything but DATABASE_URL", () => {
     expect(readSettings({})).toEqual({
       PORT: 4180,
-      HOST: "127.0.0.1",
+      PLIMSOLL_LISTEN: "127.0.0.1",
       PLIMSOLL_HOME: defaultHome(),
       PLIMSOLL_ALLOWED_HOSTS: [],
       PLIMSOLL_TRUSTED_PROXIES: expect.any(BlockList),
@@ -51,8 +51,15 @@ describe("readSettings", () => {
     ["PLIMSOLL_TRUSTED_PROXIES", "10.0.0.0/40", "10.0.0.0/8"],
     ["PLIMSOLL_WEBHOOK_ALLOW", "internal.example", "commas"],
     ["PLIMSOLL_PUBLIC_URL", "plimsoll.example.com", "https://"],
-    ["HOST", "0.0.0.0", "loopback"],
-    ["HOST", "127.evil.example", "loopback"],
+    ["PLIMSOLL_PUBLIC_URL", "https://plimsoll.example.com/plimsoll", "without a path"],
+    ["PLIMSOLL_PUBLIC_URL", "https://user@plimsoll.example.com", "without a path"],
+    ["PLIMSOLL_PUBLIC_URL", "https://plimsoll.example.com:6000", "browsers"],
+    ["PLIMSOLL_LISTEN", "127.evil.example", "IP address"],
+    ["PLIMSOLL_LISTEN", "0.0.0.0:8080", "PORT"],
+    ["PLIMSOLL_LISTEN", "[::]:8080", "PORT"],
+    ["PORT", "6000", "browsers"],
+    ["PORT", "4190", "browsers"],
+    ["PORT", "10080", "browsers"],
   ])("refuses %s=%s and says what is allowed", (name, value, allowed) => {
     const error = refusal({ [name]: value });
     expect(error.code).toBe("setting_invalid");
@@ -65,6 +72,30 @@ describe("readSettings", () => {
     const { message } = refusal({ PORT: "x", LOG_LEVEL: "y" });
     expect(message).toContain("PORT");
     expect(message).toContain("LOG_LEVEL");
+  });
+
+  it.each(["0", "4180", "443", "10081"])("takes port %s", (PORT) => {
+    expect(readSettings({ PORT }).PORT).toBe(Number(PORT));
+  });
+
+  it("names the setting that took the place of HOST", () => {
+    const { message } = refusal({ HOST: "127.0.0.1" });
+    expect(message).toBe("HOST is no longer a setting. Use PLIMSOLL_LISTEN instead.");
+    // Some shells set it by themselves.
+    expect(readSettings({ HOST: "laptop", PLIMSOLL_LISTEN: "[::1]" }).PLIMSOLL_LISTEN).toBe("::1");
+  });
+
+  it("keeps the origin of the public address alone", () => {
+    const { PLIMSOLL_PUBLIC_URL } = readSettings({
+      PLIMSOLL_PUBLIC_URL: "https://Plimsoll.Example.com:443/",
+    });
+    expect(PLIMSOLL_PUBLIC_URL).toBe("https://plimsoll.example.com");
+  });
+
+  it("never repeats the access token", () => {
+    const { message } = refusal({ PLIMSOLL_ACCESS_TOKEN: "hunter2" });
+    expect(message).toContain("PLIMSOLL_ACCESS_TOKEN must be at least 32 characters");
+    expect(message).not.toContain("hunter2");
   });
 
   it("never repeats DATABASE_URL", () => {

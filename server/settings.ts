@@ -1,23 +1,29 @@
 import { z } from "zod";
 import {
   databaseUrl,
+  file,
   folder,
   hostNames,
   integer,
   LOG_LEVELS,
-  loopbackHost,
+  listenAddress,
   networks,
+  port,
   publicUrl,
   secret,
 } from "./env-values.ts";
 import { PlimsollError } from "./errors.ts";
+import { listeningFaults } from "./listening.ts";
 
 /** Values that are never repeated. */
-const SECRET: readonly string[] = ["DATABASE_URL", "PLIMSOLL_SECRET"];
+const SECRET: readonly string[] = ["DATABASE_URL", "PLIMSOLL_SECRET", "PLIMSOLL_ACCESS_TOKEN"];
 
 const schema = z.object({
-  PORT: integer(0, 65_535, 4180),
-  HOST: loopbackHost.default("127.0.0.1"),
+  PORT: port(4180),
+  PLIMSOLL_LISTEN: listenAddress.default("127.0.0.1"),
+  PLIMSOLL_TLS_CERT: file.optional(),
+  PLIMSOLL_TLS_KEY: file.optional(),
+  PLIMSOLL_ACCESS_TOKEN: secret.optional(),
   PLIMSOLL_HOME: folder,
   PLIMSOLL_ALLOWED_HOSTS: hostNames.default([]),
   PLIMSOLL_TRUSTED_PROXIES: networks,
@@ -51,12 +57,17 @@ export const settingNames = Object.keys(schema.shape) as (keyof Settings)[];
 export function readSettings(env: Record<string, string | undefined>): Settings {
   const given = Object.fromEntries(settingNames.filter((name) => env[name]).map((name) => [name, env[name]]));
   const parsed = schema.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const wrong = parsed.error.issues.map(({ path, message }) => {
-    const name = String(path[0]);
-    const got = SECRET.includes(name) ? "" : `, not ${JSON.stringify(env[name])}`;
-    return `${name} must be ${message}${got}.`;
-  });
+  const wrong = parsed.success
+    ? listeningFaults(parsed.data)
+    : parsed.error.issues.map(({ path, message }) => {
+        const name = String(path[0]);
+        const got = SECRET.includes(name) ? "" : `, not ${JSON.stringify(env[name])}`;
+        return `${name} must be ${message}${got}.`;
+      });
+  // Ignored, an address that somebody set would silently become another.
+  if (env.HOST && !env.PLIMSOLL_LISTEN)
+    wrong.push("HOST is no longer a setting. Use PLIMSOLL_LISTEN instead.");
+  if (parsed.success && wrong.length === 0) return parsed.data;
   throw new PlimsollError("setting_invalid", [...new Set(wrong)].join("\n"), {
     hint: "Settings are environment variables. .env.example lists all of them with their defaults.",
   });

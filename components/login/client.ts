@@ -1,3 +1,4 @@
+import type { LoginWays } from "@plimsoll/protocol/api";
 import { logIn } from "./log-in.ts";
 import { rememberRequestedPath, takeRequestedPath } from "./requested-page.ts";
 import { safeRedirect } from "./safe-redirect.ts";
@@ -26,7 +27,7 @@ function applyTheme(): void {
 function show(step: Step, message?: string): void {
   for (const part of document.querySelectorAll<HTMLElement>("[data-step]"))
     part.hidden = !part.dataset.step!.split(" ").includes(step);
-  for (const alert of document.querySelectorAll<HTMLElement>("[role=alert]"))
+  for (const alert of document.querySelectorAll<HTMLElement>("[data-step] [role=alert]"))
     alert.textContent = message ?? "";
 }
 
@@ -40,10 +41,37 @@ async function read(): Promise<void> {
   }
   window.history.replaceState(null, "", window.location.pathname + window.location.search);
   show("checking");
-  const failure = await logIn(token);
-  if (failure !== null) return show(failure.step, failure.message);
+  const failure = await logIn({ token });
+  if (failure !== null) show(failure.step, failure.message);
+  else goOn();
+}
+
+function goOn(): void {
   const requested = takeRequestedPath();
   window.location.replace(next === null ? requested : safeRedirect(next));
+}
+
+/** Shows the form for the access token, if the server takes one. */
+async function offerAccessToken(form: HTMLFormElement): Promise<void> {
+  const response = await fetch("/api/v1/login").catch(() => undefined);
+  const ways = (await response?.json().catch(() => undefined)) as LoginWays | undefined;
+  if (ways?.access_token !== true) return;
+  form.hidden = false;
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void submit(form);
+  });
+}
+
+async function submit(form: HTMLFormElement): Promise<void> {
+  const input = form.querySelector("input")!;
+  const button = form.querySelector("button")!;
+  button.disabled = true;
+  const failure = await logIn({ access_token: input.value });
+  button.disabled = false;
+  if (failure === null) return goOn();
+  document.getElementById("access-error")!.textContent = failure.message;
+  input.select();
 }
 
 function copyCommand(button: HTMLElement, command: HTMLElement): void {
@@ -72,4 +100,5 @@ document.addEventListener("DOMContentLoaded", () => {
     if (window.location.hash !== "") void read();
   });
   void read();
+  void offerAccessToken(document.querySelector("form")!);
 });

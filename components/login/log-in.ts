@@ -4,19 +4,22 @@ export interface LoginFailure {
   message: string;
 }
 
-/** Exchanges the token for a session cookie. Returns null on success. */
-export async function logIn(token: string): Promise<LoginFailure | null> {
+/** What a person signs in with: the token of a link, or the access token of the server. */
+export type LoginSecret = { token: string } | { access_token: string };
+
+/** Exchanges a secret for a session cookie. Returns null on success. */
+export async function logIn(secret: LoginSecret): Promise<LoginFailure | null> {
   let response: Response;
   try {
     response = await fetch("/api/v1/login", {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ token }),
+      body: JSON.stringify(secret),
     });
   } catch {
     return {
       step: "failed",
-      message: "The server did not respond. Check that it is running, then open the link again.",
+      message: "The server did not respond. Check that it is running, then try again.",
     };
   }
   if (response.ok) return null;

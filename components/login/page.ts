@@ -19,10 +19,11 @@ p { margin: 0.5rem 0 0; color: light-dark(#4f5b67, #a3b0bd); }
 .command { display: flex; align-items: center; gap: 0.5rem; margin-top: 0.5rem; padding: 0.375rem 0.375rem 0.375rem 0.75rem;
   border-radius: 8px; background: light-dark(#f7f8f9, #0d1217); border: 1px solid light-dark(#e1e5ea, #232d37); }
 code { flex: 1; font: 12px/1.6 ui-monospace, monospace; }
+input { flex: 1; min-width: 0; font: inherit; padding: 0.25rem 0; border: 0; background: none; color: inherit; }
 button { font: inherit; font-size: 13px; padding: 0.25rem 0.625rem; border-radius: 6px; cursor: pointer; color: inherit;
   background: light-dark(#fff, #1a232c); border: 1px solid light-dark(#c3cad2, #3a4754); }
 :focus-visible { outline: 2px solid light-dark(#0f6f68, #2dd4bf); outline-offset: 2px; }
-@media (pointer: coarse) { button { min-height: 2.5rem; } }
+@media (pointer: coarse) { button, input { min-height: 2.5rem; } }
 `;
 
 /**
@@ -58,6 +59,11 @@ Plimsoll
 <div data-step="refused" hidden><h1>This link no longer works</h1><p role="alert"></p></div>
 <div data-step="failed" hidden><h1>Login failed</h1><p role="alert"></p></div>
 </div>
+<form id="access" hidden>
+<p id="access-text">Or enter the access token of this server, which its administrator has.</p>
+<div class="command"><input id="access-token" name="access-token" type="password" autocomplete="current-password" required maxlength="2000" aria-label="Access token" aria-describedby="access-text access-error"><button type="submit">Log in</button></div>
+<p id="access-error" role="alert"></p>
+</form>
 <div data-step="no-token refused" hidden>
 <p>To get a new link, run this command in Plimsoll's folder on the server's machine:</p>
 <div class="command"><code id="command">npx plimsoll login</code><button type="button" id="copy" aria-live="polite">Copy</button></div>

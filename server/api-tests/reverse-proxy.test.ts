@@ -79,7 +79,7 @@ beforeAll(async () => {
   );
   certificate = readFileSync(join(folder, "fullchain.pem"), "utf8");
   server = await startTestServer({
-    env: { PLIMSOLL_ALLOWED_HOSTS: NAME, PLIMSOLL_TRUSTED_PROXIES: "loopback" },
+    env: { PLIMSOLL_PUBLIC_URL: `https://${NAME}`, PLIMSOLL_TRUSTED_PROXIES: "loopback" },
   });
 });
 afterAll(async () => {

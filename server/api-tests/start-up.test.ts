@@ -95,9 +95,27 @@ describe("a start that cannot succeed", () => {
     expect(lines.join()).not.toContain("hunter2");
   });
 
-  it.each(["0.0.0.0", "::", "192.168.1.7", "example.org"])("does not listen on %s", async (host) => {
-    const lines = await failing({ HOST: host });
-    expect(lines[0]).toMatch(/^HOST must be a loopback address/);
+  it.each(["0.0.0.0", "::", "192.168.1.7"])("names all that it needs to listen on %s", async (address) => {
+    const lines = await failing({ PLIMSOLL_LISTEN: address });
+    const needs = `PLIMSOLL_LISTEN=${address} lets other machines connect, which needs `;
+    expect(lines.slice(0, 3).every((line) => line.startsWith(needs))).toBe(true);
+    expect(lines[0]).toContain("PLIMSOLL_ACCESS_TOKEN");
+    expect(lines[1]).toContain("PLIMSOLL_TLS_CERT");
+    expect(lines[2]).toContain("PLIMSOLL_PUBLIC_URL");
+    expect(await postmaster()).toBeUndefined();
+  });
+
+  it("does not listen on a port that browsers block", async () => {
+    const lines = await failing({ PORT: "6000" });
+    expect(lines[0]).toMatch(
+      /^PORT must be a port that browsers connect to: they block this one.*not "6000"/,
+    );
+    expect(await postmaster()).toBeUndefined();
+  });
+
+  it("names the file of a certificate that it cannot use", async () => {
+    const lines = await failing({ PLIMSOLL_TLS_CERT: "/no/cert.pem", PLIMSOLL_TLS_KEY: "/no/key.pem" });
+    expect(lines[0]).toBe("The TLS certificate cannot be used: /no/cert.pem: there is no such file.");
     expect(await postmaster()).toBeUndefined();
   });
 

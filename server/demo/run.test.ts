@@ -32,7 +32,7 @@ async function demoOf(text: string, options: Partial<DemoOptions> = {}) {
   const revoked: string[] = [];
   const demo = createDemo({
     program,
-    publicUrl: () => "http://127.0.0.1:4999",
+    localUrl: () => "http://127.0.0.1:4999",
     keys: {
       list: async () => existing,
       create: async (_, input) => {

@@ -25,7 +25,7 @@ export interface DemoOptions {
   /** The program to run: the bundle dist/demo/main.js. */
   program: string;
   /** This server's own address. */
-  publicUrl: () => string;
+  localUrl: () => string;
   keys: Pick<Keys, "create" | "list" | "revoke">;
   log: Logger;
   clock: () => number;
@@ -47,7 +47,7 @@ export type Demo = ReturnType<typeof createDemo>;
  * Runs the demo fleet as one process, one run at a time. What a run did lives in this process alone, for as long as it
  * lives: what the run recorded is in the database like anything else.
  */
-export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: DemoOptions) {
+export function createDemo({ program, localUrl, keys, log, clock, ...limits }: DemoOptions) {
   let view: DemoView = IDLE;
   let projectOfRun: number | undefined;
   let child: ChildProcess | undefined;
@@ -98,7 +98,7 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
   function runProgram(projectId: number, { home, secret, minutes }: ProgramOptions): Promise<DemoStep> {
     const own = spawn(process.execPath, [program], {
       cwd: home,
-      env: environment(publicUrl(), { home, secret, minutes }),
+      env: environment(localUrl(), { home, secret, minutes }),
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
     child = own;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { LOCAL_PROOF_PATH, LocalProofQuery, type ServerHealth } from "@plimsoll/protocol/api";
+import { LOCAL_PROOF_PATH, LocalProofQuery, type LoginWays, type ServerHealth } from "@plimsoll/protocol/api";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { Logger } from "pino";
@@ -10,7 +10,7 @@ import type { DatabaseWatch } from "../db/database-watch.ts";
 import { PlimsollError } from "../errors.ts";
 import { type Browsers, expiredCookie, sessionCookie, sessionOf } from "../tenants/access/browser.ts";
 import type { LocalToken } from "../tenants/access/local-token.ts";
-import { checkOrigin } from "../tenants/access/origin.ts";
+import { checkOrigin, isHttps } from "../tenants/access/origin.ts";
 import { type Access, actorOf, factsOf, type Principal } from "../tenants/access/principal.ts";
 import type { Quota } from "../tenants/access/quota.ts";
 import type { BodyRoom } from "./body-room.ts";
@@ -38,7 +38,9 @@ export interface MachineAppDeps {
   log: Logger;
   version: string;
   access: Access;
-  browsers: Pick<Browsers, "login" | "logout">;
+  browsers: Pick<Browsers, "login" | "logout" | "takesAccessToken" | "loginWithAccessToken">;
+  /** PLIMSOLL_PUBLIC_URL. */
+  publicUrl: string | undefined;
   localToken: Pick<LocalToken, "prove">;
   streams: LiveStreams;
   instruments: Instruments;
@@ -61,7 +63,10 @@ export interface MachineApp {
 }
 
 const LOGIN_BODY_BYTES = 4_096;
-const LoginBody = z.object({ token: z.string().min(1).max(200) });
+const LoginBody = z.union([
+  z.strictObject({ token: z.string().min(1).max(200) }),
+  z.strictObject({ access_token: z.string().min(1).max(2_000) }),
+]);
 
 /** Everything a machine calls but `POST /api/v1/events`, and how a browser logs in. */
 export function createMachineApp(deps: MachineAppDeps): MachineApp {
@@ -116,6 +121,8 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     return c.json(await localToken.prove(query.data.challenge, { address: localAddress, port: localPort }));
   });
 
+  app.get("/api/v1/login", (c) => c.json({ access_token: browsers.takesAccessToken } satisfies LoginWays));
+
   app.post("/api/v1/login", limitedBody(LOGIN_BODY_BYTES), async (c) => {
     const facts = factsOf(c.env.incoming);
     // Else a page elsewhere could log this browser in with a link of its own. A browser says where it is.
@@ -123,8 +130,13 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
       throw new PlimsollError("forbidden_scope", "Log in from this server's own page.");
     }
     const body = LoginBody.safeParse(await c.req.json().catch(() => undefined));
-    if (!body.success) throw new PlimsollError("bad_request", 'Send JSON: {"token": "..."}.');
-    const session = await browsers.login(body.data.token, access.clientOf(facts), c.req.header("user-agent"));
+    if (!body.success)
+      throw new PlimsollError("bad_request", 'Send JSON: {"token": "..."} or {"access_token": "..."}.');
+    const by = [access.clientOf(facts), c.req.header("user-agent")] as const;
+    const session =
+      "token" in body.data
+        ? await browsers.login(body.data.token, ...by)
+        : await browsers.loginWithAccessToken(body.data.access_token, ...by);
     c.header("Set-Cookie", sessionCookie(session, askedOf(c)));
     c.header("Cache-Control", "no-store");
     return c.json({ ok: true });
@@ -161,6 +173,12 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     }
     return response;
   });
+
+  /** Whoever claims https wrongly only keeps the cookie from themselves. */
+  function askedOf(c: MachineContext): { host: string | undefined; secure: boolean } {
+    const { incoming } = c.env;
+    return { host: incoming.headers.host, secure: isHttps(incoming, deps.publicUrl) };
+  }
 
   /** Has a part answer a call. Its body is read only for a sender who is known. */
   async function call(handle: FetchHandler, c: MachineContext): Promise<Response> {
@@ -213,10 +231,4 @@ function limitedBody(bytes: number) {
       throw new PlimsollError("too_large", `At most ${bytes} bytes are read here.`);
     },
   });
-}
-
-/** Whoever claims https wrongly only keeps the cookie from themselves. */
-function askedOf(c: MachineContext): { host: string | undefined; secure: boolean } {
-  const { headers } = c.env.incoming;
-  return { host: headers.host, secure: headers["x-forwarded-proto"] === "https" };
 }

@@ -24,6 +24,9 @@ export const SONNER_STYLE = "sha256-StEaX+se6YS7pqjzrzMIA0KaX9zF/8zAhvQXZAe5epY=
 /** An element without content, as which sonner's begins. */
 const EMPTY_STYLE = "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
 
+/** A year in which browsers ask this host only over HTTPS. */
+export const HSTS = "max-age=31536000";
+
 /** A value that the scripts and styles of one page carry. */
 export const makeNonce = (): string => randomBytes(16).toString("base64");
 

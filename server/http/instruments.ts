@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { CertificateState } from "../certificate.ts";
 
 /** What the server counts about itself. Values of this process alone. */
 export interface Instruments {
@@ -21,6 +22,8 @@ export interface Watched {
   fullProjects(): readonly number[];
   /** Bytes of request bodies in memory. */
   bodyBytes(): number;
+  /** Absent without TLS. */
+  certificate?: (() => CertificateState) | undefined;
 }
 
 export function createInstruments(): Instruments {
@@ -80,6 +83,27 @@ export function createInstruments(): Instruments {
       this.set(watched.bodyBytes());
     },
   });
+  const ofCertificate = (name: string, help: string, value: (state: CertificateState) => number) =>
+    new Gauge({
+      name: `plimsoll_tls_certificate_${name}`,
+      help: `${help} Absent without TLS.`,
+      registers,
+      collect() {
+        const state = watched.certificate?.();
+        if (state === undefined) this.remove();
+        else this.set(value(state));
+      },
+    });
+  ofCertificate(
+    "expires_timestamp_seconds",
+    "When the certificate in use expires.",
+    ({ expiresAt }) => expiresAt / 1_000,
+  );
+  ofCertificate(
+    "refused",
+    "1 if the files cannot be used, so that an older certificate still is.",
+    ({ fault }) => Number(fault !== undefined),
+  );
   const live = new Gauge({
     name: "plimsoll_live_clients",
     help: "Clients connected to the live stream.",

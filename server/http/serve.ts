@@ -1,19 +1,31 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
+import { isBlockedPort } from "@plimsoll/protocol/pure";
 import type { Logger } from "pino";
+import type { WatchedCertificate } from "../certificate.ts";
 import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
+import { listensOnLoopback } from "../listening.ts";
 import { type Browsers, type BrowserVisit, sessionCookie, sessionOf } from "../tenants/access/browser.ts";
-import { type HostFault, type HostRules, hostFault, targetOf } from "../tenants/access/origin.ts";
+import type { TrustedProxies } from "../tenants/access/client-address.ts";
+import {
+  type HostFault,
+  type HostRules,
+  hostFault,
+  isHttps,
+  isLoopbackName,
+  targetOf,
+} from "../tenants/access/origin.ts";
 import { type Access, factsOf } from "../tenants/access/principal.ts";
 import type { MachineApp } from "./app.ts";
 import { limitConnections } from "./connection-limit.ts";
 import type { EventsReply } from "./events.ts";
 import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
-import { contentSecurityPolicy, MACHINE_HEADERS, makeNonce, PAGE_HEADERS } from "./headers.ts";
+import { alsoOnLoopback, createFront, type Front, transportOf } from "./front.ts";
+import { contentSecurityPolicy, HSTS, MACHINE_HEADERS, makeNonce, PAGE_HEADERS } from "./headers.ts";
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
 import { allowLongBodies } from "./long-bodies.ts";
@@ -27,6 +39,10 @@ export interface ServeOptions {
   port: number;
   /** Its port is set to the one listened on. */
   hostRules: HostRules;
+  /** Those that may bring requests over plain HTTP, besides this machine, if `host` is not loopback. */
+  proxies: TrustedProxies;
+  /** Of this server's TLS. */
+  certificate?: WatchedCertificate | undefined;
   /** Takes the events of a request and says what became of them. Asked directly: it is the one route that needs speed. */
   events(incoming: IncomingMessage): Promise<EventsReply>;
   machine: MachineApp;
@@ -47,7 +63,7 @@ export interface ServeOptions {
 
 export interface RunningServer {
   port: number;
-  /** Such as http://127.0.0.1:4180, without a slash at the end. */
+  /** Where programs of this machine reach it, such as http://127.0.0.1:4180, without a slash at the end. */
   url: string;
   /** Takes no more, ends live streams, lets requests finish, then cuts what is left. May be repeated. */
   close(): Promise<void>;
@@ -59,6 +75,9 @@ const KEEP_ALIVE_MS = 65_000;
 const VERIFY_MS = 1_500;
 /** For all of a request to arrive. */
 const REQUEST_MS = 120_000;
+/** Addresses that stand for all of this machine's, loopback included. */
+const WILDCARDS = ["0.0.0.0", "::"];
+const LOOPBACK = "127.0.0.1";
 
 /**
  * Listens on one port for machines and people.
@@ -68,6 +87,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const {
     host,
     hostRules,
+    proxies,
+    certificate,
     events,
     machine,
     pages,
@@ -82,6 +103,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const upgraded = new Set<Duplex>();
   const development = options.pageUpgrade !== undefined;
   const queue = new PageQueue();
+  const isReachable = !listensOnLoopback({ PLIMSOLL_LISTEN: host });
 
   const machines = getRequestListener((request, bindings) => machine.fetch(request, bindings as never), {
     // A request too broken for the app to see, such as one with a malformed Host.
@@ -167,7 +189,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       return false;
     }
     if (visit.renew) {
-      const secure = incoming.headers["x-forwarded-proto"] === "https";
+      const secure = isHttps(incoming, hostRules.publicUrl);
       outgoing.appendHeader("Set-Cookie", sessionCookie(session, { host, secure }));
     }
     return true;
@@ -187,7 +209,9 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     }
   }
 
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: REQUEST_MS, noDelay: true });
+  const limits = { keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: REQUEST_MS, noDelay: true };
+  const front = createFront(limits, certificate);
+  const { server } = front;
   // Beyond the default so that a connection kept alive is never cut between two of its requests.
   server.headersTimeout = KEEP_ALIVE_MS + 1_000;
   allowLongBodies(server);
@@ -205,9 +229,16 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         instruments.request(route, outgoing.statusCode, (performance.now() - started) / 1000),
       );
     }
+    const transport = transportOf(incoming.socket, proxies);
+    if (transport === "tls" && !isLoopbackName(incoming.headers.host))
+      outgoing.setHeader("Strict-Transport-Security", HSTS);
     if (fault !== undefined) {
       const accepts = isForPeople(route) && incoming.headers.accept?.includes("text/html") === true;
       refuse(incoming, outgoing, url, refusedHost(fault, incoming.headers.host), accepts);
+    } else if (isReachable && transport === "open" && route !== "health") {
+      const { publicUrl = "" } = hostRules;
+      if (isForPeople(route)) outgoing.writeHead(308, { Location: publicUrl + url }).end();
+      else refuse(incoming, outgoing, url, withoutTls(publicUrl), false);
     } else if (route === "events" && takesEvents(incoming.method, url))
       void answerEvents(incoming, outgoing, url);
     else if (isForPeople(route)) void page(incoming, outgoing, url, route === "asset");
@@ -232,16 +263,18 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   }
 
   limitConnections(server, log);
-  await listen(server, host, options.port);
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnAllowedPort(server, host, options.port);
+  const loopback = isReachable && !WILDCARDS.includes(host) ? alsoOnLoopback(server) : undefined;
+  if (loopback) await listen(loopback, LOOPBACK, port);
   hostRules.port = port;
 
   let closed: Promise<void> | undefined;
   return {
     port,
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    url: `http://${isReachable ? LOOPBACK : host.includes(":") ? `[${host}]` : host}:${port}`,
     close() {
-      closed ??= close(server, graceMs, () => {
+      closed ??= close(front, graceMs, () => {
+        loopback?.close();
         streams.close();
         for (const socket of upgraded) socket.destroy();
       });
@@ -262,6 +295,9 @@ const HOST_TEXTS: Record<HostFault, (host: string | undefined) => string> = {
 const refusedHost = (fault: HostFault, host: string | undefined) =>
   new PlimsollError("bad_request", HOST_TEXTS[fault](host));
 
+const withoutTls = (publicUrl: string) =>
+  new PlimsollError("bad_request", `This server takes requests over a network only with HTTPS: ${publicUrl}`);
+
 function setHeaders(outgoing: ServerResponse, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) outgoing.setHeader(name, value);
 }
@@ -275,6 +311,16 @@ export async function checkPort(host: string, port: number): Promise<void> {
   const probe = createServer();
   await listen(probe, host, port);
   await new Promise((resolve) => probe.close(resolve));
+}
+
+/** A system may be set to give any port, so another is asked for if browsers block the first. */
+async function listenOnAllowedPort(server: NetServer, host: string, asked: number): Promise<number> {
+  for (;;) {
+    await listen(server, host, asked);
+    const { port } = server.address() as AddressInfo;
+    if (!isBlockedPort(port)) return port;
+    await new Promise((resolve) => server.close(resolve));
+  }
 }
 
 function listen(server: NetServer, host: string, port: number): Promise<void> {
@@ -302,20 +348,20 @@ function explain(cause: NodeJS.ErrnoException, host: string, port: number): unkn
     case "EADDRNOTAVAIL":
       return new PlimsollError("setting_invalid", `This machine has no address ${host}.`, {
         cause,
-        hint: "Take HOST=127.0.0.1.",
+        hint: "Set PLIMSOLL_LISTEN to one of this machine's addresses. The default is 127.0.0.1.",
       });
     default:
       return cause;
   }
 }
 
-async function close(server: Server, graceMs: number, endStreams: () => void): Promise<void> {
+async function close({ server, cut }: Front, graceMs: number, endStreams: () => void): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   endStreams();
   // A connection becomes idle when its last request is answered, and would then be kept alive.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  const last = setTimeout(cut, graceMs);
   await closed;
   clearInterval(sweep);
-  clearTimeout(cut);
+  clearTimeout(last);
 }

@@ -37,6 +37,8 @@ export async function startHttpStack(
       queueState?: () => QueueState;
       names?: string[];
       proxies?: BlockList;
+      accessToken?: string;
+      publicUrl?: string;
       /** The database of another stack, to act as its second process. */
       database?: TestDatabase;
     } = {},
@@ -52,6 +54,7 @@ export async function startHttpStack(
     hub,
     home,
     proxies: options.proxies ?? new BlockList(),
+    accessToken: options.accessToken,
     reads: { take: () => {} },
     log,
   });
@@ -69,12 +72,13 @@ export async function startHttpStack(
     heartbeatMs: options.heartbeatMs,
     maxClients: options.maxClients,
   });
-  const hostRules: HostRules = { port: 0, names: options.names ?? [] };
+  const hostRules: HostRules = { port: 0, names: options.names ?? [], publicUrl: options.publicUrl };
   const machine = createMachineApp({
     log,
     version: "0.0.0",
     access,
     browsers,
+    publicUrl: options.publicUrl,
     localToken,
     streams,
     instruments,
@@ -98,6 +102,7 @@ export async function startHttpStack(
     host: "127.0.0.1",
     port: 0,
     hostRules,
+    proxies: options.proxies ?? new BlockList(),
     events: options.events ?? (async () => ({ answer: { accepted: 1, rejected: [] }, headers: {} })),
     machine,
     pages: options.pages ?? ((_: IncomingMessage, outgoing: ServerResponse) => void outgoing.end("a page")),

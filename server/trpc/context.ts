@@ -2,6 +2,7 @@ import type { Alerts } from "../alerts/index.ts";
 import type { SessionNotes } from "../annotations/session-notes.ts";
 import type { SessionTags } from "../annotations/session-tags.ts";
 import type { SessionViews } from "../annotations/session-views.ts";
+import type { CertificateState } from "../certificate.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { DatabaseWatch } from "../db/database-watch.ts";
 import type { Demo } from "../demo/run.ts";
@@ -30,6 +31,8 @@ export interface Services {
   version: string;
   /** Where this server is reached, such as http://127.0.0.1:4180. */
   publicUrl: () => string;
+  /** Of this server's TLS; absent without. */
+  certificate?: (() => CertificateState) | undefined;
   receipts: Pick<Receipts, "of">;
   keys: Pick<Keys, "create" | "rotate" | "list" | "revoke">;
   browsers: Pick<Browsers, "list" | "signOut" | "signOutOthers">;

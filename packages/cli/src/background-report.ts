@@ -1,3 +1,4 @@
+import { sendRequest } from "./network/send-request.ts";
 import { isSendable } from "./sendable.ts";
 import { sleep } from "./sleep.ts";
 
@@ -35,7 +36,7 @@ async function attempt(
   events: readonly object[],
 ): Promise<"stored" | "again" | "refused"> {
   try {
-    const response = await fetch(`${url}/api/v1/events`, {
+    const response = await sendRequest(`${url}/api/v1/events`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       body: JSON.stringify({ events }),

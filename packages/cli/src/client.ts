@@ -2,8 +2,8 @@ import { ErrorBody } from "@plimsoll/protocol/api";
 import { createTRPCUntypedClient, httpBatchLink, TRPCClientError } from "@trpc/client";
 import { z } from "zod";
 import { accessHint, type Connection } from "./connection.ts";
-import { CliError, messageOf } from "./errors.ts";
-import { patientFetch } from "./patient-fetch.ts";
+import { CliError } from "./errors.ts";
+import { unreachable } from "./network/unreachable.ts";
 import { request } from "./request.ts";
 
 /** Validates an answer; a zod schema of the protocol package fits. */
@@ -30,16 +30,11 @@ export function createClient(connection: Connection, timeoutMs = TIMEOUT_MS): Cl
         url: `${connection.url}/api/trpc`,
         fetch: (url, options) => {
           const { headers, ...init } = options as RequestInit;
-          return request(
-            connection,
-            String(url).slice(connection.url.length),
-            {
-              ...init,
-              headers: Object.fromEntries(new Headers(headers)),
-              signal: AbortSignal.timeout(timeoutMs),
-            },
-            patientFetch,
-          );
+          return request(connection, String(url).slice(connection.url.length), {
+            ...init,
+            headers: Object.fromEntries(new Headers(headers)),
+            signal: AbortSignal.timeout(timeoutMs),
+          });
         },
       }),
     ],
@@ -109,24 +104,4 @@ function explain(error: unknown, connection: Connection, path: string): CliError
     });
   }
   return new CliError(`${connection.url} failed to run ${path}: ${error.message}`, { cause: error });
-}
-
-export function unreachable(connection: Pick<Connection, "url">, error: unknown): CliError {
-  return new CliError(`Cannot reach Plimsoll at ${connection.url} (${reason(error)}).`, {
-    hint: "Is it running? Start it with npm start, or set another URL with --url or PLIMSOLL_URL.",
-    cause: error,
-  });
-}
-
-/** Finds the system error code in the cause chain, because the message "fetch failed" says nothing. */
-function reason(error: unknown): string {
-  let at: unknown = error;
-  for (let depth = 0; depth < 5 && at instanceof Error; depth += 1) {
-    const code = (at as { code?: unknown }).code;
-    if (typeof code === "string" && /^E[A-Z]+$/.test(code)) return code;
-    if (at.name === "TimeoutError") return "timeout";
-    if (at instanceof AggregateError && at.errors[0] !== undefined) at = at.errors[0];
-    else at = at.cause;
-  }
-  return messageOf(error);
 }

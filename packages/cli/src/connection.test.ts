@@ -27,6 +27,14 @@ describe("serverUrl", () => {
   });
 });
 
+it.each(["http://127.0.0.1:6000", "http://vm:4190/base", "vm:10080"])(
+  "refuses the port of %s, which browsers block",
+  (url) => {
+    expect(() => serverUrl({ url }, {})).toThrow(/^Browsers block port \d+, so no Plimsoll listens there\.$/);
+    expect(() => serverUrl({}, { PLIMSOLL_URL: url })).toThrow(/port/);
+  },
+);
+
 describe("connect", () => {
   it.each([
     ["uses the flag first", { key: "flag" }, { PLIMSOLL_KEY: "env" }, "flag"],

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { isBlockedPort } from "@plimsoll/protocol/pure";
 import { CliError } from "./errors.ts";
 
 export type Env = Record<string, string | undefined>;
@@ -36,6 +37,11 @@ export function serverUrl(flags: ConnectionFlags, env: Env): string {
     });
   }
   const url = new URL(text);
+  if (isBlockedPort(Number(url.port))) {
+    throw new CliError(`Browsers block port ${url.port}, so no Plimsoll listens there.`, {
+      hint: "Use the port that the server prints when it starts. Another protocol uses this one.",
+    });
+  }
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
 }
 

@@ -1,11 +1,15 @@
 import { execFile } from "node:child_process";
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Database } from "node-sqlite3-wasm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Certificate, hasOpenssl, makeCertificate } from "../../guard/src/testing/certificate.ts";
+import { type ConnectProxy, startConnectProxy } from "./testing/connect-proxy.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -21,10 +25,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const bin = (name: string, ...args: string[]) =>
+const bin = (name: string, ...args: string[]) => binWith({}, name, ...args);
+
+const binWith = (env: Record<string, string>, name: string, ...args: string[]) =>
   run(join(folder, "node_modules/.bin", name), args, {
     cwd: folder,
-    env: { ...process.env, HOME: folder, PLIMSOLL_URL: "http://127.0.0.1:9", PLIMSOLL_KEY: "" },
+    env: { ...process.env, HOME: folder, PLIMSOLL_URL: "http://127.0.0.1:2", PLIMSOLL_KEY: "", ...env },
   }).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     (error: { code: number; stdout: string; stderr: string }) => error,
@@ -133,7 +139,50 @@ describe("the packed command line", () => {
     const { code, stdout, stderr } = await bin("plimsoll", "status");
     expect(code).toBe(1);
     expect(stdout).toBe("");
-    expect(stderr).toMatch(/^Cannot reach Plimsoll at http:\/\/127\.0\.0\.1:9 \(/);
+    expect(stderr).toMatch(/^Cannot reach Plimsoll at http:\/\/127\.0\.0\.1:2 \(/);
     expect(stderr).not.toContain("    at ");
+  });
+});
+
+describe.skipIf(!hasOpenssl)("the packed command line with TLS and a proxy", () => {
+  let proxy: ConnectProxy;
+  const servers: Server[] = [];
+  beforeAll(async () => {
+    proxy = await startConnectProxy();
+  });
+  afterAll(async () => {
+    for (const server of servers) server.close();
+    await proxy.close();
+  });
+
+  /** Asks a server with this certificate, which the proxy finds under every name. */
+  async function ask(certificate: Certificate, env: Record<string, string>) {
+    const body = JSON.stringify({ error: { code: "unauthenticated", message: "Who are you?" } });
+    const server = createServer(certificate, (_, response) => response.writeHead(401).end(body));
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const NODE_EXTRA_CA_CERTS = certificate.certFile;
+    const url = { PLIMSOLL_URL: `https://plimsoll.example:${port}` };
+    const { stderr } = await binWith(
+      { ...url, NODE_EXTRA_CA_CERTS, HTTPS_PROXY: proxy.url, NO_PROXY: "", ...env },
+      "plimsoll",
+      "status",
+    );
+    return stderr;
+  }
+
+  it("trusts NODE_EXTRA_CA_CERTS and goes through HTTPS_PROXY", async () => {
+    const good = makeCertificate(folder, "good", ["DNS:plimsoll.example"]);
+    expect(await ask(good, {})).toMatch(/^Not authorized at https:\/\/plimsoll\.example:\d+\./);
+    expect(proxy.asked.at(-1)).toMatch(/^plimsoll\.example:\d+$/);
+    expect(await ask(good, { NODE_EXTRA_CA_CERTS: "" })).toContain("does not trust the certificate");
+  });
+
+  it("says that a certificate is for another name", async () => {
+    const other = makeCertificate(folder, "other", ["DNS:other.example"]);
+    expect(await ask(other, {})).toContain(
+      "the certificate is for another name, ERR_TLS_CERT_ALTNAME_INVALID",
+    );
   });
 });

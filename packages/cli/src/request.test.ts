@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "./client.ts";
 import { connect } from "./connection.ts";
 import { request } from "./request.ts";
+import { startFakeServer } from "./testing/fake-server.ts";
 import { hasServer, type Plimsoll, startPlimsoll } from "./testing/real-server.ts";
 
 const NOT_OURS = /it is not the server that this command's local token belongs to. The token was not sent/;
@@ -135,4 +136,20 @@ describe.skipIf(!hasServer)("with the local token", () => {
       await other.stop();
     }
   });
+});
+
+it("follows no redirect, and names where it leads", async () => {
+  const target = await startFakeServer({
+    routes: {
+      "/api/v1/fleet": (_, response) => response.writeHead(308, { location: "https://p.example/x" }).end(),
+    },
+  });
+  try {
+    const connection = await connect({ url: target.url, key: "plim_x" }, {});
+    await expect(request(connection, "/api/v1/fleet")).rejects.toThrow(
+      `${target.url} redirects to https://p.example.`,
+    );
+  } finally {
+    await target.close();
+  }
 });

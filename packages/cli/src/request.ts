@@ -2,6 +2,7 @@ import { PROJECT_HEADER } from "@plimsoll/protocol/api";
 import type { Connection } from "./connection.ts";
 import { CliError } from "./errors.ts";
 import { type ProofFailure, type ProvenServer, proveServer } from "./local-proof.ts";
+import { sendRequest } from "./network/send-request.ts";
 
 /** Servers that proved themselves, until they refuse what was agreed with them. */
 const proven = new WeakMap<Connection, ProvenServer>();
@@ -31,23 +32,33 @@ export async function credentials(connection: Connection): Promise<Credentials> 
 /**
  * Sends a request to the server of a connection with its credentials.
  * @param path begins with a slash
- * @throws as `credentials`, and what `send` throws
+ * @throws as `credentials`, CliError for a redirect, and what `send` throws
  */
 export async function request(
   connection: Connection,
   path: string,
   init: RequestInit & { headers?: Record<string, string> } = {},
-  send: (url: string, init: RequestInit) => Promise<Response> = fetch,
+  send: (url: string, init: RequestInit) => Promise<Response> = sendRequest,
 ): Promise<Response> {
   for (;;) {
     const known = proven.has(connection);
     const { url, headers } = await credentials(connection);
     const response = await send(url + path, { ...init, headers: { ...init.headers, ...headers } });
+    refuseRedirect(connection, response);
     if (response.status !== 401 || !known) return response;
     // The server was restarted, and knows nothing of the last proof.
     proven.delete(connection);
     await response.body?.cancel();
   }
+}
+
+/** A redirect is not followed: it would take the key to another server, or turn a POST into a GET. */
+function refuseRedirect({ url }: Connection, { status, headers }: Response): void {
+  const to = headers.get("location");
+  if (status < 301 || status > 308 || status === 304 || to === null || !URL.canParse(to, url)) return;
+  throw new CliError(`${url} redirects to ${new URL(to, url).origin}.`, {
+    hint: "Set that URL with --url or PLIMSOLL_URL, if you trust it.",
+  });
 }
 
 async function prove(connection: Connection, token: string): Promise<ProvenServer> {

@@ -12,6 +12,7 @@ export * from "./api/digest-text.ts";
 export * from "./api/key-state.ts";
 export * from "./api/project-address.ts";
 export * from "./backoff.ts";
+export * from "./blocked-ports.ts";
 export { LARGEST, LONGEST } from "./events/event-rules.ts";
 export type { PlimsollEventInput, Usage } from "./events/events.ts";
 export * from "./fleet-order.ts";

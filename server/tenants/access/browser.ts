@@ -24,6 +24,8 @@ const TRUST_MS = 30_000;
 export interface BrowserOptions {
   prisma: PrismaClient;
   throttle: Throttle;
+  /** PLIMSOLL_ACCESS_TOKEN, with which a person signs in from another machine. */
+  accessToken?: string | undefined;
   /** Tells the other processes that a session ended, by the hex of its sha256. */
   announce?: (hash: string) => void;
   /** Told of a login with a link that is no good, by the address of the client. */
@@ -51,7 +53,8 @@ interface KnownSession {
 export type Browsers = ReturnType<typeof createBrowsers>;
 
 /** How a person's browser gets in: a link that works once, then a cookie for 30 days since its last use. */
-export function createBrowsers({ prisma, throttle, announce, failed, now = Date.now }: BrowserOptions) {
+export function createBrowsers(options: BrowserOptions) {
+  const { prisma, throttle, accessToken, announce, failed, now = Date.now } = options;
   const links: { hash: Uint8Array; expiresAt: number; ended: (() => void) | undefined }[] = [];
   const known = new LRUCache<string, KnownSession>({ max: 1_000 });
   let endings = 0;
@@ -88,6 +91,35 @@ export function createBrowsers({ prisma, throttle, announce, failed, now = Date.
       });
     }
     return { renew };
+  }
+
+  /** @returns the value of the cookie of a new session */
+  async function begin(client: string, userAgent: string | undefined, detail?: string): Promise<string> {
+    const session = makeToken();
+    const at = new Date(now());
+    const { id, name, address } = {
+      id: randomUUID(),
+      name: browserName(userAgent),
+      address: client || null,
+    };
+    await prisma.$transaction(async (tx) => {
+      await tx.browserSession.create({
+        data: {
+          hash: hashSecret(session),
+          id,
+          createdAt: at,
+          expiresAt: new Date(at.getTime() + SESSION_MS),
+          lastSeenAt: at,
+          address,
+          browser: name,
+        },
+      });
+      const actor = { kind: "browser", id, name, address } as const;
+      await addEntry(tx, at.getTime(), { actor, action: "login", ...(detail !== undefined && { detail }) });
+    });
+    // A convenient moment to clear out what nobody can use any more.
+    await prisma.browserSession.deleteMany({ where: { expiresAt: { lte: new Date(now()) } } });
+    return session;
   }
 
   /** Ends sessions here and in the other processes. */
@@ -132,30 +164,27 @@ export function createBrowsers({ prisma, throttle, announce, failed, now = Date.
           ),
         );
       }
-      const session = makeToken();
-      const at = new Date(now());
-      const { id, name, address } = {
-        id: randomUUID(),
-        name: browserName(userAgent),
-        address: client || null,
-      };
-      await prisma.$transaction(async (tx) => {
-        await tx.browserSession.create({
-          data: {
-            hash: hashSecret(session),
-            id,
-            createdAt: at,
-            expiresAt: new Date(at.getTime() + SESSION_MS),
-            lastSeenAt: at,
-            address,
-            browser: name,
-          },
-        });
-        await addEntry(tx, at.getTime(), { actor: { kind: "browser", id, name, address }, action: "login" });
-      });
-      // A convenient moment to clear out what nobody can use any more.
-      await prisma.browserSession.deleteMany({ where: { expiresAt: { lte: new Date(now()) } } });
-      return session;
+      return begin(client, userAgent);
+    },
+
+    takesAccessToken: accessToken !== undefined,
+
+    /**
+     * Exchanges the access token of the server for a session. A person may have chosen it, so a client with many wrong ones is
+     * refused unread; a login link still lets the owner in.
+     * @returns the value of the cookie
+     * @throws PlimsollError `unauthenticated`, or `quota_exceeded`
+     */
+    async loginWithAccessToken(given: string, client: string, userAgent?: string): Promise<string> {
+      throttle.check(client);
+      if (accessToken !== undefined && timingSafeEqual(hashSecret(given), hashSecret(accessToken)))
+        return begin(client, userAgent, "with the access token");
+      failed?.(client);
+      const message =
+        accessToken === undefined
+          ? "This server has no access token. Use a login link."
+          : "This is not the access token of this server.";
+      throw throttle.failed(client, new PlimsollError("unauthenticated", message));
     },
 
     /**

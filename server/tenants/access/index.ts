@@ -39,11 +39,13 @@ export async function openAccess(options: {
   /** PLIMSOLL_HOME. */
   home: string;
   proxies: TrustedProxies;
+  /** PLIMSOLL_ACCESS_TOKEN. */
+  accessToken?: string | undefined;
   /** Bounds the calls of each key. */
   reads: Pick<Quota, "take">;
   log: Logger;
 }): Promise<AccessControl> {
-  const { prisma, hub, home, proxies, reads, log } = options;
+  const { prisma, hub, home, proxies, accessToken, reads, log } = options;
   await ensureDefaultProject(prisma);
   const localToken = await openLocalToken({ home, log });
   const audit = openAudit({ prisma, log });
@@ -58,7 +60,8 @@ export async function openAccess(options: {
   const keys = createKeys({ prisma, log, announce });
   const browsers = createBrowsers({
     prisma,
-    throttle: createThrottle("login links", log),
+    throttle: createThrottle("logins", log),
+    accessToken,
     announce,
     failed: audit.loginFailed,
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { checkHost, checkOrigin, checkReader, isLoopbackAddress } from "./origin.ts";
+import { isLoopbackAddress } from "../../networks.ts";
+import { checkHost, checkOrigin, checkReader, isHttps } from "./origin.ts";
 
 const rules = { port: 4180, names: ["plimsoll.example.com", "box.lan:8080"] };
 
@@ -75,4 +76,34 @@ it("knows this machine by its address", () => {
   expect([undefined, "10.0.0.1", "::ffff:10.0.0.1", "fe80::1", "127.evil"].map(isLoopbackAddress)).toEqual(
     Array(5).fill(false),
   );
+});
+
+describe("isHttps", () => {
+  const at = (headers: Record<string, string>, publicUrl?: string, encrypted = false) =>
+    isHttps({ headers, socket: { encrypted } }, publicUrl);
+  it("is told by TLS of this server, by a proxy, or by the public address", () => {
+    expect(at({}, undefined, true)).toBe(true);
+    expect(at({ "x-forwarded-proto": "https" })).toBe(true);
+    expect(at({ host: "Plimsoll.example" }, "https://plimsoll.example")).toBe(true);
+    expect(at({ host: "plimsoll.example:8443" }, "https://plimsoll.example:8443")).toBe(true);
+    expect(at({ host: "plimsoll.example" }, "http://plimsoll.example")).toBe(false);
+    expect(at({ host: "127.0.0.1:4180" }, "https://plimsoll.example")).toBe(false);
+    expect(at({ host: "plimsoll.example" })).toBe(false);
+  });
+});
+
+it("the host of the public address is one of this server's, with its port alone", () => {
+  const known = (host: string, publicUrl: string) => checkHost(host, { port: 4180, names: [], publicUrl });
+  expect(known("plimsoll.example", "https://plimsoll.example")).toBe(true);
+  expect(known("PLIMSOLL.example", "https://plimsoll.example")).toBe(true);
+  expect(known("plimsoll.example:8443", "https://plimsoll.example:8443")).toBe(true);
+  expect(known("plimsoll.example:8444", "https://plimsoll.example:8443")).toBe(false);
+  expect(known("evil.plimsoll.example", "https://plimsoll.example")).toBe(false);
+});
+
+it("over TLS, a page came over TLS too", () => {
+  const at = (origin: string) =>
+    checkOrigin({ host: "plimsoll.example", origin, secFetchSite: undefined, encrypted: true });
+  expect(at("https://plimsoll.example")).toBe(true);
+  expect(at("http://plimsoll.example")).toBe(false);
 });

@@ -1,13 +1,17 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 
 /** Where this server may be reached. The port is filled in once it listens. */
 export interface HostRules {
   port: number;
   /** PLIMSOLL_ALLOWED_HOSTS: `name` at any port, or `name:port`. Lower case. */
   names: readonly string[];
+  /** PLIMSOLL_PUBLIC_URL. Its host is one of this server's names. */
+  publicUrl?: string | undefined;
 }
 
 const LOOPBACK_NAMES = ["127.0.0.1", "localhost", "[::1]"];
+const nameOf = (host: string) => host.replace(/:\d+$/, "").toLowerCase();
+export const isLoopbackName = (host: string | undefined) => LOOPBACK_NAMES.includes(nameOf(host ?? ""));
 
 /**
  * Whether a Host header names this server. A page of another site can point its own name at 127.0.0.1
@@ -21,7 +25,24 @@ export function checkHost(host: string | undefined, rules: HostRules): boolean {
   const name = (hasPort ? host.slice(0, colon) : host).toLowerCase();
   const port = hasPort ? host.slice(colon + 1) : "80";
   if (LOOPBACK_NAMES.includes(name) && port === String(rules.port)) return true;
-  return rules.names.includes(name) || rules.names.includes(`${name}:${port}`);
+  return (
+    rules.names.includes(name) ||
+    rules.names.includes(`${name}:${port}`) ||
+    isPublicHost(host, rules.publicUrl)
+  );
+}
+
+const isPublicHost = (host: string | undefined, publicUrl: string | undefined) =>
+  publicUrl !== undefined && host?.toLowerCase() === new URL(publicUrl).host;
+
+/** Whether a browser reached this server over HTTPS, as far as it can know: by its own TLS, by its proxy, or by its address. */
+export function isHttps(
+  { headers, socket }: { headers: IncomingHttpHeaders; socket: object },
+  publicUrl: string | undefined,
+): boolean {
+  if (("encrypted" in socket && socket.encrypted === true) || headers["x-forwarded-proto"] === "https")
+    return true;
+  return publicUrl?.startsWith("https:") === true && isPublicHost(headers.host, publicUrl);
 }
 
 /** Why a request is refused for the host that it names. */
@@ -59,17 +80,19 @@ export interface OriginFacts {
   host: string | undefined;
   origin: string | undefined;
   secFetchSite: string | undefined;
+  /** The request came over TLS, so its page did too. */
+  encrypted?: boolean;
 }
 
 /**
  * Whether a request that would change something comes from our own pages. SameSite cookies do not tell:
  * to a browser, another server on another port of localhost is the same site.
  */
-export function checkOrigin({ host, origin, secFetchSite }: OriginFacts): boolean {
+export function checkOrigin({ host, origin, secFetchSite, encrypted }: OriginFacts): boolean {
   if (secFetchSite !== undefined) return secFetchSite === "same-origin";
   if (!origin || !host) return false;
   const own = host.toLowerCase();
-  return origin === `http://${own}` || origin === `https://${own}`;
+  return origin === `https://${own}` || (encrypted !== true && origin === `http://${own}`);
 }
 
 /**
@@ -81,11 +104,4 @@ export function checkReader(facts: OriginFacts): boolean {
   // `none`: a person typed the address.
   if (secFetchSite !== undefined) return secFetchSite === "same-origin" || secFetchSite === "none";
   return origin === undefined || checkOrigin(facts);
-}
-
-/** Whether the other end of a connection is this machine. */
-export function isLoopbackAddress(address: string | undefined): boolean {
-  if (!address) return false;
-  const plain = address.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
-  return plain === "::1" || /^127\.\d+\.\d+\.\d+$/.test(plain);
 }

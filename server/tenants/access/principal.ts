@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { TLSSocket } from "node:tls";
 import {
   DEFAULT_PROJECT_ID,
   LOCAL_SCHEME,
@@ -9,6 +10,7 @@ import {
 import { databaseUnavailable } from "../../db/unavailable.ts";
 import { PlimsollError } from "../../errors.ts";
 import { shapeOf } from "../../key-format.ts";
+import { isLoopbackAddress } from "../../networks.ts";
 import type { Actor } from "../audit/entry.ts";
 import type { Project, ProjectDirectory } from "../projects/directory.ts";
 import { noProject, requireOpen } from "../projects/projects.ts";
@@ -17,7 +19,7 @@ import { clientAddress, type TrustedProxies, wentThroughProxy } from "./client-a
 import { utcDay } from "./expiry.ts";
 import type { ExpiredKey, Keys, VerifiedKey } from "./keys.ts";
 import type { LocalToken } from "./local-token.ts";
-import { checkOrigin, checkReader, isLoopbackAddress } from "./origin.ts";
+import { checkOrigin, checkReader } from "./origin.ts";
 import type { Quota } from "./quota.ts";
 import type { Throttle } from "./throttle.ts";
 
@@ -42,6 +44,8 @@ export interface RequestFacts {
   host: string | undefined;
   origin: string | undefined;
   secFetchSite: string | undefined;
+  /** The request came over TLS of this server. */
+  encrypted?: boolean;
   /** The id or name of the project asked for. */
   project: string | undefined;
   /** Went through a proxy, so the address is the proxy's. */
@@ -234,6 +238,7 @@ export function factsOf(incoming: IncomingMessage): RequestFacts {
     host: headers.host,
     origin: headers.origin,
     secFetchSite: headers["sec-fetch-site"] as string | undefined,
+    encrypted: (incoming.socket as Partial<TLSSocket>).encrypted === true,
     project: askedProject(incoming),
     forwarded: wentThroughProxy(headers),
     forwardedFor: headers["x-forwarded-for"] as string | undefined,

@@ -20,10 +20,23 @@ export interface Throttle {
    * in a minute
    */
   failed(client: string, failure: PlimsollError): PlimsollError;
+  /**
+   * For a secret that a person chose: whether a client is told to wait, whatever it brings.
+   * @throws PlimsollError `quota_exceeded` after as many failures
+   */
+  check(client: string): void;
 }
 
 /** @param what for the log and the answer, such as "keys" */
 export function createThrottle(what: string, log: Logger, now: () => number = Date.now): Throttle {
+  const tooMany = (client: string, endsAt: number, more: string) => {
+    const seconds = Math.max(1, Math.ceil((endsAt - now()) / 1_000));
+    return new PlimsollError(
+      "quota_exceeded",
+      `Too many wrong ${what} from ${client}: more than ${MOST} in a minute. Try again in ${seconds} s.${more}`,
+      { details: { retry_after_seconds: seconds } },
+    );
+  };
   const windows = new LRUCache<string, { count: number; endsAt: number }>({ max: CLIENTS });
   return {
     failed(client, failure) {
@@ -34,14 +47,14 @@ export function createThrottle(what: string, log: Logger, now: () => number = Da
       }
       window.count += 1;
       if (window.count <= MOST) return failure;
-      const seconds = Math.max(1, Math.ceil((window.endsAt - now()) / 1_000));
       if (window.count === MOST + 1)
-        log.warn({ client, seconds }, `too many wrong ${what}; the client is told to wait`);
-      return new PlimsollError(
-        "quota_exceeded",
-        `Too many wrong ${what} from ${client}: more than ${MOST} in a minute. Try again in ${seconds} s. ${failure.message}`,
-        { details: { retry_after_seconds: seconds } },
-      );
+        log.warn({ client, until: window.endsAt }, `too many wrong ${what}; the client is told to wait`);
+      return tooMany(client, window.endsAt, ` ${failure.message}`);
+    },
+    check(client) {
+      const window = windows.get(client);
+      if (window !== undefined && window.endsAt > now() && window.count >= MOST)
+        throw tooMany(client, window.endsAt, "");
     },
   };
 }

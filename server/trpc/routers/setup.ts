@@ -160,9 +160,11 @@ export const doctor = procedure("admin")
     const answerWithin = answer_within_ms ?? (full ? BUDGET_MS : undefined);
     // What was acknowledged before belongs into the report; later parts go on with what there is.
     const reader = cursor === undefined ? await freshReader(ctx.reader, ctx.services.freshness) : ctx.reader;
+    const certificate = ctx.services.certificate?.();
     return examine(reader, {
       databaseUrl: ctx.services.databaseUrl,
       keyId: ctx.services.alerts.endpoints.keyId,
+      ...(certificate !== undefined && { certificate: { ...certificate, now: ctx.services.clock() } }),
       clock: () => performance.now(),
       budget: full ? undefined : BUDGET_MS,
       ...(answerWithin !== undefined && { answerWithin }),

@@ -1,3 +1,4 @@
+import type { ExaminedCertificate } from "./certificate.ts";
 import type { DoctorConnection } from "./connection.ts";
 
 /** What a check works with. */
@@ -7,6 +8,8 @@ export interface CheckContext {
   /** Of the key with which this server encrypts secrets. */
   keyId: string;
   connection: DoctorConnection;
+  /** Absent without TLS. */
+  certificate: ExaminedCertificate | undefined;
   /** When the time for this check ends, by the examination's clock in ms. May be infinite. */
   deadline: number;
 }

@@ -5,6 +5,7 @@ import { marksCheck } from "./acknowledged-marks.ts";
 import { agentNumbersCheck } from "./agent-numbers.ts";
 import { agentsCheck } from "./agents.ts";
 import { alertsCheck } from "./alerts.ts";
+import { certificateCheck, type ExaminedCertificate } from "./certificate.ts";
 import { type Check, count } from "./check.ts";
 import { DoctorConnection, OutOfTime } from "./connection.ts";
 import { decodeCursor, encodeCursor, type Walk } from "./cursor.ts";
@@ -21,6 +22,8 @@ export interface ExamineOptions {
   keyId: string;
   /** Milliseconds; only differences count. */
   clock: () => number;
+  /** Of this process. Absent without TLS. */
+  certificate?: ExaminedCertificate | undefined;
   /** Milliseconds for all checks together; undefined to examine everything. */
   budget: number | undefined;
   /** Milliseconds after which the answer ends with a cursor. Absent: the whole report in one answer. */
@@ -39,6 +42,7 @@ const CHECKS: readonly Check[] = [
   setAsideCheck,
   upkeepNote,
   contestNote,
+  certificateCheck,
   alertsCheck,
   totalsCheck,
   agentNumbersCheck,
@@ -57,7 +61,7 @@ const NAMED = 5;
 /** Compares every derived column with what it derives from, as far as the time allows. Writes nothing. */
 export async function examine(
   { projectId }: Pick<Reader, "projectId">,
-  { databaseUrl, keyId, clock, budget, answerWithin, cursor }: ExamineOptions,
+  { databaseUrl, keyId, certificate, clock, budget, answerWithin, cursor }: ExamineOptions,
 ): Promise<DoctorReport> {
   const started = clock();
   const answerBy = started + (answerWithin ?? Number.POSITIVE_INFINITY);
@@ -70,7 +74,7 @@ export async function examine(
       walk ??= firstWalk(check, index, left);
       const from = clock();
       const deadline = walk.left === undefined ? Number.POSITIVE_INFINITY : from + walk.left;
-      const context = { projectId, databaseUrl, keyId, connection, deadline };
+      const context = { projectId, databaseUrl, keyId, connection, certificate, deadline };
       const state = await walkUntil(context, check, walk, clock, answerBy);
       const spent = clock() - from;
       left = left === undefined ? undefined : Math.max(0, left - spent);

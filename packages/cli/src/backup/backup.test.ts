@@ -412,7 +412,7 @@ describe("a server that fails on the way", () => {
   it("cannot be reached", async () => {
     const { path, files } = await freshPath();
     server = createServer();
-    const env = { PLIMSOLL_URL: "http://127.0.0.1:9", PLIMSOLL_KEY: "k" };
+    const env = { PLIMSOLL_URL: "http://127.0.0.1:2", PLIMSOLL_KEY: "k" };
     expect((await failure(["backup", path], { env })).message).toContain("Cannot reach Plimsoll");
     expect(await files()).toEqual([]);
   });

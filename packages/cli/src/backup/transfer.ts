@@ -1,17 +1,12 @@
-import {
-  type ClientRequest,
-  request as httpRequest,
-  type IncomingMessage,
-  type RequestOptions,
-} from "node:http";
-import { request as httpsRequest } from "node:https";
+import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { BackupError } from "@plimsoll/protocol/backup";
 import { z } from "zod";
-import { unreachable } from "../client.ts";
 import { accessHint, type Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { wayTo } from "../network/proxy.ts";
+import { unreachable } from "../network/unreachable.ts";
 import { credentials } from "../request.ts";
 
 /** Thrown if the connection ends before the answer does. */
@@ -60,8 +55,8 @@ async function open(connection: Connection, path: string, options: RequestOption
     throw error instanceof CliError ? error : unreachable(connection, error);
   });
   const url = new URL(`${sender.url}${path}`);
-  const request = url.protocol === "https:" ? httpsRequest : httpRequest;
-  return request(url, { ...options, headers: { ...options.headers, ...sender.headers } });
+  const { request, ...way } = wayTo(url);
+  return request(url, { ...way, ...options, headers: { ...options.headers, ...sender.headers } });
 }
 
 function answered(outgoing: ClientRequest, connection: Connection, begun = false): Promise<IncomingMessage> {

@@ -272,9 +272,9 @@ describe.runIf(hasServer)("plimsoll connect claude-code, against a real server",
 
   it("says that the server does not answer, and writes nothing", async () => {
     await stage.person.write(CLAUDE_SETTINGS, "{}\n");
-    const away = { env: { PLIMSOLL_URL: "http://127.0.0.1:9" } };
+    const away = { env: { PLIMSOLL_URL: "http://127.0.0.1:2" } };
     const tried = stage.person.run(["connect", "claude-code", "--yes"], away);
-    await expect(tried).rejects.toThrow("Cannot reach Plimsoll at http://127.0.0.1:9");
+    await expect(tried).rejects.toThrow("Cannot reach Plimsoll at http://127.0.0.1:2");
     expect(await stage.person.read(CLAUDE_SETTINGS)).toBe("{}\n");
   });
 
@@ -286,10 +286,10 @@ describe.runIf(hasServer)("plimsoll connect claude-code, against a real server",
       const path = join(records, name, "connection.json");
       const text = await readFile(path, "utf8").catch(() => undefined);
       if (text?.includes(stage.person.home))
-        await writeFile(path, text.replace(stage.server.url, "http://127.0.0.1:9"));
+        await writeFile(path, text.replace(stage.server.url, "http://127.0.0.1:2"));
     }
     expect(await stage.person.run(["disconnect", "claude-code"])).toContain(
-      "could not be revoked at http://127.0.0.1:9",
+      "could not be revoked at http://127.0.0.1:2",
     );
     await expect(stat(stage.person.path(CLAUDE_SETTINGS))).rejects.toThrow("ENOENT");
     expect(await stage.accepts(key)).toBe(true);

@@ -1,9 +1,11 @@
 import { CreatedKey, ErrorBody, KeyView } from "@plimsoll/protocol/api";
 import { z } from "zod";
-import { type Client, createClient, unreachable } from "../client.ts";
+import { type Client, createClient } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { sendRequest } from "../network/send-request.ts";
+import { unreachable } from "../network/unreachable.ts";
 import type { ConnectionRecord } from "./record.ts";
 
 /** Longest wait for the answer to an empty request, ms. */
@@ -24,12 +26,11 @@ export async function keyRefusal(url: string, key: string): Promise<string | und
   let status: number;
   let said: string | undefined;
   try {
-    const response = await fetch(`${url}/otlp/v1/logs`, {
+    const response = await sendRequest(`${url}/otlp/v1/logs`, {
       method: "POST",
       headers: { "content-type": "application/json", "x-api-key": key },
       body: "{}",
       signal: AbortSignal.timeout(PROBE_MS),
-      redirect: "manual",
     });
     status = response.status;
     said = Said.safeParse(parsed(await response.text())).data?.message;

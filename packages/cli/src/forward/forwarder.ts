@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Spool } from "@plimsoll/guard/report";
 import { backoffMs } from "@plimsoll/protocol/pure";
+import { sendRequest } from "../network/send-request.ts";
 import { sleep } from "../sleep.ts";
 
 export interface ForwarderOptions {
@@ -136,12 +137,11 @@ async function deliver(lines: readonly string[], url: string | undefined): Promi
 
 async function attempt({ path, headers, body }: Kept, url: string): Promise<"stored" | "refused" | "again"> {
   try {
-    const response = await fetch(url + path, {
+    const response = await sendRequest(url + path, {
       method: "POST",
       headers,
       body: Buffer.from(body, "base64"),
       signal: AbortSignal.timeout(ANSWER_MS),
-      redirect: "manual",
     });
     await response.body?.cancel();
     const isOtlp = /^application\/(?:x-protobuf|json)/.test(response.headers.get("content-type") ?? "");

@@ -6,9 +6,9 @@ import {
   type PlimsollEventInput,
 } from "@plimsoll/protocol/events";
 import { backoffMs } from "@plimsoll/protocol/pure";
-import { unreachable } from "../client.ts";
 import { accessHint, type Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { retryWorth, unreachable } from "../network/unreachable.ts";
 import { request } from "../request.ts";
 import { sleep } from "../sleep.ts";
 
@@ -74,6 +74,9 @@ export async function sendBatch(
     if (outcome.kind === "split" && events.length > 1) return sendHalves(connection, events, options);
     const failure = failureOf(outcome, connection);
     if (outcome.kind !== "later" || outcome.error instanceof CliError) throw failure;
+    // `tail` has no limit: its machine may be offline, or in a network that answers for every name.
+    if (Number.isFinite(patience) && outcome.error !== undefined && retryWorth(outcome.error) !== "yes")
+      throw failure;
     const wait = Math.max(
       outcome.waitMs ?? 0,
       backoffMs(attempt, BACKOFF, (options.random ?? Math.random)()),

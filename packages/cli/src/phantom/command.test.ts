@@ -100,7 +100,7 @@ describe("phantom status", () => {
     const { lines, error } = await run(await phantom(), url);
     expect(error).toBeUndefined();
     expect(lines[0]).toBe(
-      `${LINE} | context: not available (Cannot reach Plimsoll at ${url} (ECONNREFUSED))`,
+      `${LINE} | context: not available (Cannot reach Plimsoll at ${url} (connection refused, ECONNREFUSED))`,
     );
     expect(lines).toHaveLength(2);
   });

@@ -6,9 +6,9 @@ import {
   type ServerAccess,
 } from "../../../guard/src/policy-source/fetch-policy.ts";
 import { readAnswer } from "../../../guard/src/policy-source/read-answer.ts";
-import { unreachable } from "../client.ts";
 import { accessHint, type Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { unreachable } from "../network/unreachable.ts";
 import { request } from "../request.ts";
 
 const TIMEOUT_MS = 30_000;

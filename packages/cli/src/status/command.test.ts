@@ -87,7 +87,7 @@ describe("plimsoll status", () => {
     const gone = await startFakeServer({});
     await gone.close();
     const error = await failure(runStatus(connection(gone.url), terminal(), options));
-    expect(error.message).toBe(`Cannot reach Plimsoll at ${gone.url} (ECONNREFUSED).`);
+    expect(error.message).toBe(`Cannot reach Plimsoll at ${gone.url} (connection refused, ECONNREFUSED).`);
     expect(error.exitCode).toBe(1);
   });
 

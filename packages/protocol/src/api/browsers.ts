@@ -24,3 +24,7 @@ export type BrowserView = z.infer<typeof BrowserView>;
 export const BrowserList = z.object({ browsers: z.array(BrowserView) });
 
 export const SignOutInput = z.object({ id: rowId });
+
+/** How a person may sign in, besides a login link. */
+export const LoginWays = z.object({ access_token: z.boolean() });
+export type LoginWays = z.infer<typeof LoginWays>;

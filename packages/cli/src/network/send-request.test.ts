@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
-import { patientFetch } from "./patient-fetch.ts";
+import { sendRequest } from "./send-request.ts";
 
 const ends: (() => void)[] = [];
 afterEach(() => {
@@ -32,7 +32,7 @@ async function serve(delayMs: number): Promise<string> {
 }
 
 it("sends the request and returns the answer as fetch does", async () => {
-  const response = await patientFetch(await serve(10), {
+  const response = await sendRequest(await serve(10), {
     method: "POST",
     headers: { "x-key": "k" },
     body: "text",
@@ -43,10 +43,10 @@ it("sends the request and returns the answer as fetch does", async () => {
 });
 
 it("gives up when the signal is given, with its reason", async () => {
-  const error = await patientFetch(await serve(5_000), { signal: AbortSignal.timeout(50) }).catch((e) => e);
+  const error = await sendRequest(await serve(5_000), { signal: AbortSignal.timeout(50) }).catch((e) => e);
   expect(error).toMatchObject({ name: "TimeoutError" });
 });
 
 it("rejects when nothing listens there", async () => {
-  await expect(patientFetch("http://127.0.0.1:1/")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  await expect(sendRequest("http://127.0.0.1:1/")).rejects.toMatchObject({ code: "ECONNREFUSED" });
 });
