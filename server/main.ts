@@ -106,6 +106,8 @@ async function main(): Promise<void> {
   };
   process.on("SIGINT", end);
   process.on("SIGTERM", end);
+  // `plimsoll up` was killed.
+  process.on("disconnect", end);
   try {
     await started;
   } catch (error) {
@@ -367,6 +369,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const opened = opens === undefined ? "" : `  People open it at ${opens}\n\n`;
   const offer = pages && (await offerLogin({ home, terminal, log, createUrl: freshLoginUrl }));
   if (offer) stops.push(() => offer.withdraw());
+  // `plimsoll up --open` waits for it.
+  process.send?.({ listening: running.url });
   process.stdout.write(
     `\n  Plimsoll ${version} is listening on ${running.url}\n\n${opened}${offer?.text ?? ""}`,
   );
@@ -381,7 +385,12 @@ interface Pages {
 /** Next, in this process. Loaded only when wanted: it is most of the server's memory. */
 async function openPages(settings: Settings, root: string, log: Logger): Promise<Pages> {
   const dev = settings.NODE_ENV === "development";
-  if (!dev) logConsole(log);
+  if (!dev) {
+    logConsole(log);
+    // The configuration as it was built: to read next.config.mjs, Next loads its compilers.
+    const { config } = JSON.parse(readFileSync(join(root, ".next/required-server-files.json"), "utf8"));
+    process.env.__NEXT_PRIVATE_STANDALONE_CONFIG = JSON.stringify(config);
+  }
   const { default: next } = await import("next");
   // Read once in silence and kept: Next would say at every start how long its configuration took.
   const { default: loadConfig } = createRequire(import.meta.url)(

@@ -82,6 +82,14 @@ describe("the packed command line", () => {
     }
   });
 
+  it.each([[[]], [["up"]]])("says that it has no server to start with %j", async (args) => {
+    expect(await bin("plimsoll", ...args)).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: "This package has only the command line.\nInstall the package plimsoll.\n",
+    });
+  });
+
   it("brings the manual page", async () => {
     const installed = join(folder, "node_modules/@plimsoll/cli");
     const { man } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));

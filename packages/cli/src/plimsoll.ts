@@ -18,4 +18,5 @@ const program = createProgram({
   ...(process.stdin.isTTY && process.stderr.isTTY && { ask: askOnTerminal }),
 });
 
-await run(program);
+// Not the default command of `program`: it would take a mistyped command as its argument.
+await run(program, process.argv.length === 2 ? [...process.argv, "up"] : process.argv);

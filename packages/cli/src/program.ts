@@ -21,6 +21,7 @@ import { addMapCommands } from "./map/command.ts";
 import { addPolicyCommands } from "./policy/command.ts";
 import { addProjectCommands } from "./projects.ts";
 import { addShellCommands } from "./shell/command.ts";
+import { addUpCommand } from "./start-server.ts";
 import { runStatus } from "./status/command.ts";
 import { runSince } from "./status/since.ts";
 import { watchStatus } from "./status/watch.ts";
@@ -29,6 +30,8 @@ import { VERSION } from "./version.ts";
 
 const EXAMPLES = `
 Examples:
+  npx plimsoll                                         start the server and print the login link
+  npx plimsoll up --open                               the same, and open the browser
   npx plimsoll status                                  show the fleet and the load of each agent
   npx plimsoll status --watch                          the same, kept up to date
   npx plimsoll since 8h                                show what happened in the last 8 hours
@@ -65,6 +68,7 @@ export function createProgram(context: CommandContext): Command {
     .enablePositionalOptions()
     .addHelpText("after", EXAMPLES);
 
+  addUpCommand(program, context);
   withConnection(program.command("status"))
     .description("Show totals of the last 24 hours and one line per live agent")
     .option("--json", "print a JSON object: {url, status, fleet}")

@@ -56,7 +56,7 @@ describe("the hooks of a connection", () => {
 
   it("warn that npm may delete the cache of npx", () => {
     expect(passingProgram(["node", "/home/ann/.npm/_npx/1a2b/node_modules/p/bin/plimsoll.js"])).toContain(
-      "Install @plimsoll/cli for good",
+      "Run npm install --global plimsoll",
     );
     expect(passingProgram(["node", "/usr/lib/node_modules/p/bin/plimsoll.js"])).toBeUndefined();
   });

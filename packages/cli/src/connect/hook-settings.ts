@@ -43,5 +43,5 @@ const isOurs = (group: unknown, folder: string) =>
 /** @returns a sentence if what the settings start is in a folder that npm deletes without asking */
 export const passingProgram = (program: readonly string[]): string | undefined =>
   program.some((word) => /[\\/]_npx[\\/]/.test(word))
-    ? `The hooks run ${program.at(-1)}, which npx deletes at times; they then report nothing. Install @plimsoll/cli for good, and run connect again.`
+    ? `The hooks run ${program.at(-1)}, which npx deletes at times; they then report nothing. Run npm install --global plimsoll, and then connect again.`
     : undefined;
