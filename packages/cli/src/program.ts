@@ -20,6 +20,7 @@ import { addLoginCommands } from "./login/command.ts";
 import { addMapCommands } from "./map/command.ts";
 import { addPolicyCommands } from "./policy/command.ts";
 import { addProjectCommands } from "./projects.ts";
+import { addServiceCommands } from "./service/command.ts";
 import { addShellCommands } from "./shell/command.ts";
 import { runStatus } from "./status/command.ts";
 import { runSince } from "./status/since.ts";
@@ -167,6 +168,7 @@ Keys    with --watch: j, k, arrows, Page Up and Page Down scroll, g and G go to 
   addAcpCommand(program, context);
 
   addLoginCommands(program, context);
+  addServiceCommands(program, context);
   return program;
 }
 
