@@ -23,6 +23,7 @@ import { takeEvents } from "./http/events.ts";
 import { createReadiness } from "./http/health.ts";
 import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
+import { machineLoginRoutes } from "./http/machine-login.ts";
 import { otlpRoutes } from "./http/otlp.ts";
 import { policyRoutes } from "./http/policy.ts";
 import { openReads } from "./http/reads.ts";
@@ -137,15 +138,16 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
   const reads = readQuota(settings.PLIMSOLL_QUOTA_READS_PER_SECOND, clock);
-  const { access, keys, browsers, localToken, projects, audit, onEnded, ...accessParts } = await openAccess({
-    prisma: control,
-    hub,
-    home: settings.PLIMSOLL_HOME,
-    proxies: settings.PLIMSOLL_TRUSTED_PROXIES,
-    accessToken: settings.PLIMSOLL_ACCESS_TOKEN,
-    reads,
-    log,
-  });
+  const { access, keys, browsers, localToken, machineLogins, projects, audit, onEnded, ...accessParts } =
+    await openAccess({
+      prisma: control,
+      hub,
+      home: settings.PLIMSOLL_HOME,
+      proxies: settings.PLIMSOLL_TRUSTED_PROXIES,
+      accessToken: settings.PLIMSOLL_ACCESS_TOKEN,
+      reads,
+      log,
+    });
   stops.push(() => accessParts.stop());
 
   const policies = new Policies({ prisma: control, hub, log, clock });
@@ -216,6 +218,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     certificate: certificate?.state,
     keys,
     browsers,
+    machineLogins,
     projects,
     audit,
     createLoginUrl: () => freshLoginUrl(),
@@ -310,6 +313,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     routes: [
       otlpRoutes({ ...sending, unmapped: pipeline.unmapped, mappings, log }),
       policyRoutes({ access, policies, freshness, room }),
+      machineLoginRoutes({ access, keys, logins: machineLogins, publicUrl }),
       csvRoutes({ log, access, room, ...reading }),
       backupRoutes({
         log,

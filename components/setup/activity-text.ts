@@ -6,6 +6,8 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   login_failed: "Login failed",
   logout: "Signed out",
   browser_signed_out: "Browser signed out",
+  machine_approved: "Machine login confirmed",
+  machine_denied: "Machine login refused",
   key_created: "Key created",
   key_rotated: "Key rotated",
   key_revoked: "Key revoked",

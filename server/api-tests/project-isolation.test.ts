@@ -189,6 +189,18 @@ const PROCEDURES: Record<string, Row> = {
   "browsers.list": { kind: "query", shows: false, persons: true },
   "browsers.signOut": { kind: "mutation", input: () => ({ id: randomUUID() }), shows: false, persons: true },
   "browsers.signOutOthers": { kind: "mutation", shows: false, persons: true },
+  "machines.look": {
+    kind: "mutation",
+    input: () => ({ user_code: "BCDF-GHJK" }),
+    shows: false,
+    persons: true,
+  },
+  "machines.decide": {
+    kind: "mutation",
+    input: () => ({ user_code: "BCDF-GHJK", approve: true }),
+    shows: false,
+    persons: true,
+  },
   "audit.list": { kind: "query", shows: true },
   "policies.get": { kind: "query", shows: true },
   "policies.versions": { kind: "query", shows: true },

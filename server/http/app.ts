@@ -224,7 +224,8 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   };
 }
 
-function limitedBody(bytes: number) {
+/** Refuses a larger body. */
+export function limitedBody(bytes: number) {
   return bodyLimit({
     maxSize: bytes,
     onError: () => {

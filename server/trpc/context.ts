@@ -14,6 +14,7 @@ import type { Rollouts } from "../policies/rollouts.ts";
 import type { SharedReads } from "../shared-reads.ts";
 import type { Browsers } from "../tenants/access/browser.ts";
 import type { Keys } from "../tenants/access/keys.ts";
+import type { MachineLogins } from "../tenants/access/machine-logins.ts";
 import type { Principal } from "../tenants/access/principal.ts";
 import type { Quota } from "../tenants/access/quota.ts";
 import type { Audit } from "../tenants/audit/audit.ts";
@@ -36,6 +37,7 @@ export interface Services {
   receipts: Pick<Receipts, "of">;
   keys: Pick<Keys, "create" | "rotate" | "list" | "revoke">;
   browsers: Pick<Browsers, "list" | "signOut" | "signOutOthers">;
+  machineLogins: Pick<MachineLogins, "look" | "decide">;
   projects: Projects;
   audit: Pick<Audit, "note">;
   createLoginUrl: () => string;

@@ -1,5 +1,5 @@
 import { router } from "./init.ts";
-import { audit, browsers } from "./routers/account.ts";
+import { audit, browsers, machines } from "./routers/account.ts";
 import { alerts } from "./routers/alerts.ts";
 import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
@@ -43,6 +43,7 @@ export const appRouter = router({
   alerts,
   keys,
   browsers,
+  machines,
   audit,
   windows,
   mappings,

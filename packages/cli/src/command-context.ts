@@ -1,7 +1,7 @@
 import { durationMs } from "@plimsoll/protocol/alerts";
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
-import type { Env } from "./connection.ts";
+import type { Env } from "./home-folder.ts";
 import type { Ask } from "./prompt.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { accessHint, connect, homeFolder, isLoopback, serverUrl } from "./connection.ts";
+import { accessHint, connect, isLoopback, serverUrl } from "./connection.ts";
+import { homeFolder } from "./home-folder.ts";
 import { allowsColor, columns, fitColumns, printableJson, printableLines } from "./terminal.ts";
 
 let home: string;

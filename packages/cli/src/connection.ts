@@ -1,10 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { isBlockedPort } from "@plimsoll/protocol/pure";
 import { CliError } from "./errors.ts";
-
-export type Env = Record<string, string | undefined>;
+import { type Env, homeFolder } from "./home-folder.ts";
+import { readLogin } from "./login/stored-login.ts";
 
 export interface ConnectionFlags {
   url?: string | undefined;
@@ -17,19 +16,16 @@ export interface Connection {
   url: string;
   token: string | undefined;
   /** Names the source of the token in messages. Never holds the token itself. */
-  tokenSource: "--key" | "PLIMSOLL_KEY" | "the local token file" | undefined;
+  tokenSource: "--key" | "PLIMSOLL_KEY" | "plimsoll login" | "the local token file" | undefined;
+  /** The key for harnesses that came with `plimsoll login`. */
+  ingestKey?: string;
   /** Id or name from --project. The server uses its default project if absent. */
   project?: string | undefined;
 }
 
-/** The server's data directory. As root the default is /var/lib/plimsoll. */
-export function homeFolder(env: Env, root = process.getuid?.() === 0): string {
-  const given = env.PLIMSOLL_HOME?.replace(/^~(?=$|[/\\])/, homedir());
-  return given || (root ? "/var/lib/plimsoll" : join(homedir(), ".plimsoll"));
-}
-
-export function serverUrl(flags: ConnectionFlags, env: Env): string {
-  const given = flags.url || env.PLIMSOLL_URL || `http://127.0.0.1:${env.PORT || "4180"}`;
+/** @param login the server that this machine is logged in at */
+export function serverUrl(flags: ConnectionFlags, env: Env, login?: string): string {
+  const given = flags.url || env.PLIMSOLL_URL || login || `http://127.0.0.1:${env.PORT || "4180"}`;
   const text = /^[a-z][a-z\d+.-]*:\/\//i.test(given) ? given : `http://${given}`;
   if (!URL.canParse(text) || !/^https?:/i.test(text)) {
     throw new CliError(`${JSON.stringify(given)} is not an HTTP URL.`, {
@@ -52,10 +48,15 @@ export function isLoopback(url: string): boolean {
 }
 
 export async function connect(flags: ConnectionFlags, env: Env): Promise<Connection> {
-  const url = serverUrl(flags, env);
+  const login = await readLogin(homeFolder(env));
+  const url = serverUrl(flags, env, login?.url);
   const { project } = flags;
   if (flags.key) return { url, project, token: flags.key, tokenSource: "--key" };
   if (env.PLIMSOLL_KEY) return { url, project, token: env.PLIMSOLL_KEY, tokenSource: "PLIMSOLL_KEY" };
+  if (login?.url === url) {
+    const { key, ingest_key } = login;
+    return { url, project, token: key.secret, tokenSource: "plimsoll login", ingestKey: ingest_key.secret };
+  }
   const local =
     isLoopback(url) && url.startsWith("http:")
       ? await readToken(join(homeFolder(env), "local-token"))
@@ -86,7 +87,9 @@ export function accessHint(connection: Connection, status: number): string {
     return `The key${source} lacks the required scope. Create one with: npx plimsoll key create --scope …`;
   }
   if (connection.token === undefined) {
-    return "Set a key with --key or PLIMSOLL_KEY. On the server's machine, the token file is used automatically.";
+    return "Log this machine in with npx plimsoll login <url>, or set a key with --key or PLIMSOLL_KEY. On the server's machine, the token file is used automatically.";
   }
+  if (connection.tokenSource === "plimsoll login")
+    return `The key of this machine may be revoked. Log in again: npx plimsoll login ${connection.url}`;
   return `The token came from ${connection.tokenSource}. It may be revoked, mistyped or from another server.`;
 }

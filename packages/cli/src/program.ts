@@ -1,14 +1,13 @@
 import { hostname } from "node:os";
 import { GRACES, type Grace } from "@plimsoll/protocol/api";
 import { Argument, Command, Option } from "commander";
-import { z } from "zod";
 import { addAcpCommand } from "./acp/command.ts";
 import { addAlertCommands } from "./alerts/command.ts";
 import { addAuditCommand } from "./audit.ts";
 import { addBackupCommands } from "./backup/command.ts";
 import { addBridgeCommand } from "./bridge/command.ts";
 import { createClient } from "./client.ts";
-import { type CommandContext, durationOf, withConnection, withServer } from "./command-context.ts";
+import { type CommandContext, durationOf, withConnection } from "./command-context.ts";
 import { addConnectCommands } from "./connect/command.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
 import { addDeleteCommand } from "./delete.ts";
@@ -17,15 +16,16 @@ import { CliError } from "./errors.ts";
 import { addForwardCommand } from "./forward/command.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } from "./keys.ts";
+import { addLoginCommands } from "./login/command.ts";
 import { addMapCommands } from "./map/command.ts";
 import { addPolicyCommands } from "./policy/command.ts";
 import { addProjectCommands } from "./projects.ts";
+import { addServiceCommands } from "./service/command.ts";
 import { addShellCommands } from "./shell/command.ts";
 import { addUpCommand } from "./start-server.ts";
 import { runStatus } from "./status/command.ts";
 import { runSince } from "./status/since.ts";
 import { watchStatus } from "./status/watch.ts";
-import { printable } from "./terminal.ts";
 import { VERSION } from "./version.ts";
 
 const EXAMPLES = `
@@ -36,6 +36,7 @@ Examples:
   npx plimsoll status --watch                          the same, kept up to date
   npx plimsoll since 8h                                show what happened in the last 8 hours
   npx plimsoll status --json | jq .status.totals       the same for a script
+  npx plimsoll login https://plimsoll.example          log this machine in at a server
   npx plimsoll connect                                 have Claude Code, Codex and others report here
   npx plimsoll import ~/.claude/projects               import Claude Code transcripts
   npx plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
@@ -49,9 +50,11 @@ Examples:
   npx plimsoll backup --encrypt                        write all data to an encrypted file
 
 Settings:
-  -u, PLIMSOLL_URL     server URL (default: http://127.0.0.1:4180, or the port in PORT)
-  --key, PLIMSOLL_KEY  key (default on the server's machine: the token file in PLIMSOLL_HOME)
+  -u, PLIMSOLL_URL     server URL (default: that of plimsoll login, else http://127.0.0.1:4180, or the port in PORT)
+  --key, PLIMSOLL_KEY  key (default: that of plimsoll login; on the server's machine, the token file in PLIMSOLL_HOME)
   PLIMSOLL_HOME        data directory (default: ~/.plimsoll; as root /var/lib/plimsoll)
+  HTTPS_PROXY          proxy for https URLs, except those in NO_PROXY
+  NODE_EXTRA_CA_CERTS  file with certificates of authorities to trust
   NO_COLOR             disable colors
 
 Exit code: 0 on success, 1 on failure, 2 if an alert fires. Errors go to standard error.`;
@@ -168,13 +171,8 @@ Keys    with --watch: j, k, arrows, Page Up and Page Down scroll, g and G go to 
   addForwardCommand(program, context);
   addAcpCommand(program, context);
 
-  withServer(program.command("login"))
-    .description("Print a one-time login link for the browser")
-    .action(async (flags: ConnectionFlags) => {
-      const client = createClient(await connect(flags, context.env));
-      const { url } = await client.mutate("login.create", undefined, z.object({ url: z.string() }));
-      context.out.write(`${printable(url)}\n`);
-    });
+  addLoginCommands(program, context);
+  addServiceCommands(program, context);
   return program;
 }
 

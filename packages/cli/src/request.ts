@@ -44,7 +44,8 @@ export async function request(
     const known = proven.has(connection);
     const { url, headers } = await credentials(connection);
     const response = await send(url + path, { ...init, headers: { ...init.headers, ...headers } });
-    refuseRedirect(connection, response);
+    const redirect = redirectRefusal(connection.url, response);
+    if (redirect !== undefined) throw redirect;
     if (response.status !== 401 || !known) return response;
     // The server was restarted, and knows nothing of the last proof.
     proven.delete(connection);
@@ -53,10 +54,11 @@ export async function request(
 }
 
 /** A redirect is not followed: it would take the key to another server, or turn a POST into a GET. */
-function refuseRedirect({ url }: Connection, { status, headers }: Response): void {
+export function redirectRefusal(url: string, { status, headers }: Response): CliError | undefined {
   const to = headers.get("location");
-  if (status < 301 || status > 308 || status === 304 || to === null || !URL.canParse(to, url)) return;
-  throw new CliError(`${url} redirects to ${new URL(to, url).origin}.`, {
+  if (status < 301 || status > 308 || status === 304 || to === null || !URL.canParse(to, url))
+    return undefined;
+  return new CliError(`${url} redirects to ${new URL(to, url).origin}.`, {
     hint: "Set that URL with --url or PLIMSOLL_URL, if you trust it.",
   });
 }

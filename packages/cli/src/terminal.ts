@@ -1,6 +1,6 @@
 import { emitKeypressEvents } from "node:readline";
 import { visibleText } from "@plimsoll/protocol/pure";
-import type { Env } from "./connection.ts";
+import type { Env } from "./home-folder.ts";
 import { type Key, keyOf } from "./pressed-keys.ts";
 
 export type Color = "red" | "yellow" | "green" | "dim" | "bold";

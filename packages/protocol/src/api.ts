@@ -12,6 +12,7 @@ export * from "./api/harness-lines.ts";
 export * from "./api/health.ts";
 export * from "./api/key-state.ts";
 export * from "./api/local-proof.ts";
+export * from "./api/machine-login.ts";
 export * from "./api/mappings.ts";
 export * from "./api/policy.ts";
 export * from "./api/project-address.ts";

@@ -40,9 +40,11 @@ const ELSEWHERE: Record<string, string>[] = [
 
 /** Needs no login, or takes no cookie but to end it. */
 const OPEN = ["/healthz", "/readyz", "/openapi.json", "/login", "/_next/image", "/api/v1/login"];
+/** Machines without a cookie ask here. */
+const isOfMachines = (path: string) => /^\/api\/v1\/device\/(?:code|token)$/.test(path);
 const isPage = (path: string) => path === "/";
 
-const routes = ENDPOINTS.filter(({ path }) => !OPEN.includes(path) && !isPage(path))
+const routes = ENDPOINTS.filter(({ path }) => !OPEN.includes(path) && !isPage(path) && !isOfMachines(path))
   .filter(({ path }) => !path.startsWith("/api/v1/local"))
   .map(
     ({ method, path }) => [method, path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000")] as const,

@@ -9,6 +9,7 @@ import { type Browsers, createBrowsers } from "./browser.ts";
 import type { TrustedProxies } from "./client-address.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { type LocalToken, openLocalToken } from "./local-token.ts";
+import { createMachineLogins, type MachineLogins } from "./machine-logins.ts";
 import { type Access, createAccess } from "./principal.ts";
 import type { Quota } from "./quota.ts";
 import { createThrottle } from "./throttle.ts";
@@ -21,6 +22,7 @@ export interface AccessControl {
   localToken: LocalToken;
   keys: Keys;
   browsers: Browsers;
+  machineLogins: MachineLogins;
   projects: Projects;
   audit: Audit;
   /** Called when a key or browser session ended, in this process or another. Returns what ends the calls. */
@@ -86,6 +88,7 @@ export async function openAccess(options: {
     localToken,
     keys,
     browsers,
+    machineLogins: createMachineLogins({ prisma, keys, throttle: createThrottle("codes of machines", log) }),
     projects,
     audit,
     onEnded(listener) {

@@ -1,4 +1,12 @@
-import { AuditPage, AuditQuery, BrowserList, SignOutInput } from "@plimsoll/protocol/api";
+import {
+  AuditPage,
+  AuditQuery,
+  BrowserList,
+  DecideMachineInput,
+  MachineCodeInput,
+  SignOutInput,
+  WaitingMachine,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { readEntries } from "../../read/audit.ts";
@@ -7,12 +15,12 @@ import { procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("audit");
 
-/** @throws PlimsollError `wrong_project` for a key: a browser session reaches every project, and a key its own */
+/** @throws PlimsollError `wrong_project` for a key: a browser session or a machine may reach any project, and a key its own */
 function requirePerson({ kind }: Principal): void {
   if (kind !== "key") return;
   throw new PlimsollError(
     "wrong_project",
-    "A key works only in its own project, and browser sessions reach every project. Use Setup, or the command line on the server's machine without a key.",
+    "A key works only in its own project, and this concerns every project. Use Setup, or the command line on the server's machine without a key.",
   );
 }
 
@@ -44,6 +52,32 @@ export const browsers = router({
       return { signed_out: await services.browsers.signOutOthers(principal.browser?.id, actorOf(principal)) };
     }),
 });
+
+/** Machines that wait for a person to confirm them. Both are mutations, because each call may be a guess. */
+export const machines = router({
+  look: procedure("admin")
+    .input(MachineCodeInput)
+    .output(WaitingMachine)
+    .mutation(({ ctx: { principal, services }, input }) => {
+      requirePerson(principal);
+      return services.machineLogins.look(input.user_code, clientOf(principal));
+    }),
+
+  /** Its keys belong to the project of this call. */
+  decide: procedure("admin")
+    .input(DecideMachineInput)
+    .output(z.object({ approved: z.boolean() }))
+    .mutation(async ({ ctx: { principal, services }, input: { user_code, approve } }) => {
+      requirePerson(principal);
+      const id = principal.projectId;
+      const { name } = (await services.projects.list()).find((project) => project.id === id)!;
+      const decision = { approve, actor: actorOf(principal), project: { id, name } };
+      await services.machineLogins.decide(user_code, clientOf(principal), decision);
+      return { approved: approve };
+    }),
+});
+
+const clientOf = ({ browser }: Principal) => browser?.address ?? "this machine";
 
 /** The audit log. */
 export const audit = router({

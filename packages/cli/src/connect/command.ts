@@ -9,8 +9,9 @@ import {
 import { type Command, Option } from "commander";
 import { type Client, createClient } from "../client.ts";
 import { type CommandContext, withServer } from "../command-context.ts";
-import { type ConnectionFlags, connect, homeFolder } from "../connection.ts";
+import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { homeFolder } from "../home-folder.ts";
 import { printable } from "../terminal.ts";
 import { assertAccepted, type ConnectOutcome, connectHarness, printedSettings } from "./connect-harness.ts";
 import { healthOf, writeHealth } from "./connections.ts";
@@ -70,8 +71,8 @@ export function addConnectCommands(program: Command, context: CommandContext): v
     .addHelpText("after", HELP)
     .action(async (names: string[], given: ConnectFlags) => {
       const ingestKey = given.ingestKey || context.env.PLIMSOLL_INGEST_KEY || undefined;
-      const flags = { ...given, ingestKey };
-      const run = await startRun(flags, context);
+      const run = await startRun(given, context);
+      const flags = { ...given, ingestKey: ingestKey ?? run.ingestKey };
       const harnesses = names.map(harnessOf);
       if (flags.print) await print(harnesses, run, flags, context);
       else await connectAll(harnesses, run, flags, context);
@@ -114,6 +115,8 @@ export function addConnectCommands(program: Command, context: CommandContext): v
 /** What one run of `connect` uses for every harness. */
 interface ConnectRun {
   client: Client;
+  /** Of this machine's login, which may not make keys. */
+  ingestKey: string | undefined;
   query: Omit<PlanQuery, "key" | "harness">;
 }
 
@@ -123,6 +126,7 @@ async function startRun(flags: ConnectFlags, context: CommandContext): Promise<C
   const scope: ConnectionScope = flags.project ? "project" : "user";
   return {
     client: createClient(connection),
+    ingestKey: connection.ingestKey,
     query: {
       scope,
       url: connection.url,

@@ -7,8 +7,9 @@ import { z } from "zod";
 import { editSettings } from "../bridge/edit/edit.ts";
 import { replaceSettingsFile } from "../bridge/settings-file.ts";
 import { undo } from "../bridge/settings-session.ts";
+import { createClient } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
-import { serverUrl } from "../connection.ts";
+import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { printable } from "../terminal.ts";
 import { explained } from "./connect-harness.ts";
@@ -114,7 +115,7 @@ export async function disconnectUnrecorded(
 /** Of a key without a record only its text is known. */
 async function revokeSeen({ keys }: ConnectionTraces, context: CommandContext): Promise<void> {
   for (const key of keys) {
-    const client = await clientOf({ url: serverUrl({}, context.env), project: null }, context);
+    const client = createClient(await connect({}, context.env));
     const known = await client.query("keys.list", undefined, KeyList).catch(() => ({ keys: [] }));
     const found = known.keys.find(({ prefix, revoked_at }) => revoked_at === null && key.startsWith(prefix));
     const shown = printable(found?.prefix ?? key.slice(0, SHOWN_OF_A_KEY));

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { type ReportTarget, sendReport } from "../background-report.ts";
 import { type ConnectionRecord, readRecord } from "../connect/record.ts";
-import { connect, type Env } from "../connection.ts";
+import { connect } from "../connection.ts";
+import type { Env } from "../home-folder.ts";
 import type { HookArguments } from "./hook-arguments.ts";
 import type { HookEvent } from "./hook-events.ts";
 

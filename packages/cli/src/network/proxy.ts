@@ -2,8 +2,8 @@ import type { request as httpRequest } from "node:http";
 import type { Agent } from "node:https";
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions } from "node:tls";
-import type { Env } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import type { Env } from "../home-folder.ts";
 
 const CONNECT_MS = 30_000;
 

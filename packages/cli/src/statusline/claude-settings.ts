@@ -5,7 +5,7 @@ import { claudeCodeBridge } from "@plimsoll/harnesses/claude-code/bridge";
 import { isFields, textAt } from "@plimsoll/harnesses/fields";
 import type { StatusSample } from "@plimsoll/harnesses/status-line";
 import type { ReportTarget } from "../background-report.ts";
-import type { Env } from "../connection.ts";
+import type { Env } from "../home-folder.ts";
 
 /** Claude Code's settings with the layers that win over them. */
 export function claudeSettings(

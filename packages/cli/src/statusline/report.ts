@@ -3,7 +3,7 @@ import { subagentTurn, turnOf } from "@plimsoll/harnesses/claude-code/status-tur
 import { readSubagents } from "@plimsoll/harnesses/claude-code/subagent-status";
 import { projectOf, readStatus } from "@plimsoll/harnesses/status-line";
 import { sendReport } from "../background-report.ts";
-import type { Env } from "../connection.ts";
+import type { Env } from "../home-folder.ts";
 import { claudeSettings, parsed, targetIn } from "./claude-settings.ts";
 import { tailOf } from "./recording-tail.ts";
 

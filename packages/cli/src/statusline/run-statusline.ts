@@ -5,7 +5,7 @@ import { claudeCodeBridge } from "@plimsoll/harnesses/claude-code/bridge";
 import { isCompactedSince } from "@plimsoll/harnesses/claude-code/status-turn";
 import { readSubagents, type SubagentSample } from "@plimsoll/harnesses/claude-code/subagent-status";
 import { projectOf, readStatus, type StatusSample } from "@plimsoll/harnesses/status-line";
-import { type Env, homeFolder } from "../connection.ts";
+import { type Env, homeFolder } from "../home-folder.ts";
 import { allowsColor } from "../terminal.ts";
 import { claudeSettings, parsed, targetIn, textOf } from "./claude-settings.ts";
 import { tailOf } from "./recording-tail.ts";

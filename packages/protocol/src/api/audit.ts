@@ -7,6 +7,8 @@ export const AUDIT_ACTIONS = [
   "login_failed",
   "logout",
   "browser_signed_out",
+  "machine_approved",
+  "machine_denied",
   "key_created",
   "key_rotated",
   "key_revoked",
@@ -54,7 +56,7 @@ export type AuditAction = z.infer<typeof AuditAction>;
 
 /** What actions are about, to filter by. */
 export const AUDIT_TOPICS = {
-  logins: ["login", "login_failed", "logout", "browser_signed_out"],
+  logins: ["login", "login_failed", "logout", "browser_signed_out", "machine_approved", "machine_denied"],
   keys: ["key_created", "key_rotated", "key_revoked"],
   windows: ["window_set", "window_removed"],
   mappings: ["mapping_saved", "mapping_removed"],

@@ -1,0 +1,216 @@
+import { execFile } from "node:child_process";
+import { existsSync, realpathSync } from "node:fs";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { homedir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { replaceFile } from "@plimsoll/guard/node";
+import { requireSafeFolder } from "../bridge/settings-file.ts";
+import type { CommandContext } from "../command-context.ts";
+import { connect } from "../connection.ts";
+import { CliError, messageOf } from "../errors.ts";
+import { type Env, homeFolder } from "../home-folder.ts";
+import { environmentText, labelOf, launchAgent, type ServiceUnit, systemdUnit } from "./unit.ts";
+
+export type ServiceKind = { kind: "tail" | "forward"; args: readonly string[] } | { kind: "server" };
+
+/** A service that is installed. */
+export interface InstalledService {
+  name: string;
+  /** Its unit. */
+  path: string;
+  system: boolean;
+  /** As the system says: `active`, `failed`, `inactive`. */
+  state(): Promise<string>;
+}
+
+const run = promisify(execFile);
+const SYSTEM_UNITS = "/etc/systemd/system";
+/** Flags that `npm start` gives Node. */
+const SERVER_FLAGS = ["--max-semi-space-size=32", "--heap-growing-percent=150"];
+
+/** The settings that a service needs: ours, and those of Node about the network. */
+const isSetting = (name: string) =>
+  /^(?:PLIMSOLL_|DATABASE_)/.test(name) ||
+  ["PORT", "LOG_LEVEL", "NODE_EXTRA_CA_CERTS", "OPENCODE_SERVER_PASSWORD"].includes(name) ||
+  /^(?:https_proxy|no_proxy)$/i.test(name);
+
+/**
+ * Writes a unit, enables and starts it.
+ * @returns what to tell
+ * @throws CliError if this system has no services, or one cannot be installed
+ */
+export async function installService(
+  kind: ServiceKind,
+  { system }: { system: boolean },
+  { env }: CommandContext,
+): Promise<string[]> {
+  const isMac = process.platform === "darwin";
+  if (process.platform !== "linux" && !isMac)
+    throw new CliError("Services are for Linux with systemd, and for macOS.");
+  const isRoot = process.getuid?.() === 0;
+  if (system && (isMac || !isRoot)) throw new CliError("--system needs Linux and root: use sudo.");
+  // A damaged login, or a URL that nobody can reach, is told here and not in the log of a service.
+  if (kind.kind !== "server") await connect({}, env);
+  const home = homeFolder(env);
+  const unit = unitOf(kind, { home, system, program: programPath() });
+  const environment = environmentOf(env, home);
+  await requireSafeFolder(home);
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  const path = pathOf(unit.name, system, env);
+  await mkdir(dirname(path), { recursive: true });
+  if (isMac) {
+    await writeOwn(path, launchAgent(unit, environment));
+    await launchctl("bootout", unit.name).catch(() => {});
+    await run("launchctl", ["bootstrap", `gui/${process.getuid?.() ?? 0}`, path]);
+    return [`${unit.name} runs, and starts again with this machine.`, `Unit: ${path}`];
+  }
+  await writeOwn(unit.environmentFile, environmentText(environment));
+  await replaceFile(path, (file) => file.writeFile(systemdUnit(unit)), { mode: 0o644 });
+  try {
+    await systemctl(system, "daemon-reload");
+    await systemctl(system, "enable", `${unit.name}.service`);
+    await systemctl(system, "restart", `${unit.name}.service`);
+  } catch (error) {
+    const flag = system ? "" : "--user ";
+    throw new CliError(`The unit ${path} is written, but systemd did not start it: ${systemdSaid(error)}`, {
+      hint: `Where systemd runs: systemctl ${flag}daemon-reload && systemctl ${flag}enable --now ${unit.name}`,
+      cause: error,
+    });
+  }
+  const lines = [`${unit.name} runs. Its log: journalctl ${system ? "" : "--user "}-u ${unit.name}`];
+  if (system) return lines;
+  // Else it would run only while its user is logged in.
+  const lingers = await run("loginctl", ["enable-linger"]).then(
+    () => true,
+    () => false,
+  );
+  if (!lingers)
+    lines.push(
+      "It starts when you log in. To start it with the machine, run: sudo loginctl enable-linger $USER",
+    );
+  return lines;
+}
+
+/** @throws CliError */
+function unitOf(
+  kind: ServiceKind,
+  { home, system, program }: { home: string; system: boolean; program: string },
+): ServiceUnit {
+  const name = nameOf(kind);
+  const common = { name, environmentFile: join(home, `${name}.env`), writes: home, system };
+  if (kind.kind !== "server") {
+    return {
+      ...common,
+      description: `Plimsoll ${kind.kind}`,
+      command: [process.execPath, program, kind.kind, ...kind.args.map(absolute)],
+      folder: homedir(),
+    };
+  }
+  const root = join(dirname(program), "../../..");
+  const start = join(root, "scripts/start.mjs");
+  if (!existsSync(start) || !existsSync(join(root, "dist/server/main.js"))) {
+    throw new CliError(`There is no built server in ${root}.`, {
+      hint: "Run this in a checkout of Plimsoll after npm start.",
+    });
+  }
+  const user = system && process.env.SUDO_USER ? process.env.SUDO_USER : undefined;
+  return {
+    ...common,
+    description: "Plimsoll server",
+    command: [process.execPath, ...SERVER_FLAGS, start],
+    folder: root,
+    user,
+  };
+}
+
+/** A service runs in another folder. Options and URLs stay as they are. */
+const absolute = (word: string) => (existsSync(word) ? resolve(word) : word);
+
+function nameOf(kind: ServiceKind): string {
+  if (kind.kind !== "forward") return `plimsoll-${kind.kind}`;
+  // One for each connection, whose folder has a name of its own.
+  const folder = basename(kind.args.at(-1)!).replace(/[^\w-]/g, "");
+  return `plimsoll-forward-${folder}`;
+}
+
+/** @throws CliError for a program that npm may remove at any time */
+function programPath(): string {
+  const program = realpathSync(process.argv[1]!);
+  if (!/[\\/]_npx[\\/]/.test(program)) return program;
+  throw new CliError("This program is in the cache of npx, which npm empties.", {
+    hint: "Install it first, and run the installed one: npm install --global plimsoll",
+  });
+}
+
+function environmentOf(env: Env, home: string): Record<string, string> {
+  const given = Object.entries(env).filter(
+    (entry): entry is [string, string] => isSetting(entry[0]) && entry[1] !== undefined && entry[1] !== "",
+  );
+  const broken = given.find(([, value]) => /[\r\n\0]/.test(value));
+  if (broken !== undefined) throw new CliError(`${broken[0]} has a line break, which no service can have.`);
+  return { ...Object.fromEntries(given), PLIMSOLL_HOME: home };
+}
+
+const writeOwn = (path: string, text: string) =>
+  replaceFile(path, (file) => file.writeFile(text), { mode: 0o600 });
+
+function unitsFolder(system: boolean, env: Env): string {
+  if (process.platform === "darwin") return join(env.HOME || homedir(), "Library/LaunchAgents");
+  if (system) return SYSTEM_UNITS;
+  return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config"), "systemd/user");
+}
+
+const pathOf = (name: string, system: boolean, env: Env) =>
+  join(
+    unitsFolder(system, env),
+    process.platform === "darwin" ? `${labelOf(name)}.plist` : `${name}.service`,
+  );
+
+const systemctl = (system: boolean, ...args: string[]) =>
+  run("systemctl", [...(system ? [] : ["--user"]), ...args]);
+
+const launchctl = (verb: string, name: string) =>
+  run("launchctl", [verb, `gui/${process.getuid?.() ?? 0}/${labelOf(name)}`]);
+
+const systemdSaid = (error: unknown) => (error as { stderr?: string }).stderr?.trim() || messageOf(error);
+
+/** Every service of this user, and those of the machine. */
+export async function installedServices(env: Env): Promise<InstalledService[]> {
+  const isMac = process.platform === "darwin";
+  const found: InstalledService[] = [];
+  for (const system of isMac ? [false] : [false, true]) {
+    const folder = unitsFolder(system, env);
+    for (const file of (await readdir(folder).catch(() => [])).sort()) {
+      const name = /^(?:dev\.plimsoll\.)?(plimsoll-[\w-]+)\.(?:service|plist)$/.exec(file)?.[1];
+      if (name === undefined) continue;
+      found.push({ name, path: join(folder, file), system, state: () => stateOf(name, system) });
+    }
+  }
+  return found;
+}
+
+async function stateOf(name: string, system: boolean): Promise<string> {
+  if (process.platform === "darwin")
+    return launchctl("print", name).then(
+      () => "active",
+      () => "inactive",
+    );
+  // It answers a service that does not run with an exit code.
+  return systemctl(system, "is-active", `${name}.service`).then(
+    ({ stdout }) => stdout.trim(),
+    (error: { stdout?: string }) => error.stdout?.trim() || "unknown, because systemd does not answer",
+  );
+}
+
+/** Stops a service and removes its files. What it wrote stays. */
+export async function uninstallService({ name, path, system }: InstalledService): Promise<void> {
+  if (process.platform === "darwin") await launchctl("bootout", name).catch(() => {});
+  else await systemctl(system, "disable", "--now", `${name}.service`).catch(() => {});
+  const environmentFile = /^EnvironmentFile=(.+)$/m.exec(await readText(path))?.[1]?.replaceAll("%%", "%");
+  if (environmentFile !== undefined) await rm(environmentFile, { force: true });
+  await rm(path, { force: true });
+  if (process.platform !== "darwin") await systemctl(system, "daemon-reload").catch(() => {});
+}
+
+const readText = (path: string) => readFile(path, "utf8").catch(() => "");
