@@ -51,7 +51,7 @@ const LOOKS: Record<Measure, Look> = {
     none: "No prompt tokens in this range",
     text: compact,
     exactly: (tokens) => `${exact(tokens)} tokens not cached`,
-    known: (share) => `${percent(1 - share)} of prompt tokens are estimates`,
+    known: (share) => (share === 1 ? "no estimates" : `${percent(1 - share)} of prompt tokens are estimates`),
     filter: { sort: "uncached_tokens" },
     colour: "bg-water",
   },
