@@ -124,8 +124,8 @@ function inImage(
     mount --bind "$0" "$0" && mount -o remount,bind,ro "$0"
     mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount -t tmpfs tmpfs "$0/tmp"
     mount --bind "$1" "$0/var/lib/plimsoll"
-    root=$0 user=$2; shift 2
-    shift
+    root=$0 user=$2
+    shift 2
     exec chroot --userspec="$user" "$root" env -i "$@"`;
   const settings = [...config.Env, ...Object.entries(env).map(([name, value]) => `${name}=${value}`)];
   return ["unshare", "--mount", "sh", "-c", mounts, files, home, config.User, ...settings, ...command];

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -71,14 +71,26 @@ const importsOf = (name: string, { exports }: Manifest) =>
     .filter((path) => path !== "./package.json")
     .map((path) => `@plimsoll/${name}${path.slice(1)}`);
 
-/** The exports of a module, imported in a separate Node process. */
+/** This Node, and the programs of other versions in VITEST_PLIMSOLL_NODES. */
+const NODES = [
+  process.execPath,
+  ...(process.env.VITEST_PLIMSOLL_NODES ?? "").split(delimiter).filter(Boolean),
+];
+
+/** The exports of a module, imported in a separate process of each Node. */
 async function namesIn(where: string, module: string): Promise<string[]> {
   const code = `console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(module)}))))`;
-  const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", code], {
-    cwd: where,
-    env: { PATH: process.env.PATH, NODE_ENV: "test" },
-  });
-  return JSON.parse(stdout);
+  const names = await Promise.all(
+    NODES.map(async (node): Promise<string[]> => {
+      const { stdout } = await run(node, ["--input-type=module", "--eval", code], {
+        cwd: where,
+        env: { PATH: process.env.PATH, NODE_ENV: "test" },
+      });
+      return JSON.parse(stdout);
+    }),
+  );
+  for (const others of names) expect(others, module).toEqual(names[0]);
+  return names[0]!;
 }
 
 /** The modules that each file of an installed package imports. */
