@@ -115,3 +115,24 @@ test("a login link never redirects to another site", async ({ browser, server })
   await expect(page).toHaveURL(`${server.url}/`);
   await context.close();
 });
+
+test("a person signs in with the access token of the server @phone", async ({ browser }) => {
+  const ACCESS_TOKEN = "correct-horse-battery-staple-and-more";
+  const server = await PlimsollServer.start({ PLIMSOLL_ACCESS_TOKEN: ACCESS_TOKEN });
+  const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
+  try {
+    const page = await context.newPage();
+    await page.goto("/setup");
+    const field = page.getByLabel("Access token");
+    await field.fill("wrong");
+    await field.press("Enter");
+    await expect(page.getByText("This is not the access token of this server.")).toBeVisible();
+    await field.fill(ACCESS_TOKEN);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.waitForURL(`${server.url}/setup`);
+    await expect(page.getByTestId("activity")).toContainText("with the access token");
+  } finally {
+    await context.close();
+    await server.stop();
+  }
+});

@@ -188,6 +188,39 @@ describe("plimsoll tail", () => {
     await stop();
   });
 
+  it("holds nothing more while the server is away, and goes on where it was", async () => {
+    let isAway = true;
+    const path = await target.write(`${SESSION}.jsonl`, turnLine(1, 100));
+    target.failures = new Proxy([] as ImportTarget["failures"], {
+      get: (list, name) =>
+        name === "shift"
+          ? () => (isAway ? (response: Parameters<typeof json>[0]) => json(response, 503, {}) : undefined)
+          : Reflect.get(list, name),
+    });
+    const stop = new AbortController();
+    const done = tail([path], target.connection(), {
+      ...IMPORT_OPTIONS,
+      signal: stop.signal,
+      now: () => START,
+      pollMs: 1,
+      scanMs: 1,
+      send: { pause: () => new Promise((resolve) => setTimeout(resolve, 1)) },
+    });
+    const { seen } = target.server;
+    await until(() => seen.length > 0);
+    const first = seen[0]!.body;
+    for (let turn = 2; turn <= 300; turn++)
+      await appendFile(path, `${lines(turnLine(turn, turn * 10))[0]}\n`);
+    const before = seen.length;
+    await until(() => seen.length > before + 20);
+    // Every attempt has what was read before the outage, and no more.
+    expect(new Set(seen.map(({ body }) => body))).toEqual(new Set([first]));
+    isAway = false;
+    await until(() => turns() === 300);
+    stop.abort();
+    await done;
+  });
+
   it("retries during an outage", async () => {
     target.failures = [(response) => void response.destroy(), (response) => json(response, 503, {})];
     const path = await target.write(`${SESSION}.jsonl`, turnLine(1, 100));
