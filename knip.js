@@ -51,6 +51,6 @@ export default {
       entry: ["*/main.ts!", "autopilot-plugin/hooks/*.mjs!"],
     },
   },
-  ignoreBinaries: ["mkfifo", "mount", "openssl", "script", "systemd-analyze", "umount", "unshare"],
+  ignoreBinaries: ["ldd", "mkfifo", "mount", "openssl", "script", "systemd-analyze", "umount", "unshare"],
   ignoreExportsUsedInFile: true,
 };

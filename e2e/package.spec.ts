@@ -124,6 +124,15 @@ test("plimsoll without a command starts the server, which stops when the command
   expect(await findPostmaster(layoutOf(home).data)).toBeUndefined();
 });
 
+test("a SIGTERM to npx alone stops the server and its database", async () => {
+  const command = ["npm", "exec", "--offline", `--prefix=${folder}`, "--", "plimsoll"] as const;
+  const server = await launchServer({ home, command, env: { HOME: folder, PLIMSOLL_PAGES: "on" } });
+  server.child.kill("SIGTERM");
+  // Its output ends with the server.
+  await server.exited;
+  expect(await findPostmaster(layoutOf(home).data)).toBeUndefined();
+});
+
 test("a mistyped command starts nothing", async () => {
   const failure = await npm("exec", "--", "plimsoll", "statsu").catch((error) => error);
   expect(failure).toMatchObject({ code: 1, stderr: expect.stringContaining("unknown command") });

@@ -51,6 +51,10 @@ async function runServer(context: CommandContext, open: boolean): Promise<number
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => server.kill(signal === "SIGHUP" ? "SIGTERM" : signal));
   }
+  // npx passes a signal to its shell, which dies and tells nobody.
+  const { ppid } = process;
+  if (context.env.npm_command === "exec")
+    setInterval(() => process.ppid !== ppid && server.kill("SIGTERM"), 500).unref();
   if (open) server.once("message", (message) => void logIn(Listening.parse(message), context));
   const [code] = await once(server, "exit");
   return code ?? 1;
