@@ -174,9 +174,13 @@ async function scriptBytes(context: BrowserContext, name: PageName, address: str
 
 async function throttled(context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
-  const session = await context.newCDPSession(page);
-  await session.send("Emulation.setCPUThrottlingRate", { rate: CPU_THROTTLE });
+  await slowDown(page);
   return page;
+}
+
+async function slowDown(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate: CPU_THROTTLE });
 }
 
 const median = (values: number[]) => percentileOf(values, 0.5);
@@ -274,7 +278,10 @@ async function* measureLive(
     for (const name of LIVE_ROWS) {
       if (!context.wanted(name)) continue;
       context.note(`${name} ...`);
-      yield await LIVE[name]({ server, browser, key, visitor });
+      // Alone: an open page works with each turn.
+      const page = await visitor.newPage();
+      yield await LIVE[name]({ server, browser, key, page });
+      await page.close();
     }
   } finally {
     stop.abort();
@@ -282,19 +289,18 @@ async function* measureLive(
   }
 }
 
-type LiveMeasure = (parts: Omit<LiveParts, "fleet"> & { visitor: BrowserContext }) => Promise<Measurement>;
+type LiveMeasure = (parts: Omit<LiveParts, "fleet"> & { page: Page }) => Promise<Measurement>;
 
 const LIVE: Readonly<Record<(typeof LIVE_ROWS)[number], LiveMeasure>> = {
   /** From the acknowledgement of an event to its number on the page. */
-  "live.large": async ({ server, key, visitor }) =>
-    measureLatency("live.large", { server, page: await visitor.newPage(), key }),
+  "live.large": ({ server, key, page }) => measureLatency("live.large", { server, page, key }),
 
   /** The same beside processes that compute without end, one more than the machine has cores. */
-  "live.shared": async ({ server, key, visitor }) => {
+  "live.shared": async ({ server, key, page }) => {
     const processes = cpus().length + 1;
     const endComputing = keepBusy(processes);
     try {
-      const measured = await measureLatency("live.shared", { server, page: await visitor.newPage(), key });
+      const measured = await measureLatency("live.shared", { server, page, key });
       return { ...measured, busy_processes: processes };
     } finally {
       await endComputing();
@@ -302,8 +308,7 @@ const LIVE: Readonly<Record<(typeof LIVE_ROWS)[number], LiveMeasure>> = {
   },
 
   /** CPU time of the page's process. */
-  "live.cpu": async ({ server, browser, visitor }) => {
-    const page = await visitor.newPage();
+  "live.cpu": async ({ server, browser, page }) => {
     await page.goto(`${server.url}/?agents=all`);
     await sleep(SETTLE_MS);
     const session = await browser.newBrowserCDPSession();
@@ -317,7 +322,6 @@ const LIVE: Readonly<Record<(typeof LIVE_ROWS)[number], LiveMeasure>> = {
     await sleep(WATCHED_MS);
     const seconds = (performance.now() - started) / 1_000;
     const share = ((await used()) - before) / seconds;
-    await page.close();
     return {
       name: "live.cpu",
       value: rounded(share * 100, 1),
@@ -327,8 +331,8 @@ const LIVE: Readonly<Record<(typeof LIVE_ROWS)[number], LiveMeasure>> = {
   },
 
   /** The longest task of the main thread, on a machine that is slowed down. */
-  "live.tasks": async ({ server, visitor }) => {
-    const page = await throttled(visitor);
+  "live.tasks": async ({ server, page }) => {
+    await slowDown(page);
     await page.addInitScript(() => {
       const tasks: number[] = [];
       Object.assign(globalThis, { longTasks: tasks });
@@ -347,7 +351,6 @@ const LIVE: Readonly<Record<(typeof LIVE_ROWS)[number], LiveMeasure>> = {
     const loading = await longest();
     await sleep(WATCHED_MS);
     const live = await longest();
-    await page.close();
     return {
       name: "live.tasks",
       value: rounded(Math.max(loading, live)),
