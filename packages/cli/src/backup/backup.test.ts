@@ -279,7 +279,7 @@ describe.skipIf(!hasServer)("plimsoll backup and restore with real servers", () 
     await run(["key", "revoke", key], { env: sourceEnv });
     expect(
       (await failure(["backup", path], { env: { PLIMSOLL_URL: source.url, PLIMSOLL_HOME: folder } })).hint,
-    ).toContain("Set a key");
+    ).toContain("set a key");
   });
 
   describe("a file that is not a whole backup", () => {
