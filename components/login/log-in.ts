@@ -17,9 +17,10 @@ export async function logIn(secret: LoginSecret): Promise<LoginFailure | null> {
       body: JSON.stringify(secret),
     });
   } catch {
+    const again = "token" in secret ? "open the link again" : "try again";
     return {
       step: "failed",
-      message: "The server did not respond. Check that it is running, then try again.",
+      message: `The server did not respond. Check that it is running, then ${again}.`,
     };
   }
   if (response.ok) return null;
