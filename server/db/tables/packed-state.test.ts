@@ -43,7 +43,13 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
     countedAt: maybe(time),
     sequence: maybe(fc.record({ window: index, top: maybe(tokens), unnumberedAt: maybe(time) })),
   }),
-  reported: fc.array(fc.record({ model: name, tokens }), { maxLength: 3 }),
+  reported: fc.array(
+    fc.record(
+      { model: name, tokens, refuted: fc.constant(true as const) },
+      { requiredKeys: ["model", "tokens"] },
+    ),
+    { maxLength: 3 },
+  ),
   model: maybe(name),
   current: maybe(tokens),
   currentAt: maybe(time),

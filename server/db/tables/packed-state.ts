@@ -26,7 +26,8 @@ type PackedState = [
   lastTurnAt: Maybe<number>,
   lastMark: Maybe<[window: number, at: number, id: string]>,
   numbering: PackedNumbering,
-  reported: [model: string, tokens: number][],
+  /** The last part is left out unless a prompt exceeded the size. */
+  reported: [model: string, tokens: number, refuted?: 1][],
   model: Maybe<string>,
   current: Maybe<number>,
   currentAt: Maybe<number>,
@@ -134,7 +135,7 @@ export function packState(state: AgentState): string {
       numbering.countedAt,
       sequence && [sequence.window, sequence.top, sequence.unnumberedAt],
     ],
-    state.reported.map(({ model, tokens }) => [model, tokens]),
+    state.reported.map(({ model, tokens, refuted }) => (refuted ? [model, tokens, 1] : [model, tokens])),
     state.model,
     state.current,
     state.currentAt,
@@ -241,7 +242,11 @@ function stateOf(packed: PackedState): AgentState {
           ? undefined
           : { window: sequence[0], top: sequence[1] ?? undefined, unnumberedAt: sequence[2] ?? undefined },
     },
-    reported: reported.map(([model, tokens]) => ({ model, tokens })),
+    reported: reported.map(([model, tokens, refuted]) => ({
+      model,
+      tokens,
+      ...(refuted && { refuted: true as const }),
+    })),
     model: model ?? undefined,
     current: current ?? undefined,
     currentAt: currentAt ?? undefined,
