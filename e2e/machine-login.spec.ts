@@ -75,7 +75,7 @@ test("a person confirms the code of a machine, which then reports with keys of i
   expect(await refused.ended).toBe(1);
 });
 
-test("a person refuses a machine, and a wrong code is told", async ({ page, server, expectedErrors }) => {
+test("a person refuses a machine, and a wrong code is refused", async ({ page, server, expectedErrors }) => {
   expectedErrors.push(/404 \(Not Found\).*machines\.look/);
   const login = onMachine("login", server.url, "--name", "\u202estranger");
   const code = await codeOf(login);

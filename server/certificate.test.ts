@@ -44,7 +44,7 @@ async function lookTwice(certificate: WatchedCertificate): Promise<void> {
 }
 
 describe.skipIf(!hasOpenssl)("a certificate that changes", () => {
-  it("is used when its files are written anew", async () => {
+  it("is used when its files are rewritten", async () => {
     const { watched, used } = await watch(made("old"));
     await watched.look();
     expect(used).toEqual([]);

@@ -59,7 +59,7 @@ describe.skipIf(!canListen)("from another machine", () => {
       { cookie: `plimsoll_session_${server.port}=${"a".repeat(43)}` },
     ] as Record<string, string>[]) {
       const { status, text } = await asking(headers);
-      // 429: after many wrong credentials, this client is told to wait.
+      // 429: after many wrong credentials, this client has to wait.
       expect([401, 429], `${JSON.stringify(headers)} ${text}`).toContain(status);
     }
     for (const headers of [

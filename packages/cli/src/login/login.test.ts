@@ -128,7 +128,7 @@ describe.skipIf(!hasServer)("a machine that logs in at a real server", () => {
     expect(answer.status).toBe(401);
   });
 
-  it("is told when a person refuses, and stores nothing", async () => {
+  it("learns that a person refused, and stores nothing", async () => {
     const { ended } = await logIn(false);
     expect((ended as CliError).message).toBe("The login of this machine was refused.");
     expect(await readdir(home)).toEqual([]);

@@ -50,7 +50,7 @@ export async function installService(
     throw new CliError("Services are for Linux with systemd, and for macOS.");
   const isRoot = process.getuid?.() === 0;
   if (system && (isMac || !isRoot)) throw new CliError("--system needs Linux and root: use sudo.");
-  // A damaged login, or a URL that nobody can reach, is told here and not in the log of a service.
+  // A damaged login, or a URL that nobody can reach, is reported here and not in the log of a service.
   if (kind.kind !== "server") await connect({}, env);
   const home = homeFolder(env);
   const unit = unitOf(kind, { home, system, program: programPath() });

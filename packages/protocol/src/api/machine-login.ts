@@ -18,7 +18,7 @@ export const MACHINE_LOGIN_PATHS = {
 export const MACHINE_LOGIN_PAGE = "/device";
 
 export const MachineLoginRequest = z.strictObject({
-  /** How the machine calls itself. Whoever asks may write anything. */
+  /** The name that the machine gives itself. It may be anything. */
   machine: callText(64, z.string().trim().min(1)),
 });
 
