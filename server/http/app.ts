@@ -174,7 +174,7 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     return response;
   });
 
-  /** Whoever claims https wrongly only keeps the cookie from themselves. */
+  /** A client that claims https wrongly only keeps the cookie from itself. */
   function askedOf(c: MachineContext): { host: string | undefined; secure: boolean } {
     const { incoming } = c.env;
     return { host: incoming.headers.host, secure: isHttps(incoming, deps.publicUrl) };

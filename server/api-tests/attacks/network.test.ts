@@ -44,7 +44,7 @@ describe.skipIf(!canListen)("from another machine", () => {
 
   it("knows many routes to attack", () => expect(routes.length).toBeGreaterThan(100));
 
-  it.each(routes)("%s %s is refused to whoever is not known", async (method, path) => {
+  it.each(routes)("%s %s is refused without valid credentials", async (method, path) => {
     const body = method === "GET" ? undefined : "{}";
     const asking = (headers: Record<string, string>, plain = false) =>
       server.ask(path, { method, headers, plain, ...(body !== undefined && { body }) });

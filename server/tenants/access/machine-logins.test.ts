@@ -63,7 +63,7 @@ describe("a machine that asks for a key", () => {
     expect(entry).toMatchObject({ target: "laptop", detail: "from 10.0.0.9", actor: "local" });
   });
 
-  it("gets none when a person refuses, and is told once", async () => {
+  it("gets none when a person refuses, and hears it once", async () => {
     const { deviceCode, userCode } = logins.ask("laptop", "10.0.0.9");
     await decide(userCode, false);
     expect(await logins.poll(deviceCode)).toEqual({ status: "denied" });
@@ -119,7 +119,7 @@ describe("a machine that asks for a key", () => {
     await expect(decide(first.userCode, true)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("is told to slow down if it asks too often", async () => {
+  it("has to slow down if it asks too often", async () => {
     const { deviceCode } = logins.ask("eager", "10.0.0.9");
     await logins.poll(deviceCode);
     time += 1_000;

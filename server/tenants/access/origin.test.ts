@@ -81,7 +81,7 @@ it("knows this machine by its address", () => {
 describe("isHttps", () => {
   const at = (headers: Record<string, string>, publicUrl?: string, encrypted = false) =>
     isHttps({ headers, socket: { encrypted } }, publicUrl);
-  it("is told by TLS of this server, by a proxy, or by the public address", () => {
+  it("follows from TLS of this server, from a proxy, or from the public address", () => {
     expect(at({}, undefined, true)).toBe(true);
     expect(at({ "x-forwarded-proto": "https" })).toBe(true);
     expect(at({ host: "Plimsoll.example" }, "https://plimsoll.example")).toBe(true);

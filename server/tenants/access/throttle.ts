@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { PlimsollError } from "../../errors.ts";
 
-/** Failures of one client in a minute, after which it is told to wait. */
+/** Failures of one client in a minute, after which it has to wait. */
 const MOST = 30;
 const WINDOW_MS = 60_000;
 /** Clients remembered at a time. */
@@ -21,7 +21,7 @@ export interface Throttle {
    */
   failed(client: string, failure: PlimsollError): PlimsollError;
   /**
-   * For a secret that a person chose: whether a client is told to wait, whatever it brings.
+   * For a secret that a person chose: whether a client has to wait, whatever it brings.
    * @throws PlimsollError `quota_exceeded` after as many failures
    */
   check(client: string): void;
