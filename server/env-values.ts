@@ -1,9 +1,10 @@
 import { BlockList, isIP } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { compile, isRegistered } from "@jmespath-community/jmespath";
 import { isBlockedPort } from "@plimsoll/protocol/pure";
 import { z } from "zod";
-import { parseNetworks } from "./networks.ts";
+import { isLoopbackAddress, parseNetworks } from "./networks.ts";
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 const isRoot = () => process.getuid?.() === 0;
@@ -82,3 +83,50 @@ export const publicUrl = z
     "an address with a port that browsers connect to: they block this one, because another protocol uses it",
   )
   .transform((value) => new URL(value).origin);
+
+/** Whether a URL leads to this machine. */
+export const isLoopbackUrl = (url: URL) =>
+  url.hostname === "localhost" || isLoopbackAddress(url.hostname.replace(/^\[(.*)\]$/, "$1"));
+
+/** Kept as it is: an identity provider compares it letter by letter. */
+export const issuer = z.string().refine((value) => {
+  if (!URL.canParse(value)) return false;
+  const url = new URL(value);
+  const isSafe = url.protocol === "https:" || (url.protocol === "http:" && isLoopbackUrl(url));
+  return isSafe && url.username === "" && !/[?#]/.test(value);
+}, "an https:// address such as https://login.example.com/realms/staff, or http:// on this machine, without a query");
+
+export const jmespath = z.string().superRefine((value, context) => {
+  const fault = faultOf(value);
+  if (fault !== undefined) context.addIssue(`a JMESPath expression (${fault})`);
+});
+
+function faultOf(expression: string): string | undefined {
+  const unknown: string[] = [];
+  try {
+    JSON.stringify(compile(expression), (_, node) => {
+      if (node?.type === "Function" && !isRegistered(node.name)) unknown.push(node.name);
+      return node;
+    });
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return unknown.length === 0 ? undefined : `no function ${unknown.join(", ")}`;
+}
+
+/** Names separated by commas. */
+export const names = z
+  .string()
+  .transform((list) => list.split(",").map((name) => name.trim()))
+  .refine((list) => list.every((name) => name !== ""), "names separated by commas")
+  .default([]);
+
+export const scopes = z
+  .string()
+  .refine(
+    (value) =>
+      /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value) &&
+      value.split(" ").includes("openid"),
+    "names separated by spaces, among them openid",
+  )
+  .default("openid email profile");

@@ -9,13 +9,17 @@ export interface ListeningSettings {
   PLIMSOLL_TLS_KEY?: string | undefined;
   PLIMSOLL_TRUSTED_PROXIES: Pick<BlockList, "rules">;
   PLIMSOLL_ACCESS_TOKEN?: string | undefined;
+  PLIMSOLL_OIDC_ISSUER?: string | undefined;
 }
 
 /** How a person on another machine may sign in, besides a login link that somebody made on the server's machine. */
-export type SignInWay = "nobody" | "access_token";
+export type SignInWay = "nobody" | "access_token" | "identity_provider";
 
-export const whoMayEnter = ({ PLIMSOLL_ACCESS_TOKEN }: ListeningSettings): SignInWay =>
-  PLIMSOLL_ACCESS_TOKEN === undefined ? "nobody" : "access_token";
+/** With both, the access token is the way in while the identity provider is away. */
+export function whoMayEnter({ PLIMSOLL_ACCESS_TOKEN, PLIMSOLL_OIDC_ISSUER }: ListeningSettings): SignInWay {
+  if (PLIMSOLL_OIDC_ISSUER !== undefined) return "identity_provider";
+  return PLIMSOLL_ACCESS_TOKEN === undefined ? "nobody" : "access_token";
+}
 
 export const listensOnLoopback = ({ PLIMSOLL_LISTEN: host }: Pick<ListeningSettings, "PLIMSOLL_LISTEN">) =>
   host === "localhost" || isLoopbackAddress(host);
@@ -38,7 +42,9 @@ export function listeningFaults(settings: ListeningSettings): string[] {
       `PLIMSOLL_LISTEN=${settings.PLIMSOLL_LISTEN} lets other machines connect, which needs ${what}.`,
     );
   if (whoMayEnter(settings) === "nobody")
-    needs("PLIMSOLL_ACCESS_TOKEN, with which people sign in: make one with openssl rand -base64 32");
+    needs(
+      "PLIMSOLL_OIDC_ISSUER, the identity provider of the people who sign in, or PLIMSOLL_ACCESS_TOKEN, with which they do: make one with openssl rand -base64 32",
+    );
   if (!hasTls && settings.PLIMSOLL_TRUSTED_PROXIES.rules.length === 0)
     needs(
       "PLIMSOLL_TLS_CERT and PLIMSOLL_TLS_KEY, or a reverse proxy with TLS in front and its address in PLIMSOLL_TRUSTED_PROXIES",

@@ -5,18 +5,29 @@ import {
   folder,
   hostNames,
   integer,
+  issuer,
+  jmespath,
   LOG_LEVELS,
   listenAddress,
+  names,
   networks,
   port,
   publicUrl,
+  scopes,
   secret,
 } from "./env-values.ts";
 import { PlimsollError } from "./errors.ts";
+import { identityFaults } from "./identity-settings.ts";
 import { listeningFaults } from "./listening.ts";
 
 /** Values that are never repeated. */
-const SECRET: readonly string[] = ["DATABASE_URL", "PLIMSOLL_SECRET", "PLIMSOLL_ACCESS_TOKEN"];
+const SECRET: readonly string[] = [
+  "DATABASE_URL",
+  "PLIMSOLL_SECRET",
+  "PLIMSOLL_ACCESS_TOKEN",
+  "PLIMSOLL_OIDC_CLIENT_SECRET",
+];
+const flag = z.stringbool({ truthy: ["true"], falsy: ["false"], error: "true or false" }).default(false);
 
 const schema = z.object({
   PORT: port(4180),
@@ -24,6 +35,14 @@ const schema = z.object({
   PLIMSOLL_TLS_CERT: file.optional(),
   PLIMSOLL_TLS_KEY: file.optional(),
   PLIMSOLL_ACCESS_TOKEN: secret.optional(),
+  PLIMSOLL_OIDC_ISSUER: issuer.optional(),
+  PLIMSOLL_OIDC_CLIENT_ID: z.string().optional(),
+  PLIMSOLL_OIDC_CLIENT_SECRET: z.string().optional(),
+  PLIMSOLL_OIDC_ROLE: jmespath.optional(),
+  PLIMSOLL_OIDC_GROUPS: names,
+  PLIMSOLL_OIDC_STRICT: flag,
+  PLIMSOLL_OIDC_SCOPES: scopes,
+  PLIMSOLL_OIDC_NAME: z.string().max(60, "at most 60 characters").optional(),
   PLIMSOLL_HOME: folder,
   PLIMSOLL_ALLOWED_HOSTS: hostNames.default([]),
   PLIMSOLL_TRUSTED_PROXIES: networks,
@@ -41,9 +60,7 @@ const schema = z.object({
   PLIMSOLL_PAGES: z.enum(["on", "off"], "on or off").default("on"),
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: integer(2, 200, 10),
-  DATABASE_ALLOW_UNSAFE: z
-    .stringbool({ truthy: ["true"], falsy: ["false"], error: "true or false" })
-    .default(false),
+  DATABASE_ALLOW_UNSAFE: flag,
 });
 
 export type Settings = z.infer<typeof schema>;
@@ -58,7 +75,7 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   const given = Object.fromEntries(settingNames.filter((name) => env[name]).map((name) => [name, env[name]]));
   const parsed = schema.safeParse(given);
   const wrong = parsed.success
-    ? listeningFaults(parsed.data)
+    ? [...identityFaults(parsed.data), ...listeningFaults(parsed.data)]
     : parsed.error.issues.map(({ path, message }) => {
         const name = String(path[0]);
         const got = SECRET.includes(name) ? "" : `, not ${JSON.stringify(env[name])}`;
