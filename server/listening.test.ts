@@ -34,6 +34,15 @@ describe("an address that other machines reach", () => {
     expect(first).toMatch(expected);
   });
 
+  it("needs no access token if people sign in with an identity provider", () => {
+    const oidc = {
+      PLIMSOLL_OIDC_ISSUER: "https://login.example.com",
+      PLIMSOLL_OIDC_CLIENT_ID: "plimsoll",
+      PLIMSOLL_OIDC_CLIENT_SECRET: "s",
+    };
+    expect(faults({ ...ALL, ...TLS, ...oidc, PLIMSOLL_ACCESS_TOKEN: "" })).toEqual([]);
+  });
+
   it("needs TLS here or a proxy that is trusted", () => {
     expect(faults(ALL)).toEqual([expect.stringContaining("PLIMSOLL_TRUSTED_PROXIES")]);
   });

@@ -25,6 +25,9 @@ describe("readSettings", () => {
       PLIMSOLL_ALLOWED_HOSTS: [],
       PLIMSOLL_TRUSTED_PROXIES: expect.any(BlockList),
       PLIMSOLL_WEBHOOK_ALLOW: expect.any(BlockList),
+      PLIMSOLL_OIDC_GROUPS: [],
+      PLIMSOLL_OIDC_STRICT: false,
+      PLIMSOLL_OIDC_SCOPES: "openid email profile",
       LOG_LEVEL: "info",
       NODE_ENV: "production",
       PLIMSOLL_QUOTA_EVENTS_PER_SECOND: 20_000,
@@ -57,6 +60,13 @@ describe("readSettings", () => {
     ["PLIMSOLL_LISTEN", "127.evil.example", "IP address"],
     ["PLIMSOLL_LISTEN", "0.0.0.0:8080", "PORT"],
     ["PLIMSOLL_LISTEN", "[::]:8080", "PORT"],
+    ["PLIMSOLL_OIDC_ISSUER", "http://login.example.com", "https://"],
+    ["PLIMSOLL_OIDC_ISSUER", "https://login.example.com?tenant=1", "without a query"],
+    ["PLIMSOLL_OIDC_ROLE", "contains(groups, 'ops'", "JMESPath"],
+    ["PLIMSOLL_OIDC_ROLE", "containz(groups, 'ops')", "no function containz"],
+    ["PLIMSOLL_OIDC_GROUPS", "ops,,dev", "commas"],
+    ["PLIMSOLL_OIDC_SCOPES", "email profile", "among them openid"],
+    ["PLIMSOLL_OIDC_STRICT", "yes", "true or false"],
     ["PORT", "6000", "browsers"],
     ["PORT", "4190", "browsers"],
     ["PORT", "10080", "browsers"],
@@ -96,6 +106,15 @@ describe("readSettings", () => {
     const { message } = refusal({ PLIMSOLL_ACCESS_TOKEN: "hunter2" });
     expect(message).toContain("PLIMSOLL_ACCESS_TOKEN must be at least 32 characters");
     expect(message).not.toContain("hunter2");
+  });
+
+  it("names what is missing of an identity provider, and never repeats the client's secret", () => {
+    const { message } = refusal({ PLIMSOLL_OIDC_CLIENT_SECRET: "hunter2", PLIMSOLL_OIDC_STRICT: "true" });
+    expect(message.split("\n")).toEqual([
+      "PLIMSOLL_OIDC_CLIENT_SECRET also needs PLIMSOLL_OIDC_ISSUER and PLIMSOLL_OIDC_CLIENT_ID.",
+      "PLIMSOLL_OIDC_STRICT=true also needs PLIMSOLL_OIDC_ROLE, which gives people their roles.",
+    ]);
+    expect(refusal({ PLIMSOLL_OIDC_GROUPS: "ops" }).message).toContain("PLIMSOLL_OIDC_ISSUER");
   });
 
   it("never repeats DATABASE_URL", () => {

@@ -35,10 +35,12 @@ export function signInFault(error: unknown, issuer: string): PlimsollError {
       `The identity provider ${issuer} refused the sign-in: ${said(error)}. Sign in again, or ask its administrator whether your account may use Plimsoll.`,
     );
   }
-  if (error instanceof ResponseBodyError && error.error !== "invalid_grant") {
+  const isRefused = error instanceof ResponseBodyError && error.error !== "invalid_grant";
+  if (isRefused || error instanceof WWWAuthenticateChallengeError) {
+    const reason = isRefused ? said(error) : reasonOf(error);
     return new PlimsollError(
       "setting_invalid",
-      `The identity provider ${issuer} refused this server: ${said(error)}. Check PLIMSOLL_OIDC_CLIENT_ID, PLIMSOLL_OIDC_CLIENT_SECRET, and the client's redirect URI.`,
+      `The identity provider ${issuer} refused this server: ${reason}. Check PLIMSOLL_OIDC_CLIENT_ID, PLIMSOLL_OIDC_CLIENT_SECRET, and the client's redirect URI.`,
     );
   }
   const reason = error instanceof ResponseBodyError ? said(error) : reasonOf(error);
