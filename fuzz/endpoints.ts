@@ -142,7 +142,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     sends: "json_body",
     weight: 60,
   },
-  plain("GET", "/api/v1/login", 20),
+  plain("GET", "/api/v1/sign-in", 20),
   plain("POST", "/api/v1/logout", 20),
   sending("POST", MACHINE_LOGIN_PATHS.code, 20, MachineLoginRequest),
   sending("POST", MACHINE_LOGIN_PATHS.token, 20, MachineLoginPoll),

@@ -9,6 +9,7 @@ export const STATUS_OF_CODE = {
   invalid_alert_rule: 400,
   unauthenticated: 401,
   forbidden_scope: 403,
+  forbidden_role: 403,
   wrong_project: 403,
   project_archived: 403,
   not_found: 404,

@@ -10,6 +10,8 @@ export interface IdentitySettings {
   /** Nobody gets in without a role from PLIMSOLL_OIDC_ROLE. */
   PLIMSOLL_OIDC_STRICT: boolean;
   PLIMSOLL_OIDC_SCOPES: string;
+  /** Whoever proves this address is admin everywhere. Lower case. */
+  PLIMSOLL_OIDC_ADMIN?: string | undefined;
   /** On the button. */
   PLIMSOLL_OIDC_NAME?: string | undefined;
 }
@@ -22,12 +24,18 @@ const NEEDED = [
 
 /** What is missing, a sentence each. Empty if the settings are complete, or none is set. */
 export function identityFaults(settings: IdentitySettings): string[] {
-  const { PLIMSOLL_OIDC_ROLE: role, PLIMSOLL_OIDC_GROUPS: groups, PLIMSOLL_OIDC_NAME: name } = settings;
+  const {
+    PLIMSOLL_OIDC_ROLE: role,
+    PLIMSOLL_OIDC_GROUPS: groups,
+    PLIMSOLL_OIDC_NAME: name,
+    PLIMSOLL_OIDC_ADMIN: admin,
+  } = settings;
   const given = [
     ...NEEDED.filter((key) => settings[key] !== undefined),
     ...(role === undefined ? [] : ["PLIMSOLL_OIDC_ROLE"]),
     ...(groups.length === 0 ? [] : ["PLIMSOLL_OIDC_GROUPS"]),
     ...(settings.PLIMSOLL_OIDC_STRICT ? ["PLIMSOLL_OIDC_STRICT"] : []),
+    ...(admin === undefined ? [] : ["PLIMSOLL_OIDC_ADMIN"]),
     ...(name === undefined ? [] : ["PLIMSOLL_OIDC_NAME"]),
   ];
   if (given.length === 0) return [];

@@ -30,6 +30,7 @@ import { openReads } from "./http/reads.ts";
 import { errorResponse } from "./http/respond.ts";
 import { BUILT } from "./http/routes.ts";
 import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
+import { signInRoutes } from "./http/sign-in.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
 import { Mappings } from "./mappings/mappings.ts";
@@ -45,6 +46,7 @@ import { factsOf } from "./tenants/access/principal.ts";
 import { eventQuota, readQuota } from "./tenants/access/quota.ts";
 import { createDeletions } from "./tenants/deletion/deletions.ts";
 import { createRetention } from "./tenants/deletion/retention.ts";
+import { openIdentityProvider } from "./tenants/people/identity-provider.ts";
 import { startDeletion } from "./tenants/projects/deletion.ts";
 import type { Services } from "./trpc/context.ts";
 import { createHandlers } from "./trpc/handlers.ts";
@@ -138,16 +140,31 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
   const reads = readQuota(settings.PLIMSOLL_QUOTA_READS_PER_SECOND, clock);
-  const { access, keys, browsers, localToken, machineLogins, projects, audit, onEnded, ...accessParts } =
-    await openAccess({
-      prisma: control,
-      hub,
-      home: settings.PLIMSOLL_HOME,
-      proxies: settings.PLIMSOLL_TRUSTED_PROXIES,
-      accessToken: settings.PLIMSOLL_ACCESS_TOKEN,
-      reads,
-      log,
-    });
+  const box = await openSecretBox({ home: settings.PLIMSOLL_HOME, secret: settings.PLIMSOLL_SECRET });
+  const provider = openIdentityProvider({ settings, publicUrl: () => publicUrl(), log });
+  const {
+    access,
+    keys,
+    browsers,
+    localToken,
+    machineLogins,
+    people,
+    projects,
+    audit,
+    onEnded,
+    ...accessParts
+  } = await openAccess({
+    prisma: control,
+    hub,
+    home: settings.PLIMSOLL_HOME,
+    proxies: settings.PLIMSOLL_TRUSTED_PROXIES,
+    accessToken: settings.PLIMSOLL_ACCESS_TOKEN,
+    provider,
+    adminEmail: settings.PLIMSOLL_OIDC_ADMIN,
+    box,
+    reads,
+    log,
+  });
   stops.push(() => accessParts.stop());
 
   const policies = new Policies({ prisma: control, hub, log, clock });
@@ -189,7 +206,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const localUrl = () => running?.url ?? `http://${host}:${settings.PORT}`;
   const publicUrl = () => settings.PLIMSOLL_PUBLIC_URL ?? localUrl();
-  const { PLIMSOLL_HOME: home, PLIMSOLL_SECRET: secret, PLIMSOLL_WEBHOOK_ALLOW: open } = settings;
+  const { PLIMSOLL_HOME: home, PLIMSOLL_WEBHOOK_ALLOW: open } = settings;
   if (open.rules.length > 0)
     log.warn({ networks: open.rules }, "alert endpoints may be in these networks, by PLIMSOLL_WEBHOOK_ALLOW");
   const alerts = openAlerts({
@@ -199,7 +216,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     policies,
     log,
     clock,
-    box: await openSecretBox({ home, secret }),
+    box,
     open,
     baseUrl: publicUrl,
   });
@@ -219,6 +236,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     keys,
     browsers,
     machineLogins,
+    people,
     projects,
     audit,
     createLoginUrl: () => freshLoginUrl(),
@@ -313,6 +331,16 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     routes: [
       otlpRoutes({ ...sending, unmapped: pipeline.unmapped, mappings, log }),
       policyRoutes({ access, policies, freshness, room }),
+      signInRoutes({
+        access,
+        browsers,
+        people,
+        provider,
+        audit,
+        publicUrl: settings.PLIMSOLL_PUBLIC_URL,
+        opens: publicUrl,
+        log,
+      }),
       machineLoginRoutes({ access, keys, logins: machineLogins, publicUrl }),
       csvRoutes({ log, access, room, ...reading }),
       backupRoutes({

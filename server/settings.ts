@@ -42,6 +42,7 @@ const schema = z.object({
   PLIMSOLL_OIDC_GROUPS: names,
   PLIMSOLL_OIDC_STRICT: flag,
   PLIMSOLL_OIDC_SCOPES: scopes,
+  PLIMSOLL_OIDC_ADMIN: z.email("an email address").toLowerCase().optional(),
   PLIMSOLL_OIDC_NAME: z.string().max(60, "at most 60 characters").optional(),
   PLIMSOLL_HOME: folder,
   PLIMSOLL_ALLOWED_HOSTS: hostNames.default([]),

@@ -1,4 +1,4 @@
-import type { LoginWays } from "@plimsoll/protocol/api";
+import type { SignInWays } from "@plimsoll/protocol/api";
 import { logIn } from "./log-in.ts";
 import { rememberRequestedPath, takeRequestedPath } from "./requested-page.ts";
 import { safeRedirect } from "./safe-redirect.ts";
@@ -51,10 +51,17 @@ function goOn(): void {
   window.location.replace(next === null ? requested : safeRedirect(next));
 }
 
-/** Shows the form for the access token, if the server takes one. */
-async function offerAccessToken(form: HTMLFormElement): Promise<void> {
-  const response = await fetch("/api/v1/login").catch(() => undefined);
-  const ways = (await response?.json().catch(() => undefined)) as LoginWays | undefined;
+/** Shows the way to the identity provider and the form for the access token, if the server has them. */
+async function offerSignIn(form: HTMLFormElement): Promise<void> {
+  const response = await fetch("/api/v1/sign-in").catch(() => undefined);
+  const ways = (await response?.json().catch(() => undefined)) as SignInWays | undefined;
+  const provider = ways?.identity_provider;
+  if (provider) {
+    const link = document.querySelector<HTMLAnchorElement>("#provider")!;
+    link.textContent = `Sign in with ${provider}`;
+    link.href = `/api/v1/sign-in/start?next=${encodeURIComponent(safeRedirect(next))}`;
+    link.parentElement!.hidden = false;
+  }
   if (ways?.access_token !== true) return;
   form.hidden = false;
   form.addEventListener("submit", (event) => {
@@ -100,5 +107,5 @@ document.addEventListener("DOMContentLoaded", () => {
     if (window.location.hash !== "") void read();
   });
   void read();
-  void offerAccessToken(document.querySelector("form")!);
+  void offerSignIn(document.querySelector("form")!);
 });

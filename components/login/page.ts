@@ -59,6 +59,7 @@ Plimsoll
 <div data-step="refused" hidden><h1>This link no longer works</h1><p role="alert"></p></div>
 <div data-step="failed" hidden><h1>Login failed</h1><p role="alert"></p></div>
 </div>
+<p hidden><a id="provider" class="button" href="/api/v1/sign-in/start">Sign in</a></p>
 <form id="access" hidden>
 <p id="access-text">Or enter the access token of this server, which its administrator has.</p>
 <div class="command"><input id="access-token" name="access-token" type="password" autocomplete="current-password" required maxlength="2000" aria-label="Access token" aria-describedby="access-text access-error"><button type="submit">Log in</button></div>

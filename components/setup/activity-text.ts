@@ -7,6 +7,10 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   logout: "Signed out",
   browser_signed_out: "Browser signed out",
   machine_approved: "Machine login confirmed",
+  login_link_made: "Login link made",
+  person_added: "Person added",
+  person_removed: "Person removed",
+  role_set: "Role changed",
   machine_denied: "Machine login refused",
   key_created: "Key created",
   key_rotated: "Key rotated",
@@ -62,6 +66,7 @@ export function actionText({ action, count }: Pick<AuditEntryView, "action" | "c
 /** Who did it. */
 export function actorText({ kind, id, name, address }: AuditEntryView["actor"]): string {
   switch (kind) {
+    case "person":
     case "browser":
       return [name ?? "Unknown browser", address].filter((part) => part !== null).join(", ");
     case "key":

@@ -1,10 +1,13 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { useQuery } from "@tanstack/react-query";
 import { parseAsString, useQueryState } from "nuqs";
 import { type ReactNode, useState } from "react";
+import { useHasRole } from "../people/use-account.ts";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
+import { useTRPC } from "../trpc.ts";
 import { About } from "./about.tsx";
 import { Activity } from "./activity.tsx";
 import { Browsers } from "./browsers.tsx";
@@ -14,6 +17,7 @@ import { Harnesses } from "./harnesses.tsx";
 import { Ingestion } from "./ingestion.tsx";
 import { Keys } from "./keys.tsx";
 import { ModelWindows } from "./model-windows.tsx";
+import { People } from "./people.tsx";
 import { Projects } from "./projects.tsx";
 import { Retention } from "./retention.tsx";
 import { SendTurns } from "./send-turns.tsx";
@@ -31,6 +35,10 @@ const TASKS = [
 export function SetupPage() {
   const [secret, setSecret] = useState<string>();
   const [requestedModel] = useQueryState("model", parseAsString);
+  // Shown until it is known that the server would refuse: nearly always, it would not.
+  const isAdmin = useHasRole("admin") !== false;
+  const isAdminEverywhere = useHasRole("admin", "everywhere") !== false;
+  const isEditor = useHasRole("editor") !== false;
   return (
     <>
       <PageHeader title="Setup">
@@ -44,23 +52,30 @@ export function SetupPage() {
         <div className="grid min-w-0 gap-8">
           <Task id="task-connect">
             <SendTurns secret={secret} />
-            <DemoFleet />
+            {isAdmin && <DemoFleet />}
           </Task>
           <Task id="task-windows">
             <ModelWindows key={requestedModel} requestedModel={requestedModel} />
           </Task>
           <Task id="task-people">
-            <Keys onCreated={setSecret} />
+            {isAdmin ? <Keys onCreated={setSecret} /> : <NotAllowed />}
+            {isAdminEverywhere && <People />}
             <Browsers />
             <Projects />
-            <Activity />
+            {isAdmin && <Activity />}
           </Task>
           <Task id="task-data">
-            <Retention />
-            <Harnesses />
+            {isEditor ? (
+              <>
+                <Retention />
+                <Harnesses />
+              </>
+            ) : (
+              <NotAllowed />
+            )}
           </Task>
           <Task id="task-health">
-            <Doctor />
+            {isAdmin && <Doctor />}
             <Ingestion />
           </Task>
           <Task id="task-about">
@@ -69,6 +84,17 @@ export function SetupPage() {
         </div>
       </div>
     </>
+  );
+}
+
+/** In the place of a section that the person's role does not include. */
+function NotAllowed() {
+  const { data } = useQuery(useTRPC().account.queryOptions());
+  return (
+    <p className="panel p-5 text-[13px] text-muted">
+      You are {data?.role ?? "nothing"} in this project, and this part needs a higher role. Ask an
+      administrator for it.
+    </p>
   );
 }
 

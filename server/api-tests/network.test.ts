@@ -45,7 +45,10 @@ describe.skipIf(!canListen)("a server with TLS on a network address", () => {
   });
 
   it("has a person sign in with the access token, and keeps the cookie to HTTPS", async () => {
-    expect((await server.ask("/api/v1/login")).json).toEqual({ access_token: true });
+    expect((await server.ask("/api/v1/sign-in")).json).toEqual({
+      access_token: true,
+      identity_provider: null,
+    });
     const { status, headers } = await server.ask("/api/v1/login", login(ACCESS_TOKEN));
     expect(status).toBe(200);
     expect(headers["set-cookie"]![0]).toMatch(

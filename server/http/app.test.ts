@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PlimsollError } from "../errors.ts";
-import { type Principal, requireScope } from "../tenants/access/principal.ts";
+import { type Principal, requirePermission } from "../tenants/access/principal.ts";
 import { LOCAL } from "../testing/actor.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 import { untilPasses } from "../testing/until.ts";
@@ -38,7 +38,7 @@ beforeAll(async () => {
       return Response.json({ path: new URL(request.url).pathname, kind: principal?.kind ?? null });
     },
     rest: async (request, { authenticate }) => {
-      requireScope(await authenticate(), "read");
+      requirePermission(await authenticate(), "read");
       return Response.json({ rest: new URL(request.url).pathname });
     },
   });
@@ -277,7 +277,7 @@ describe("login", () => {
 describe("two processes of one database", () => {
   it("agree at once on a revoked key and on a logout", async () => {
     const rest = async (_: Request, { authenticate }: { authenticate(): Promise<Principal | undefined> }) => {
-      requireScope(await authenticate(), "read");
+      requirePermission(await authenticate(), "read");
       return Response.json({});
     };
     // A browser asks both under the one name of what stands before them.

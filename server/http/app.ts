@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { LOCAL_PROOF_PATH, LocalProofQuery, type LoginWays, type ServerHealth } from "@plimsoll/protocol/api";
+import { LOCAL_PROOF_PATH, LocalProofQuery, type ServerHealth } from "@plimsoll/protocol/api";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { Logger } from "pino";
@@ -38,7 +38,7 @@ export interface MachineAppDeps {
   log: Logger;
   version: string;
   access: Access;
-  browsers: Pick<Browsers, "login" | "logout" | "takesAccessToken" | "loginWithAccessToken">;
+  browsers: Pick<Browsers, "login" | "logout" | "loginWithAccessToken">;
   /** PLIMSOLL_PUBLIC_URL. */
   publicUrl: string | undefined;
   localToken: Pick<LocalToken, "prove">;
@@ -120,8 +120,6 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     const { localAddress = "", localPort = 0 } = c.env.incoming.socket;
     return c.json(await localToken.prove(query.data.challenge, { address: localAddress, port: localPort }));
   });
-
-  app.get("/api/v1/login", (c) => c.json({ access_token: browsers.takesAccessToken } satisfies LoginWays));
 
   app.post("/api/v1/login", limitedBody(LOGIN_BODY_BYTES), async (c) => {
     const facts = factsOf(c.env.incoming);

@@ -32,15 +32,7 @@ export function backupRoutes(deps: BackupDeps): (app: Hono<MachineEnv>) => void 
   const { log, access, audit, clock, stallMs = STALL_MS } = deps;
   let writing = false;
 
-  /** @throws PlimsollError `wrong_project` for a key: it works in its own project, and a backup spans all of them */
-  async function person(incoming: IncomingMessage): Promise<Principal> {
-    const principal = await access.authorize(incoming, "admin");
-    if (principal.kind !== "key") return principal;
-    throw new PlimsollError(
-      "wrong_project",
-      "A key works only in its own project, and a backup holds every project. Run the command without a key, on the server's machine.",
-    );
-  }
+  const person = (incoming: IncomingMessage) => access.authorize(incoming, "back up");
 
   /** The one place that hears of every backup and restore. */
   async function note(

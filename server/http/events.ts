@@ -3,7 +3,7 @@ import { GENERATION_HEADER } from "@plimsoll/protocol/api";
 import { type IngestAnswer, LIMITS } from "@plimsoll/protocol/events";
 import type { BodyBudget } from "../bodies/body-budget.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
-import type { Access } from "../tenants/access/principal.ts";
+import { type Access, may } from "../tenants/access/principal.ts";
 import type { Quota } from "../tenants/access/quota.ts";
 import { decodeBody } from "../write/receive/decode.ts";
 import type { Ingest } from "../write/receive/ingest.ts";
@@ -32,15 +32,15 @@ export interface EventsReply {
   headers: Readonly<Record<string, string>>;
 }
 
-const SENDING = ["ingest", "policy:ack"] as const;
 const ACKNOWLEDGEMENTS: ReadonlySet<string> = new Set(["policy_ack"]);
 
 /** `POST /api/v1/events`: see docs/protocol.md. Resolves after the commit to the journal, or as `Prefer: wait` asks. */
 export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Promise<EventsReply> {
   const { access, ingest, quota, room } = deps;
   return async (incoming) => {
-    const { projectId, keyId, scopes } = await access.authorize(incoming, SENDING);
-    const types = scopes.has("ingest") || scopes.has("admin") ? undefined : ACKNOWLEDGEMENTS;
+    const principal = await access.authorize(incoming, "send or acknowledge");
+    const { projectId, keyId } = principal;
+    const types = may(principal, "send") ? undefined : ACKNOWLEDGEMENTS;
     let events = 1;
     const hold = room.enter(projectId);
     const { budget } = hold;

@@ -10,10 +10,16 @@ export const FAILURE_PAGE_HEADERS = {
 /** Seconds after which the page asks again by itself, when asking again may help. */
 const AGAIN_AFTER = 5;
 
-/** What a person sees when a page cannot even be begun, such as while the database is away. */
-export function failurePage(error: unknown): string {
+/**
+ * What a person sees when a page cannot even be begun, such as while the database is away.
+ * @param again where a link leads that tries again; then the page does not try by itself
+ */
+export function failurePage(
+  error: unknown,
+  { title, again }: { title: string; again?: string } = { title: "This page cannot be shown now" },
+): string {
   const { message } = toErrorBody(error).error;
-  const passing = statusOf(error) === 503;
+  const passing = statusOf(error) === 503 && again === undefined;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -28,13 +34,15 @@ body { margin: 0; min-height: 100vh; display: grid; place-items: center; font: 1
 main { max-width: 28rem; padding: 1.5rem; text-align: center; }
 h1 { font-size: 1.25rem; margin: 0 0 0.5rem; }
 p { margin: 0.25rem 0; color: light-dark(#4a5560, #9aa7b4); }
+a { color: inherit; }
 </style>
 </head>
 <body>
 <main>
-<h1>This page cannot be shown now</h1>
+<h1>${escaped(title)}</h1>
 <p>${escaped(message)}</p>
 ${passing ? `<p>This page does so every ${AGAIN_AFTER} seconds.</p>` : ""}
+${again === undefined ? "" : `<p><a href="${escaped(again)}">Back to the sign-in page</a></p>`}
 </main>
 </body>
 </html>

@@ -6,7 +6,7 @@ import { PlimsollError, statusOf } from "../errors.ts";
 import { addChanges, type Changes } from "../live/coalesce.ts";
 import type { LiveHub } from "../live/hub.ts";
 import type { Policies } from "../policies/policies.ts";
-import type { Access, Principal } from "../tenants/access/principal.ts";
+import { type Access, may, type Principal } from "../tenants/access/principal.ts";
 import { MACHINE_HEADERS } from "./headers.ts";
 
 export interface LiveStreamsOptions {
@@ -54,8 +54,6 @@ const HEALTH_MS = 1_500;
 const PATIENCE = 4;
 /** Milliseconds after which a browser whose stream ended comes back. */
 const RETRY_MS = 2_000;
-
-const SCOPES = ["read", "policy:read"] as const;
 
 /** `?only=policy` */
 const asksForPolicy = ({ url = "" }: IncomingMessage): boolean =>
@@ -135,9 +133,9 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const failure = watch.failure();
     if (failure !== undefined) throw failure;
-    const principal = await access.authorize(incoming, SCOPES);
-    const { projectId, scopes } = principal;
-    const onlyPolicy = !(scopes.has("read") || scopes.has("admin")) || asksForPolicy(incoming);
+    const principal = await access.authorize(incoming, "read policies");
+    const { projectId } = principal;
+    const onlyPolicy = !may(principal, "read") || asksForPolicy(incoming);
     const { generation } = await policies.bookOf(projectId);
     if (closed || open.size >= maxClients) {
       throw new PlimsollError("overloaded", "Too many clients are connected to the live stream.");
@@ -204,7 +202,7 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     // A revoked key (401, or 429 among many wrong ones), a logged-out browser and a deleted project hear no more.
     // Answered from memory nearly always.
     const check = () => {
-      access.authorize(incoming, SCOPES).catch((error: unknown) => {
+      access.authorize(incoming, "read policies").catch((error: unknown) => {
         const status = statusOf(error);
         if (status === 401 || status === 403 || status === 404 || status === 429) end();
       });

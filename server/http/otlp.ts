@@ -80,7 +80,7 @@ async function takeTelemetry(
   incoming: IncomingMessage,
 ): Promise<PartialSuccess | undefined> {
   acceptPlainKey(incoming);
-  const { projectId, keyId } = await access.authorize(incoming, "ingest");
+  const { projectId, keyId } = await access.authorize(incoming, "send");
   const hold = room.enter(projectId);
   const { budget } = hold;
   let events = 1;

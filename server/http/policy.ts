@@ -16,14 +16,12 @@ export interface PolicyRoutesDeps {
   room: BodyRoom;
 }
 
-const READ = ["policy:read", "read"] as const;
-
 /** `GET /api/v1/policy`: what a harness should run, or the whole policy; `PUT` saves a new version. */
 export function policyRoutes({ access, policies, freshness, room }: PolicyRoutesDeps) {
   return (app: Hono<MachineEnv>): void => {
     app.get("/api/v1/policy", async (c) => {
       // No quota: after a change, all harnesses of a key ask at the same moment. The answer comes from memory.
-      const { projectId } = await access.authorize(c.env.incoming, READ);
+      const { projectId } = await access.authorize(c.env.incoming, "read policies");
       const book = await policies.bookOf(projectId);
       c.header(GENERATION_HEADER, String(book.generation));
       c.header("Cache-Control", "no-cache");
@@ -39,7 +37,7 @@ export function policyRoutes({ access, policies, freshness, room }: PolicyRoutes
     });
 
     app.put("/api/v1/policy", async (c) => {
-      const principal = await access.authorize(c.env.incoming, "policy:write");
+      const principal = await access.authorize(c.env.incoming, "change policies");
       const expected = expectedGeneration(c.req.header("if-match"));
       const { policy, reason, from, rollout } = await withCallBody(
         room,

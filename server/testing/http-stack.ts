@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Scope } from "@plimsoll/protocol/api";
 import { pino } from "pino";
+import { openSecretBox } from "../alerts/delivery/secret-box.ts";
 import { LOCAL_TOKEN_FILE } from "../db/postgres/layout.ts";
 import { probeWrite } from "../db/write-probe.ts";
 import { createMachineApp, type MachineAppDeps } from "../http/app.ts";
@@ -55,6 +56,9 @@ export async function startHttpStack(
     home,
     proxies: options.proxies ?? new BlockList(),
     accessToken: options.accessToken,
+    provider: undefined,
+    adminEmail: undefined,
+    box: await openSecretBox({ home, secret: undefined }),
     reads: { take: () => {} },
     log,
   });

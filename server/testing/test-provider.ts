@@ -43,6 +43,14 @@ export interface TestProvider {
 
 const CLIENT = { client_id: "plimsoll", client_secret: "the secret/of+the client" };
 
+/** A port that nobody listens on now. The provider has to know the address of the server before there is one. */
+export async function freePort(): Promise<number> {
+  const probe = await listen(createServer(), 0);
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((done) => probe.close(done));
+  return port;
+}
+
 /** A real identity provider on loopback, with its own pages, which accept any password. */
 export async function startTestProvider(options: TestProviderOptions): Promise<TestProvider> {
   const { accounts, redirectUris, refreshTokens = false } = options;

@@ -20,6 +20,7 @@ import type { Quota } from "../tenants/access/quota.ts";
 import type { Audit } from "../tenants/audit/audit.ts";
 import type { Deletions } from "../tenants/deletion/deletions.ts";
 import type { Retention } from "../tenants/deletion/retention.ts";
+import type { People } from "../tenants/people/people.ts";
 import type { Projects } from "../tenants/projects/projects.ts";
 import type { Command } from "../write/journal/journal-entry.ts";
 import type { Receipts } from "../write/receive/receipts.ts";
@@ -38,6 +39,7 @@ export interface Services {
   keys: Pick<Keys, "create" | "rotate" | "list" | "revoke">;
   browsers: Pick<Browsers, "list" | "signOut" | "signOutOthers">;
   machineLogins: Pick<MachineLogins, "look" | "decide">;
+  people: Pick<People, "account" | "list" | "setRole" | "remove">;
   projects: Projects;
   audit: Pick<Audit, "note">;
   createLoginUrl: () => string;

@@ -1,11 +1,11 @@
-import type { Scope } from "@plimsoll/protocol/api";
 import { initTRPC, TRPCError } from "@trpc/server";
 import type { OpenApiMeta } from "trpc-to-openapi";
 import { ZodError, type ZodType } from "zod";
 import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, toErrorBody } from "../errors.ts";
 import { freshReader, type Reader } from "../lines/reader.ts";
-import { requireScope } from "../tenants/access/principal.ts";
+import { requirePermission } from "../tenants/access/principal.ts";
+import type { Permission } from "../tenants/people/permissions.ts";
 import type { Context } from "./context.ts";
 
 /** Why a call failed, as the one error class, whatever tRPC wrapped it in. */
@@ -89,10 +89,10 @@ const statusKept = t.procedure.use(async ({ ctx, next, type }) => {
   }
 });
 
-/** A procedure that needs a scope; it gets the reader of its caller's project. */
-export function procedure(scope: Scope) {
+/** A procedure that needs a permission; it gets the reader of its caller's project. */
+export function procedure(permission: Permission) {
   return statusKept.use(async ({ ctx, next, path }) => {
-    const principal = requireScope(await ctx.principal, scope);
+    const principal = requirePermission(await ctx.principal, permission);
     const { prisma, policies, sharedReads, clock, reads } = ctx.services;
     reads.take(principal.keyId, 1);
     const { projectId } = principal;
@@ -105,8 +105,8 @@ export function procedure(scope: Scope) {
 }
 
 /** A procedure whose reader has waited for the events acknowledged before it was asked. */
-export function freshProcedure(scope: Scope) {
-  return procedure(scope).use(async ({ ctx, next }) => {
+export function freshProcedure(permission: Permission) {
+  return procedure(permission).use(async ({ ctx, next }) => {
     const reader = await freshReader(ctx.reader, ctx.services.freshness);
     if (reader.lag.events > 0) ctx.response.behind = reader.lag;
     return next({ ctx: { ...ctx, reader } });

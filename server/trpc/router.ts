@@ -1,5 +1,5 @@
 import { router } from "./init.ts";
-import { audit, browsers, machines } from "./routers/account.ts";
+import { account, audit, browsers, machines, people } from "./routers/account.ts";
 import { alerts } from "./routers/alerts.ts";
 import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
@@ -44,6 +44,8 @@ export const appRouter = router({
   keys,
   browsers,
   machines,
+  account,
+  people,
   audit,
   windows,
   mappings,

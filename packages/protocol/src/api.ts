@@ -14,6 +14,7 @@ export * from "./api/key-state.ts";
 export * from "./api/local-proof.ts";
 export * from "./api/machine-login.ts";
 export * from "./api/mappings.ts";
+export * from "./api/people.ts";
 export * from "./api/policy.ts";
 export * from "./api/project-address.ts";
 export * from "./api/projects.ts";

@@ -57,6 +57,16 @@ export type ApiKey = Prisma.ApiKeyModel
  */
 export type BrowserSession = Prisma.BrowserSessionModel
 /**
+ * Model Person
+ * Somebody who signs in with the identity provider.
+ */
+export type Person = Prisma.PersonModel
+/**
+ * Model ProjectRole
+ * 
+ */
+export type ProjectRole = Prisma.ProjectRoleModel
+/**
  * Model AuditEntry
  * Who changed what, and when. Rows are added and trimmed. Only the count of failed logins of a client and hour grows.
  */

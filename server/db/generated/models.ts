@@ -11,6 +11,8 @@
 export type * from './models/Project.ts'
 export type * from './models/ApiKey.ts'
 export type * from './models/BrowserSession.ts'
+export type * from './models/Person.ts'
+export type * from './models/ProjectRole.ts'
 export type * from './models/AuditEntry.ts'
 export type * from './models/ModelWindow.ts'
 export type * from './models/ObservedWindow.ts'

@@ -8,6 +8,9 @@ import { PlimsollError } from "../../errors.ts";
 import { hashSecret, makeToken } from "../../key-format.ts";
 import { DAY_MS, HOUR_MS } from "../../times.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
+import { type IdentityProvider, RENEW_MS, type Renewal } from "../people/identity-provider.ts";
+import { type People, rolesIn } from "../people/people.ts";
+import type { Roles } from "../people/permissions.ts";
 import { browserName } from "./browser-name.ts";
 import type { Throttle } from "./throttle.ts";
 
@@ -28,9 +31,28 @@ export interface BrowserOptions {
   accessToken?: string | undefined;
   /** Tells the other processes that a session ended, by the hex of its sha256. */
   announce?: (hash: string) => void;
+  /** How people of the identity provider are kept. */
+  identities?: Identities | undefined;
   /** Told of a login with a link that is no good, by the address of the client. */
   failed?: (client: string) => void;
   now?: () => number;
+}
+
+export interface Identities {
+  provider: Pick<IdentityProvider, "renew">;
+  people: Pick<People, "admit">;
+  /** Encrypts the tokens of the provider. */
+  box: {
+    seal(text: string, owner: string): Uint8Array<ArrayBuffer>;
+    open(sealed: Uint8Array, owner: string): string | undefined;
+  };
+}
+
+/** Who signed in with the identity provider. */
+export interface Visitor {
+  id: string;
+  name: string;
+  roles: Roles;
 }
 
 export interface BrowserVisit {
@@ -40,11 +62,13 @@ export interface BrowserVisit {
   id: string;
   /** Such as `Firefox on Linux`. */
   name: string | null;
+  person?: Visitor | undefined;
 }
 
 interface KnownSession {
   id: string;
   name: string | null;
+  person: Visitor | undefined;
   hash: string;
   expiresAt: number;
   checkedAt: number;
@@ -54,7 +78,7 @@ export type Browsers = ReturnType<typeof createBrowsers>;
 
 /** How a person's browser gets in: a link that works once, then a cookie for 30 days since its last use. */
 export function createBrowsers(options: BrowserOptions) {
-  const { prisma, throttle, accessToken, announce, failed, now = Date.now } = options;
+  const { prisma, throttle, accessToken, announce, failed, identities, now = Date.now } = options;
   const links: { hash: Uint8Array; expiresAt: number; ended: (() => void) | undefined }[] = [];
   const known = new LRUCache<string, KnownSession>({ max: 1_000 });
   let endings = 0;
@@ -94,7 +118,11 @@ export function createBrowsers(options: BrowserOptions) {
   }
 
   /** @returns the value of the cookie of a new session */
-  async function begin(client: string, userAgent: string | undefined, detail?: string): Promise<string> {
+  async function begin(
+    client: string,
+    userAgent: string | undefined,
+    { detail, person }: { detail?: string; person?: { id: string; name: string; renewal: Renewal } } = {},
+  ): Promise<string> {
     const session = makeToken();
     const at = new Date(now());
     const { id, name, address } = {
@@ -112,9 +140,16 @@ export function createBrowsers(options: BrowserOptions) {
           lastSeenAt: at,
           address,
           browser: name,
+          ...(person && {
+            personId: person.id,
+            renewal: identities?.box.seal(JSON.stringify(person.renewal), id) ?? null,
+            renewedAt: at,
+          }),
         },
       });
-      const actor = { kind: "browser", id, name, address } as const;
+      const actor: Actor = person
+        ? { kind: "person", id: person.id, name: person.name, address }
+        : { kind: "browser", id, name, address };
       await addEntry(tx, at.getTime(), { actor, action: "login", ...(detail !== undefined && { detail }) });
     });
     // A convenient moment to clear out what nobody can use any more.
@@ -131,8 +166,58 @@ export function createBrowsers(options: BrowserOptions) {
     }
   }
 
+  const read = (hash: Uint8Array<ArrayBuffer>) =>
+    prisma.browserSession.findUnique({ where: { hash }, include: { person: { include: { roles: true } } } });
+  type SessionRow = NonNullable<Awaited<ReturnType<typeof read>>>;
+
+  /**
+   * Asks the identity provider whether the person of a session may still be here, where that is due. One process asks at a time;
+   * the others go on with what is known.
+   * @returns the session as it is then; undefined if it ended
+   */
+  async function renewed(row: SessionRow): Promise<SessionRow | undefined> {
+    const at = now();
+    if (row.personId === null || row.renewedAt === null || at - row.renewedAt.getTime() < RENEW_MS)
+      return row;
+    const { count } = await prisma.browserSession.updateMany({
+      where: { hash: row.hash, renewedAt: row.renewedAt },
+      data: { renewedAt: new Date(at) },
+    });
+    if (count === 0) return (await read(row.hash)) ?? undefined;
+    const text = row.renewal === null ? undefined : identities?.box.open(row.renewal, row.id);
+    // Without an identity provider, or with another key, nobody can say that the person may still be here.
+    const answer =
+      text === undefined || identities === undefined
+        ? ({ status: "ended" } as const)
+        : await identities.provider.renew(JSON.parse(text) as Renewal);
+    if (answer.status === "ended") {
+      await prisma.browserSession.deleteMany({ where: { hash: row.hash } });
+      end([row]);
+      return undefined;
+    }
+    if (answer.status === "current") await identities!.people.admit(answer.identity);
+    await prisma.browserSession.updateMany({
+      where: { hash: row.hash },
+      data: { renewal: identities!.box.seal(JSON.stringify(answer.renewal), row.id) },
+    });
+    return (await read(row.hash)) ?? undefined;
+  }
+
   return {
     forget,
+
+    /** Has every process read sessions from the database again. */
+    reread: end,
+
+    /**
+     * A session for a person of the identity provider.
+     * @returns the value of the cookie
+     */
+    loginAs: (
+      person: { id: string; name: string; renewal: Renewal },
+      client: string,
+      userAgent?: string,
+    ): Promise<string> => begin(client, userAgent, { person }),
 
     /**
      * The secret part of a login link: works once, in this process, for 15 minutes.
@@ -178,7 +263,7 @@ export function createBrowsers(options: BrowserOptions) {
     async loginWithAccessToken(given: string, client: string, userAgent?: string): Promise<string> {
       throttle.check(client);
       if (accessToken !== undefined && timingSafeEqual(hashSecret(given), hashSecret(accessToken)))
-        return begin(client, userAgent, "with the access token");
+        return begin(client, userAgent, { detail: "with the access token" });
       failed?.(client);
       const message =
         accessToken === undefined
@@ -194,31 +279,39 @@ export function createBrowsers(options: BrowserOptions) {
     async verify(session: string, address?: string): Promise<BrowserVisit | undefined> {
       const hit = known.get(session);
       if (hit && now() - hit.checkedAt < TRUST_MS)
-        return hit.expiresAt > now() ? { renew: false, id: hit.id, name: hit.name } : undefined;
+        return hit.expiresAt > now()
+          ? { renew: false, id: hit.id, name: hit.name, person: hit.person }
+          : undefined;
       const before = endings;
       const hash = hashSecret(session);
-      const row = await prisma.browserSession.findUnique({ where: { hash } });
+      const stored = await read(hash);
+      const row = stored && (await renewed(stored));
       if (!row || row.expiresAt.getTime() <= now()) {
         known.delete(session);
         return undefined;
       }
       const { renew } = await noteVisit(row, address);
       const { id, browser: name } = row;
+      const person = row.person
+        ? { id: row.person.id, name: row.person.name, roles: rolesIn(row.person) }
+        : undefined;
       const expiresAt = renew ? now() + SESSION_MS : row.expiresAt.getTime();
       if (before === endings) {
         const hex = Buffer.from(hash).toString("hex");
-        known.set(session, { id, name, hash: hex, expiresAt, checkedAt: now() });
+        known.set(session, { id, name, person, hash: hex, expiresAt, checkedAt: now() });
       }
-      return { renew, id, name };
+      return { renew, id, name, person };
     },
 
     /**
      * The browsers that are signed in, most recently seen first.
      * @param current the id of the session that asks
+     * @param personId whose; undefined: everybody's
      */
-    async list(current: string | undefined): Promise<BrowserView[]> {
+    async list(current: string | undefined, personId?: string): Promise<BrowserView[]> {
       const rows = await prisma.browserSession.findMany({
-        where: { expiresAt: { gt: new Date(now()) } },
+        where: { expiresAt: { gt: new Date(now()) }, ...(personId !== undefined && { personId }) },
+        include: { person: true },
         orderBy: [{ lastSeenAt: "desc" }, { createdAt: "desc" }, { id: "asc" }],
       });
       return rows.map((row) => viewOf(row, current));
@@ -236,12 +329,14 @@ export function createBrowsers(options: BrowserOptions) {
 
     /**
      * Ends a session.
+     * @param personId whose it must be, unless undefined
      * @throws PlimsollError `not_found`
      */
-    async signOut(id: string, actor: Actor): Promise<void> {
+    async signOut(id: string, actor: Actor, personId?: string): Promise<void> {
+      const where = { id, ...(personId !== undefined && { personId }) };
       const row = await prisma.$transaction(async (tx) => {
-        const [found] = await tx.browserSession.findMany({ where: { id } });
-        const { count } = await tx.browserSession.deleteMany({ where: { id } });
+        const [found] = await tx.browserSession.findMany({ where });
+        const { count } = await tx.browserSession.deleteMany({ where });
         if (found === undefined || count === 0) {
           throw new PlimsollError(
             "not_found",
@@ -257,12 +352,15 @@ export function createBrowsers(options: BrowserOptions) {
     /**
      * Ends all sessions but one.
      * @param kept its id; undefined ends all of them
+     * @param personId whose; undefined: everybody's
      * @returns how many ended
      */
-    async signOutOthers(kept: string | undefined, actor: Actor): Promise<number> {
+    async signOutOthers(kept: string | undefined, actor: Actor, personId?: string): Promise<number> {
       const ended = await prisma.$transaction(async (tx) => {
         const rows = await tx.$queryRaw<{ hash: Uint8Array }[]>`
-          DELETE FROM browser_sessions WHERE id IS DISTINCT FROM ${kept ?? null}::uuid RETURNING hash`;
+          DELETE FROM browser_sessions WHERE id IS DISTINCT FROM ${kept ?? null}::uuid
+            AND (${personId ?? null}::uuid IS NULL OR person_id = ${personId ?? null}::uuid)
+          RETURNING hash`;
         if (rows.length > 0) {
           const target = `${rows.length} ${kept === undefined ? "" : "other "}${rows.length === 1 ? "browser" : "browsers"}`;
           await addEntry(tx, now(), { actor, action: "browser_signed_out", target });
@@ -279,9 +377,13 @@ export function createBrowsers(options: BrowserOptions) {
 const described = ({ browser, address }: BrowserSession) =>
   [browser ?? "unknown browser", ...(address === null ? [] : [address])].join(", ");
 
-function viewOf(row: BrowserSession, current: string | undefined): BrowserView {
+function viewOf(
+  row: BrowserSession & { person: { name: string } | null },
+  current: string | undefined,
+): BrowserView {
   return {
     id: row.id,
+    person: row.person?.name ?? null,
     current: row.id === current,
     browser: row.browser,
     address: row.address,

@@ -2,10 +2,12 @@ import type { Logger } from "pino";
 import type { PrismaClient } from "../../db/index.ts";
 import type { LiveHub } from "../../live/hub.ts";
 import { type Audit, openAudit } from "../audit/audit.ts";
+import type { IdentityProvider } from "../people/identity-provider.ts";
+import { createPeople, type People } from "../people/people.ts";
 import { ensureDefaultProject } from "../projects/default-project.ts";
 import { createDirectory } from "../projects/directory.ts";
 import { createProjects, type Projects } from "../projects/projects.ts";
-import { type Browsers, createBrowsers } from "./browser.ts";
+import { type Browsers, createBrowsers, type Identities } from "./browser.ts";
 import type { TrustedProxies } from "./client-address.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { type LocalToken, openLocalToken } from "./local-token.ts";
@@ -23,6 +25,7 @@ export interface AccessControl {
   keys: Keys;
   browsers: Browsers;
   machineLogins: MachineLogins;
+  people: People;
   projects: Projects;
   audit: Audit;
   /** Called when a key or browser session ended, in this process or another. Returns what ends the calls. */
@@ -43,11 +46,16 @@ export async function openAccess(options: {
   proxies: TrustedProxies;
   /** PLIMSOLL_ACCESS_TOKEN. */
   accessToken?: string | undefined;
+  provider: IdentityProvider | undefined;
+  /** PLIMSOLL_OIDC_ADMIN. */
+  adminEmail: string | undefined;
+  /** Encrypts the tokens of the identity provider. */
+  box: Identities["box"];
   /** Bounds the calls of each key. */
   reads: Pick<Quota, "take">;
   log: Logger;
 }): Promise<AccessControl> {
-  const { prisma, hub, home, proxies, accessToken, reads, log } = options;
+  const { prisma, hub, home, proxies, accessToken, provider, adminEmail, box, reads, log } = options;
   await ensureDefaultProject(prisma);
   const localToken = await openLocalToken({ home, log });
   const audit = openAudit({ prisma, log });
@@ -60,14 +68,22 @@ export async function openAccess(options: {
     tellEnded();
   };
   const keys = createKeys({ prisma, log, announce });
-  const browsers = createBrowsers({
+  const directory = createDirectory({ prisma });
+  const people = createPeople({
+    prisma,
+    provider,
+    adminEmail,
+    projects: directory,
+    changed: (sessions) => browsers.reread(sessions),
+  });
+  const browsers: Browsers = createBrowsers({
     prisma,
     throttle: createThrottle("logins", log),
     accessToken,
     announce,
     failed: audit.loginFailed,
+    ...(provider && { identities: { provider, people, box } }),
   });
-  const directory = createDirectory({ prisma });
   const projects = createProjects({ prisma, directory, log, announce: hub.projectsChanged });
   const endHearingProjects = hub.onProjectsChanged(directory.forget);
   const endHearing = hub.onInvalidate((hash) => {
@@ -89,6 +105,7 @@ export async function openAccess(options: {
     keys,
     browsers,
     machineLogins: createMachineLogins({ prisma, keys, throttle: createThrottle("codes of machines", log) }),
+    people,
     projects,
     audit,
     onEnded(listener) {

@@ -2,9 +2,10 @@ import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { makeKey, makeLocalToken, makeToken } from "../../key-format.ts";
 import { parseNetworks } from "../../networks.ts";
+import { OWNER } from "../people/permissions.ts";
 import type { Project } from "../projects/directory.ts";
 import type { VerifiedKey } from "./keys.ts";
-import { createAccess, type RequestFacts, requireScope } from "./principal.ts";
+import { createAccess, type RequestFacts, requirePermission } from "./principal.ts";
 import { createThrottle } from "./throttle.ts";
 
 const known = makeKey().secret;
@@ -102,7 +103,7 @@ describe("authenticate", () => {
     });
     const headers = { authorization: `Bearer ${known}` };
     expect(await recalling.authenticate(facts(headers))).toBe(key);
-    expect(await recalling.authorize({ headers } as never, "ingest")).toBe(key);
+    expect(await recalling.authorize({ headers } as never, "send")).toBe(key);
     await expect(recalling.authorize({ headers } as never, "read")).rejects.toMatchObject({
       code: "forbidden_scope",
     });
@@ -199,7 +200,8 @@ describe("authenticate", () => {
     const principal = {
       kind: "browser",
       projectId: 1,
-      scopes: new Set(["admin"]),
+      scopes: new Set(),
+      roles: OWNER,
       browser: { id: "b1", name: "Firefox on Linux", address: "127.0.0.1" },
     };
     expect(await post({ origin: "http://localhost:4180" })).toEqual(principal);
@@ -278,7 +280,7 @@ describe("the project of a request", () => {
 
   it("is read from the header and the query, also when the key is cached", async () => {
     const access = ofKey(7);
-    expect(await access.authorize(incoming(), "ingest")).toMatchObject({ projectId: 7 });
+    expect(await access.authorize(incoming(), "send")).toMatchObject({ projectId: 7 });
     for (const other of [
       { headers: { "plimsoll-project": "1" } },
       { headers: { "plimsoll-project": "%C3%BCber" } },
@@ -311,14 +313,14 @@ describe("the project of a request", () => {
   });
 
   it("exists, or its keys are no good", async () => {
-    await expect(ofKey(99).authorize(incoming(), "ingest")).rejects.toMatchObject({
+    await expect(ofKey(99).authorize(incoming(), "send")).rejects.toMatchObject({
       code: "unauthenticated",
     });
-    expect(await ofKey(9).authorize(incoming(), "ingest")).toMatchObject({ projectId: 9 });
+    expect(await ofKey(9).authorize(incoming(), "send")).toMatchObject({ projectId: 9 });
   });
 
   it("takes no events while it is archived, and is read", async () => {
-    await expect(ofKey(8).authorize(incoming(), "ingest")).rejects.toMatchObject({
+    await expect(ofKey(8).authorize(incoming(), "send")).rejects.toMatchObject({
       code: "project_archived",
       status: 403,
     });
@@ -326,20 +328,20 @@ describe("the project of a request", () => {
   });
 });
 
-describe("requireScope", () => {
+describe("requirePermission", () => {
   it("lets the scope and admin through", async () => {
     const principal = await bearer(known);
-    expect(requireScope(principal, "ingest")).toBe(principal);
+    expect(requirePermission(principal, "send")).toBe(principal);
     const admin = await bearer(local);
-    expect(requireScope(admin, "policy:write")).toBe(admin);
+    expect(requirePermission(admin, "change policies")).toBe(admin);
   });
 
   it("says what to do otherwise", async () => {
     const principal = await bearer(known);
-    expect(() => requireScope(undefined, "read")).toThrow(/Authorization: Bearer plim_/);
-    expect(() => requireScope(principal, "read")).toThrow(/lacks the scope read; it has ingest/);
+    expect(() => requirePermission(undefined, "read")).toThrow(/Authorization: Bearer plim_/);
+    expect(() => requirePermission(principal, "read")).toThrow(/lacks the scope read; it has ingest/);
     try {
-      requireScope(principal, "read");
+      requirePermission(principal, "read");
     } catch (error) {
       expect(error).toMatchObject({ code: "forbidden_scope", details: { required: "read" } });
     }

@@ -12,6 +12,15 @@ import { PlimsollError } from "../../errors.ts";
 import { shapeOf } from "../../key-format.ts";
 import { isLoopbackAddress } from "../../networks.ts";
 import type { Actor } from "../audit/entry.ts";
+import {
+  mayKey,
+  mayPerson,
+  OWNER,
+  PERMISSIONS,
+  type Permission,
+  type Roles,
+  roleIn,
+} from "../people/permissions.ts";
 import type { Project, ProjectDirectory } from "../projects/directory.ts";
 import { noProject, requireOpen } from "../projects/projects.ts";
 import { type Browsers, type BrowserVisit, sessionOf } from "./browser.ts";
@@ -28,7 +37,12 @@ export interface Principal {
   kind: "key" | "local" | "browser";
   /** The project of the request: a key's own, or the one that a person asked for. */
   projectId: number;
+  /** Of a key. Empty for a person, who has roles. */
   scopes: ReadonlySet<Scope>;
+  /** Absent with kind `key`. */
+  roles?: Roles;
+  /** Who signed in with the identity provider. */
+  person?: { id: string; name: string };
   /** With kind `key`. */
   keyId?: string;
   keyName?: string;
@@ -64,12 +78,12 @@ export interface Access {
    */
   authenticate(facts: RequestFacts): Promise<Principal | undefined>;
   /**
-   * `authenticate` and `requireScope` in one, for the hot path. One of several scopes is enough.
-   * @throws PlimsollError also `project_archived`, with the scope `ingest`
+   * `authenticate` and `requirePermission` in one, for the hot path.
+   * @throws PlimsollError also `project_archived`, with a permission to send
    */
-  authorize(incoming: IncomingMessage, scope: Scope | readonly Scope[]): Promise<Principal>;
+  authorize(incoming: IncomingMessage, permission: Permission): Promise<Principal>;
   /**
-   * `authorize` with the scope `read`, counted as one call of the key.
+   * `authorize` with the permission `read`, counted as one call of the key.
    * @throws PlimsollError also `quota_exceeded`
    */
   authorizeRead(incoming: IncomingMessage): Promise<Principal>;
@@ -89,7 +103,7 @@ export interface AccessParts {
   reads: Pick<Quota, "take">;
 }
 
-const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);
+const NO_SCOPES: ReadonlySet<Scope> = new Set();
 
 const LOCAL_PREFIX = `${LOCAL_SCHEME} `;
 const MAKE_A_KEY = "Make one under Setup, or with `npx plimsoll key create`.";
@@ -118,12 +132,16 @@ export function createAccess(parts: AccessParts): Access {
     );
   }
 
-  /** A person may use every project. */
-  async function person(kind: "local" | "browser", asked: string | undefined): Promise<Principal> {
-    if (asked === undefined) return { kind, projectId: DEFAULT_PROJECT_ID, scopes: ADMIN };
+  /** A project in which a person has no role does not exist for them. */
+  async function person(
+    kind: "local" | "browser",
+    asked: string | undefined,
+    roles = OWNER,
+  ): Promise<Principal> {
+    if (asked === undefined) return { kind, projectId: homeOf(roles), scopes: NO_SCOPES, roles };
     const project = await orUnreachable(projects.find(asked));
-    if (!project) throw noProject(asked);
-    return { kind, projectId: project.id, scopes: ADMIN };
+    if (!project || (roleIn(roles, project.id) === null && roles.projects.size > 0)) throw noProject(asked);
+    return { kind, projectId: project.id, scopes: NO_SCOPES, roles };
   }
 
   async function byLocalToken(matches: () => Promise<boolean>, facts: RequestFacts): Promise<Principal> {
@@ -169,8 +187,14 @@ export function createAccess(parts: AccessParts): Access {
     const visit = await orUnreachable(browsers.verify(session, address));
     if (!visit) return undefined;
     const reads = facts.method === "GET" || facts.method === "HEAD";
-    if (reads ? checkReader(facts) : checkOrigin(facts))
-      return { ...(await person("browser", facts.project)), browser: browserOf(visit, address) };
+    if (reads ? checkReader(facts) : checkOrigin(facts)) {
+      const { person: who } = visit;
+      return {
+        ...(await person("browser", facts.project, who?.roles)),
+        browser: browserOf(visit, address),
+        ...(who && { person: { id: who.id, name: who.name } }),
+      };
+    }
     throw new PlimsollError("forbidden_scope", "A page of another origin may not use this browser's login.");
   }
 
@@ -192,11 +216,11 @@ export function createAccess(parts: AccessParts): Access {
     return project;
   }
 
-  async function authorize(incoming: IncomingMessage, scope: Scope | readonly Scope[]): Promise<Principal> {
+  async function authorize(incoming: IncomingMessage, permission: Permission): Promise<Principal> {
     const known =
       askedProject(incoming) === undefined ? byKnownKey(incoming.headers.authorization) : undefined;
-    const principal = requireScope(known ?? (await authenticate(factsOf(incoming))), scope);
-    if (scope.includes("ingest")) requireOpen(await projectOf(principal));
+    const principal = requirePermission(known ?? (await authenticate(factsOf(incoming))), permission);
+    if (permission.startsWith("send")) requireOpen(await projectOf(principal));
     return principal;
   }
 
@@ -212,20 +236,54 @@ export function createAccess(parts: AccessParts): Access {
   };
 }
 
-/**
- * One of several scopes is enough.
- * @throws PlimsollError `unauthenticated` or `forbidden_scope`, saying what to do
- */
-export function requireScope(principal: Principal | undefined, scope: Scope | readonly Scope[]): Principal {
+/** Whether a request may also do something else. */
+export const may = ({ roles, projectId, scopes }: Principal, permission: Permission): boolean =>
+  roles === undefined ? mayKey(scopes, permission) : mayPerson(roles, projectId, permission);
+
+/** Where a person is who names no project. */
+const homeOf = (roles: Roles): number =>
+  roleIn(roles, DEFAULT_PROJECT_ID) !== null || roles.projects.size === 0
+    ? DEFAULT_PROJECT_ID
+    : Math.min(...roles.projects.keys());
+
+/** @throws PlimsollError `unauthenticated`, `forbidden_scope`, `forbidden_role` or `wrong_project`, saying what to do */
+export function requirePermission(principal: Principal | undefined, permission: Permission): Principal {
   if (!principal) {
     throw unauthenticated(`Send a key: Authorization: Bearer plim_... ${MAKE_A_KEY}`);
   }
-  const enough = typeof scope === "string" ? [scope] : scope;
-  if (enough.some((one) => principal.scopes.has(one)) || principal.scopes.has("admin")) return principal;
+  const { scopes } = PERMISSIONS[permission];
+  if (principal.roles !== undefined) return requireRole(principal, principal.projectId, permission);
+  if (mayKey(principal.scopes, permission)) return principal;
+  if (scopes.length === 0) {
+    throw new PlimsollError(
+      "wrong_project",
+      "A key works only in its own project, and this is for people. Use Setup, or the command line on the server's machine without a key.",
+    );
+  }
   throw new PlimsollError(
     "forbidden_scope",
-    `This key lacks the scope ${enough.join(" or ")}; it has ${[...principal.scopes].join(", ") || "none"}. ${MAKE_A_KEY}`,
-    { details: { required: enough[0] } },
+    `This key lacks the scope ${scopes.join(" or ")}; it has ${[...principal.scopes].join(", ") || "none"}. ${MAKE_A_KEY}`,
+    { details: { required: scopes[0] } },
+  );
+}
+
+/**
+ * For a call that names another project than its own.
+ * @throws PlimsollError `forbidden_role`; `not_found` if the person has no role there
+ */
+export function requireRole(principal: Principal, projectId: number, permission: Permission): Principal {
+  const { roles = OWNER, person } = principal;
+  if (mayPerson(roles, projectId, permission)) return principal;
+  const own = roleIn(roles, projectId);
+  if (own === null && roles.projects.size > 0) throw noProject(String(projectId));
+  const { role, in: where } = PERMISSIONS[permission];
+  const needed = `${role}${where === "everywhere" ? " of every project" : ""}`;
+  throw new PlimsollError(
+    "forbidden_role",
+    own === null
+      ? `${person?.name ?? "You"} has no role yet. Ask an administrator for one.`
+      : `This needs the role ${needed}, and you are ${own}. Ask an administrator.`,
+    { details: { required: role, role: own } },
   );
 }
 
@@ -290,7 +348,8 @@ const hasExpired = ({ details }: PlimsollError) =>
 const browserOf = ({ id, name }: BrowserVisit, address: string) => ({ id, name, address });
 
 /** For the audit log. */
-export function actorOf({ kind, keyId, keyName, browser }: Principal): Actor {
+export function actorOf({ kind, keyId, keyName, browser, person }: Principal): Actor {
+  if (person) return { kind: "person", ...person, address: browser?.address ?? null };
   if (kind === "key") return { kind, id: keyId ?? "", name: keyName ?? "" };
   return kind === "browser" && browser ? { kind, ...browser } : { kind: "local" };
 }

@@ -5,6 +5,7 @@ import { withoutSecrets } from "../../log.ts";
 
 /** Who did something. */
 export type Actor =
+  | { kind: "person"; id: string; name: string; address: string | null }
   | { kind: "browser"; id: string; name: string | null; address: string | null }
   | { kind: "key"; id: string; name: string }
   /** The command line on the server's machine. */

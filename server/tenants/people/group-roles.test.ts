@@ -1,6 +1,7 @@
+import { ROLES } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hasRole, isInGroup, ROLES, rolesOf } from "./group-roles.ts";
+import { hasRole, isInGroup, rolesOf } from "./group-roles.ts";
 
 const none = { everywhere: null, projects: {} };
 

@@ -1,8 +1,5 @@
 import { type JSONValue, search } from "@jmespath-community/jmespath";
-
-/** From the one that may least to the one that may most. */
-export const ROLES = ["viewer", "member", "editor", "admin"] as const;
-export type Role = (typeof ROLES)[number];
+import { ROLES, type Role } from "@plimsoll/protocol/api";
 
 export interface Roles {
   /** In every project; null if only those in `projects` count. */

@@ -29,8 +29,8 @@ import { awayFault, reasonOf, signInFault } from "./provider-faults.ts";
 
 /** Below the public address. Registered at the identity provider. */
 export const CALLBACK_PATH = "/api/v1/sign-in/callback";
-/** How long an answer about a person counts, in ms: a person who left a group loses access within a minute. */
-export const RENEW_MS = 45_000;
+/** How long an answer about a person counts, in ms. Processes trust a session for 30 s more, so access ends within a minute. */
+export const RENEW_MS = 25_000;
 /** No question about anybody after a provider did not answer, in ms. */
 const PAUSE_MS = 10_000;
 /** By which the clock of a provider may be off. */
@@ -70,6 +70,8 @@ export interface IdentityProvider {
   issuer: string;
   /** For the button. */
   name: string;
+  /** PLIMSOLL_OIDC_ROLE is set. */
+  givesRoles: boolean;
   /**
    * Begins a sign-in.
    * @param returnTo a path of this server
@@ -198,6 +200,7 @@ export function openIdentityProvider({
 
   return {
     issuer,
+    givesRoles: expression !== undefined,
     name: settings.PLIMSOLL_OIDC_NAME ?? new URL(issuer).host,
 
     async begin(returnTo, binding = makeToken()) {

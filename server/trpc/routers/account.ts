@@ -1,74 +1,76 @@
 import {
+  Account,
   AuditPage,
   AuditQuery,
   BrowserList,
   DecideMachineInput,
   MachineCodeInput,
+  PersonInput,
+  PersonList,
+  PersonView,
+  SetRoleInput,
   SignOutInput,
   WaitingMachine,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
-import { PlimsollError } from "../../errors.ts";
 import { readEntries } from "../../read/audit.ts";
-import { actorOf, type Principal } from "../../tenants/access/principal.ts";
+import { actorOf, may, type Principal } from "../../tenants/access/principal.ts";
 import { procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("audit");
 
-/** @throws PlimsollError `wrong_project` for a key: a browser session or a machine may reach any project, and a key its own */
-function requirePerson({ kind }: Principal): void {
-  if (kind !== "key") return;
-  throw new PlimsollError(
-    "wrong_project",
-    "A key works only in its own project, and this concerns every project. Use Setup, or the command line on the server's machine without a key.",
-  );
-}
+/** Whose browsers a person manages: their own, or everybody's (undefined). */
+const ownerOf = (principal: Principal) =>
+  may(principal, "manage people") ? undefined : principal.person?.id;
+
+/** Who asks, and what they may do. */
+export const account = procedure("know oneself")
+  .input(z.object({}).optional())
+  .output(Account)
+  .query(({ ctx: { principal, services } }) => services.people.account(principal));
 
 /** The browsers that are signed in. */
 export const browsers = router({
-  list: procedure("admin")
+  list: procedure("use an account")
     .input(z.object({}).optional())
     .output(BrowserList)
     .query(async ({ ctx: { principal, services } }) => {
-      requirePerson(principal);
-      return { browsers: await services.browsers.list(principal.browser?.id) };
+      return { browsers: await services.browsers.list(principal.browser?.id, ownerOf(principal)) };
     }),
 
-  signOut: procedure("admin")
+  signOut: procedure("use an account")
     .input(SignOutInput)
     .output(z.object({ signed_out: z.literal(true) }))
     .mutation(async ({ ctx: { principal, services }, input }) => {
-      requirePerson(principal);
-      await services.browsers.signOut(input.id, actorOf(principal));
+      await services.browsers.signOut(input.id, actorOf(principal), ownerOf(principal));
       return { signed_out: true as const };
     }),
 
   /** Every browser but the one that asks. */
-  signOutOthers: procedure("admin")
+  signOutOthers: procedure("use an account")
     .input(z.object({}).optional())
     .output(z.object({ signed_out: z.number().int() }))
     .mutation(async ({ ctx: { principal, services } }) => {
-      requirePerson(principal);
-      return { signed_out: await services.browsers.signOutOthers(principal.browser?.id, actorOf(principal)) };
+      const { browser } = principal;
+      const actor = actorOf(principal);
+      return { signed_out: await services.browsers.signOutOthers(browser?.id, actor, ownerOf(principal)) };
     }),
 });
 
 /** Machines that wait for a person to confirm them. Both are mutations, because each call may be a guess. */
 export const machines = router({
-  look: procedure("admin")
+  look: procedure("connect machines")
     .input(MachineCodeInput)
     .output(WaitingMachine)
     .mutation(({ ctx: { principal, services }, input }) => {
-      requirePerson(principal);
       return services.machineLogins.look(input.user_code, clientOf(principal));
     }),
 
   /** Its keys belong to the project of this call. */
-  decide: procedure("admin")
+  decide: procedure("connect machines")
     .input(DecideMachineInput)
     .output(z.object({ approved: z.boolean() }))
     .mutation(async ({ ctx: { principal, services }, input: { user_code, approve } }) => {
-      requirePerson(principal);
       const id = principal.projectId;
       const { name } = (await services.projects.list()).find((project) => project.id === id)!;
       const decision = { approve, actor: actorOf(principal), project: { id, name } };
@@ -81,14 +83,48 @@ const clientOf = ({ browser }: Principal) => browser?.address ?? "this machine";
 
 /** The audit log. */
 export const audit = router({
-  list: procedure("admin")
-    .meta(rest("GET", "/audit", "Who changed what, newest first; for a key, in its own project alone"))
+  list: procedure("administer")
+    .meta(
+      rest(
+        "GET",
+        "/audit",
+        "Who changed what, newest first; for a key and for an admin of one project, in that project alone",
+      ),
+    )
     .input(AuditQuery)
     .output(AuditPage)
     .query(({ ctx: { principal, services }, input }) => {
       const { kind, projectId } = principal;
-      const reach =
-        kind === "key" ? ({ everything: false, projectId } as const) : ({ everything: true } as const);
+      const isAnyProject = kind !== "key" && may(principal, "manage people");
+      const reach = isAnyProject
+        ? ({ everything: true } as const)
+        : ({ everything: false, projectId } as const);
       return readEntries(services.prisma, reach, input);
+    }),
+});
+
+const peopleRest = restRoutes("people");
+
+/** The people who signed in with the identity provider, and their roles. */
+export const people = router({
+  list: procedure("manage people")
+    .meta(peopleRest("GET", "/people", "Who has signed in with the identity provider, and their roles"))
+    .input(z.object({}).optional())
+    .output(PersonList)
+    .query(({ ctx: { services } }) => services.people.list()),
+
+  setRole: procedure("manage people")
+    .input(SetRoleInput)
+    .output(PersonView)
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.people.setRole(input, actorOf(principal)),
+    ),
+
+  remove: procedure("manage people")
+    .input(PersonInput)
+    .output(z.object({ removed: z.literal(true) }))
+    .mutation(async ({ ctx: { principal, services }, input }) => {
+      await services.people.remove(input.id, actorOf(principal));
+      return { removed: true as const };
     }),
 });

@@ -35,7 +35,7 @@ export const alertEndpoints = router({
       services.alerts.endpoints.get(principal.projectId, input.id),
     ),
 
-  create: procedure("alerts:write")
+  create: procedure("change alerts")
     .meta(rest("POST", "/endpoints", "Creates an alert endpoint; the answer has its signing secret"))
     .input(CreateAlertEndpointCall)
     .output(answer(AlertEndpointWithSecret))
@@ -43,7 +43,7 @@ export const alertEndpoints = router({
       services.alerts.endpoints.create(principal.projectId, input, actorOf(principal)),
     ),
 
-  save: procedure("alerts:write")
+  save: procedure("change alerts")
     .meta(rest("PUT", "/endpoints/{id}", "Renames an alert endpoint, or gives it another target"))
     .input(SaveAlertEndpointCall)
     .output(answer(AlertEndpointWithSecret))
@@ -51,7 +51,7 @@ export const alertEndpoints = router({
       services.alerts.endpoints.save(principal.projectId, input, actorOf(principal)),
     ),
 
-  remove: procedure("alerts:write")
+  remove: procedure("change alerts")
     .meta(rest("DELETE", "/endpoints/{id}", "Deletes an alert endpoint and the log of its deliveries"))
     .input(AlertEndpointQuery)
     .output(z.object({}))
@@ -60,7 +60,7 @@ export const alertEndpoints = router({
       return {};
     }),
 
-  rotate: procedure("alerts:write")
+  rotate: procedure("change alerts")
     .meta(rest("POST", "/endpoints/{id}/rotate", "Gives a webhook a new signing secret"))
     .input(AlertEndpointQuery)
     .output(answer(AlertEndpointWithSecret))
@@ -68,7 +68,7 @@ export const alertEndpoints = router({
       services.alerts.endpoints.rotate(principal.projectId, input.id, actorOf(principal)),
     ),
 
-  pause: procedure("alerts:write")
+  pause: procedure("change alerts")
     .meta(rest("POST", "/endpoints/{id}/pause", "Sends nothing to an alert endpoint until it is resumed"))
     .input(AlertEndpointQuery)
     .output(answer(AlertEndpointView))
@@ -76,7 +76,7 @@ export const alertEndpoints = router({
       services.alerts.endpoints.pause(principal.projectId, input.id, true, actorOf(principal)),
     ),
 
-  resume: procedure("alerts:write")
+  resume: procedure("change alerts")
     .meta(rest("POST", "/endpoints/{id}/resume", "Sends to a paused alert endpoint again"))
     .input(AlertEndpointQuery)
     .output(answer(AlertEndpointView))
@@ -84,7 +84,7 @@ export const alertEndpoints = router({
       services.alerts.endpoints.pause(principal.projectId, input.id, false, actorOf(principal)),
     ),
 
-  test: procedure("alerts:write")
+  test: procedure("change alerts")
     .meta(rest("POST", "/endpoints/{id}/test", "Sends a test and waits for the answer"))
     .input(AlertEndpointQuery)
     .output(answer(AlertAttempt))
@@ -110,7 +110,7 @@ export const alertDeliveries = router({
       services.alerts.deliveries.get(principal.projectId, input),
     ),
 
-  redeliver: procedure("alerts:write")
+  redeliver: procedure("change alerts")
     .meta(rest("POST", "/endpoints/{endpoint}/deliveries/{id}/redeliver", "Sends a delivery again"))
     .input(AlertDeliveryQuery)
     .output(answer(AlertDeliveryView))

@@ -51,7 +51,7 @@ const rules = router({
       services.alerts.rules.get(principal.projectId, input.id),
     ),
 
-  create: procedure("alerts:write")
+  create: procedure("change alerts")
     .meta(rest("POST", "/rules", "Creates an alert rule"))
     .input(CreateAlertRuleCall)
     .output(answer(AlertRuleView))
@@ -59,7 +59,7 @@ const rules = router({
       services.alerts.rules.create(principal.projectId, { rule, enabled }, actorOf(principal)),
     ),
 
-  createPreset: procedure("alerts:write")
+  createPreset: procedure("change alerts")
     .meta(rest("POST", "/presets", "Creates an alert rule from a preset"))
     .input(AlertPresetCall)
     .output(answer(AlertRuleView))
@@ -68,7 +68,7 @@ const rules = router({
       return services.alerts.rules.create(principal.projectId, { rule, enabled: true }, actorOf(principal));
     }),
 
-  save: procedure("alerts:write")
+  save: procedure("change alerts")
     .meta(rest("PUT", "/rules/{id}", "Replaces an alert rule"))
     .input(SaveAlertRuleCall)
     .output(answer(AlertRuleView))
@@ -76,7 +76,7 @@ const rules = router({
       services.alerts.rules.save(principal.projectId, { id, expected, rule }, actorOf(principal)),
     ),
 
-  switch: procedure("alerts:write")
+  switch: procedure("change alerts")
     .meta(rest("POST", "/rules/{id}/switch", "Switches an alert rule on or off"))
     .input(SwitchAlertRuleCall)
     .output(answer(AlertRuleView))
@@ -84,7 +84,7 @@ const rules = router({
       services.alerts.rules.switch(principal.projectId, input, actorOf(principal)),
     ),
 
-  remove: procedure("alerts:write")
+  remove: procedure("change alerts")
     .meta(rest("DELETE", "/rules/{id}", "Deletes an alert rule; its alerts end"))
     .input(RemoveAlertRuleCall)
     .output(z.object({}))
@@ -101,7 +101,7 @@ const rules = router({
       yaml: await services.alerts.rules.export(principal.projectId),
     })),
 
-  import: procedure("alerts:write")
+  import: procedure("change alerts")
     .meta(rest("POST", "/import", "Saves alert rules from YAML, all of them or none"))
     .input(ImportAlertRulesCall)
     .output(answer(AlertRuleImport))
@@ -119,7 +119,7 @@ const silences = router({
       silences: await services.alerts.silences.list(principal.projectId),
     })),
 
-  create: procedure("alerts:write")
+  create: procedure("silence")
     .meta(rest("POST", "/silences", "Silences the alerts that match"))
     .input(CreateAlertSilenceCall)
     .output(answer(AlertSilenceView))
@@ -133,7 +133,7 @@ const silences = router({
       );
     }),
 
-  end: procedure("alerts:write")
+  end: procedure("silence")
     .meta(rest("POST", "/silences/{id}/end", "Ends a silence now"))
     .input(EndAlertSilenceCall)
     .output(answer(AlertSilenceView))
@@ -155,7 +155,7 @@ export const alerts = router({
     .output(answer(AlertTimeline))
     .query(({ ctx }) => readAlertTimeline(ctx.reader)),
 
-  acknowledge: procedure("alerts:write")
+  acknowledge: procedure("silence")
     .meta(rest("POST", "/acknowledge", "Acknowledges alerts that fire"))
     .input(AcknowledgeAlertsCall)
     .output(answer(AcknowledgedAlerts))

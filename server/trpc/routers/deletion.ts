@@ -26,7 +26,7 @@ const by = (principal: Principal, dryRun = false) => ({
   dryRun,
 });
 
-export const deleteSessions = procedure("admin")
+export const deleteSessions = procedure("delete")
   .meta(
     sessionsRest("POST", "/sessions/delete", "Delete sessions; for ten seconds, undelete brings them back"),
   )
@@ -36,7 +36,7 @@ export const deleteSessions = procedure("admin")
     services.deletions.deleteSessions(input.ids, by(principal, input.dry_run)),
   );
 
-export const undeleteSessions = procedure("admin")
+export const undeleteSessions = procedure("delete")
   .meta(sessionsRest("POST", "/sessions/undelete", "Undo the deletion of sessions within ten seconds"))
   .input(UndeleteSessionsInput)
   .output(UndeletionView)
@@ -46,7 +46,7 @@ export const undeleteSessions = procedure("admin")
 
 /** Not `harnesses`, which is the list. */
 export const harness = router({
-  delete: procedure("admin")
+  delete: procedure("delete")
     .meta(
       harnessesRest(
         "POST",
@@ -61,14 +61,14 @@ export const harness = router({
     ),
 
   /** What a deletion would delete. */
-  count: procedure("admin")
+  count: procedure("delete")
     .input(UndeleteHarnessesInput)
     .output(DeletionView)
     .query(({ ctx: { principal, services }, input }) =>
       services.deletions.deleteHarnesses(input.instances, by(principal, true)),
     ),
 
-  undelete: procedure("admin")
+  undelete: procedure("delete")
     .meta(
       harnessesRest(
         "POST",
@@ -84,7 +84,7 @@ export const harness = router({
 });
 
 /** Stops the demo fleet first: what still runs would start its sessions anew. */
-export const deleteDemo = procedure("admin")
+export const deleteDemo = procedure("delete")
   .input(DeleteDemoInput)
   .output(DeletionView)
   .mutation(async ({ ctx: { principal, services }, input }) => {
@@ -93,13 +93,13 @@ export const deleteDemo = procedure("admin")
   });
 
 export const retention = router({
-  get: procedure("admin")
+  get: procedure("delete")
     .meta(projectsRest("GET", "/retention", "How long the project keeps its data, and the size on disk"))
     .input(z.object({}))
     .output(RetentionView)
     .query(({ ctx: { principal, services } }) => services.retention.read(principal.projectId)),
 
-  preview: procedure("admin")
+  preview: procedure("delete")
     .meta(projectsRest("GET", "/retention/preview", "What a retention would remove now"))
     .input(RetentionPreviewQuery)
     .output(RetentionPreview)
@@ -110,7 +110,7 @@ export const retention = router({
       }),
     ),
 
-  set: procedure("admin")
+  set: procedure("delete")
     .meta(
       projectsRest("PUT", "/retention", "Set how long the project keeps its data; null keeps it for good"),
     )

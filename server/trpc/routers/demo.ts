@@ -9,12 +9,12 @@ const none = z.object({}).optional();
 export const demo = router({
   delete: deleteDemo,
 
-  get: procedure("admin")
+  get: procedure("administer")
     .input(none)
     .output(DemoView)
     .query(({ ctx }) => ctx.services.demo.view(ctx.principal.projectId)),
 
-  start: procedure("admin")
+  start: procedure("administer")
     .input(StartDemoInput.default({ minutes: DEMO_MINUTES }))
     .output(DemoView)
     .mutation(async ({ ctx: { principal, services }, input: { minutes } }) => {
@@ -22,7 +22,7 @@ export const demo = router({
       return services.demo.start(principal.projectId, minutes);
     }),
 
-  stop: procedure("admin")
+  stop: procedure("administer")
     .input(none)
     .output(DemoView)
     .mutation(({ ctx }) => ctx.services.demo.stop(ctx.principal.projectId)),

@@ -15,7 +15,7 @@ export const mappings = router({
       mappings: await services.mappings.list(principal.projectId),
     })),
 
-  save: procedure("admin")
+  save: procedure("change mappings")
     .meta(
       rest(
         "PUT",
@@ -29,7 +29,7 @@ export const mappings = router({
       services.mappings.save(principal.projectId, input, actorOf(principal)),
     ),
 
-  remove: procedure("admin")
+  remove: procedure("change mappings")
     .meta(rest("DELETE", "/mappings/{name}", "Removes a mapping; turns that it made stay"))
     .input(RemoveMappingCall)
     .output(z.object({}))

@@ -45,7 +45,7 @@ export const policies = router({
     .output(answer(PolicyHarnessList))
     .query(({ ctx }) => readPolicyHarnesses(ctx.reader)),
 
-  save: procedure("policy:write")
+  save: procedure("change policies")
     .input(SavePolicyCall)
     .output(WholePolicy)
     .mutation(
@@ -67,7 +67,7 @@ export const policies = router({
       },
     ),
 
-  rollback: procedure("policy:write")
+  rollback: procedure("change policies")
     .input(RollbackPolicyCall)
     .output(WholePolicy)
     .mutation(async ({ ctx: { principal, reader, services }, input: { generation, expected, reason } }) => {
@@ -106,7 +106,7 @@ export const policies = router({
       rollout: (await services.rollouts.read(principal.projectId)) ?? null,
     })),
 
-  changeRollout: procedure("policy:write")
+  changeRollout: procedure("change policies")
     .meta(
       rest("POST", "/policy/rollout", "Advances, halts or resumes a rollout, or offers it to the next set"),
     )

@@ -7,45 +7,42 @@ import {
   RenameProjectInput,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
-import { PlimsollError } from "../../errors.ts";
-import { actorOf, type Principal } from "../../tenants/access/principal.ts";
+import { actorOf, type Principal, requireRole } from "../../tenants/access/principal.ts";
+import { OWNER, roleIn } from "../../tenants/people/permissions.ts";
 import { noProject } from "../../tenants/projects/projects.ts";
 import { procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("projects");
 
-/** A key knows its own project and no other; a person knows all of them. */
-function requireReach({ kind, projectId }: Principal, id: number): void {
-  if (kind === "key" && projectId !== id) throw noProject(String(id));
+/** A key knows its own project and no other; a person knows those in which they have a role. */
+function requireReach(principal: Principal, id: number): void {
+  if (principal.kind !== "key") requireRole(principal, id, "administer");
+  else if (principal.projectId !== id) throw noProject(String(id));
 }
 
 export const projects = router({
-  list: procedure("admin")
-    .meta(rest("GET", "/projects", "All projects; for a key, its own project alone"))
+  list: procedure("see projects")
+    .meta(rest("GET", "/projects", "All projects that the caller may see; for a key, its own project alone"))
     .input(z.object({}))
     .output(ProjectList)
     .query(async ({ ctx: { principal, services } }) => ({
       projects:
         principal.kind === "key"
           ? [await services.projects.view(principal.projectId)]
-          : await services.projects.list(),
+          : (await services.projects.list()).filter(
+              ({ id }) => roleIn(principal.roles ?? OWNER, id) !== null,
+            ),
     })),
 
-  create: procedure("admin")
+  create: procedure("create projects")
     .meta(rest("POST", "/projects", "Create a project; not with a key, which belongs to its own project"))
     .input(CreateProjectInput)
     .output(ProjectView)
-    .mutation(({ ctx: { principal, services }, input }) => {
-      if (principal.kind === "key") {
-        throw new PlimsollError(
-          "wrong_project",
-          "A key works only in its own project. Create projects under Setup, or with `npx plimsoll project create` on the server's machine.",
-        );
-      }
-      return services.projects.create(input.name, actorOf(principal));
-    }),
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.projects.create(input.name, actorOf(principal)),
+    ),
 
-  rename: procedure("admin")
+  rename: procedure("see projects")
     .meta(rest("PATCH", "/projects/{id}", "Rename a project; its links and keys stay valid"))
     .input(RenameProjectInput)
     .output(ProjectView)
@@ -54,7 +51,7 @@ export const projects = router({
       return services.projects.rename(input.id, input.name, actorOf(principal));
     }),
 
-  archive: procedure("admin")
+  archive: procedure("see projects")
     .meta(rest("POST", "/projects/{id}/archive", "Make a project refuse new events; it can still be read"))
     .input(ProjectQuery)
     .output(ProjectView)
@@ -63,7 +60,7 @@ export const projects = router({
       return services.projects.archive(input.id, actorOf(principal));
     }),
 
-  unarchive: procedure("admin")
+  unarchive: procedure("see projects")
     .meta(rest("POST", "/projects/{id}/unarchive", "Let an archived project take events again"))
     .input(ProjectQuery)
     .output(ProjectView)
@@ -72,7 +69,7 @@ export const projects = router({
       return services.projects.unarchive(input.id, actorOf(principal));
     }),
 
-  delete: procedure("admin")
+  delete: procedure("see projects")
     .meta(rest("DELETE", "/projects/{id}", "Delete a project with all its data and keys; name confirms it"))
     .input(DeleteProjectInput)
     .output(z.object({ deleting: z.literal(true) }))

@@ -40,7 +40,7 @@ const views = router({
       views: await services.sessionViews.list(principal.projectId),
     })),
 
-  save: procedure("sessions:write")
+  save: procedure("annotate")
     .meta(rest("PUT", "/session-views/{id}", "Creates or replaces a saved view; the caller chooses its id"))
     .input(SaveSessionViewCall)
     .output(answer(SavedSessionView))
@@ -48,7 +48,7 @@ const views = router({
       services.sessionViews.save(principal.projectId, input, actorOf(principal)),
     ),
 
-  remove: procedure("sessions:write")
+  remove: procedure("annotate")
     .meta(rest("DELETE", "/session-views/{id}", "Deletes a saved view"))
     .input(RemoveSessionViewCall)
     .output(z.object({}))
@@ -80,7 +80,7 @@ export const sessions = router({
     .output(answer(SessionFilterValues))
     .query(({ ctx }) => readFilterValues(ctx.reader)),
 
-  tag: procedure("sessions:write")
+  tag: procedure("annotate")
     .meta(rest("POST", "/session-tags", "Adds a tag to sessions, or removes it"))
     .input(TagSessionsCall)
     .output(answer(TaggedSessions))
@@ -88,7 +88,7 @@ export const sessions = router({
       services.sessionTags.change(principal.projectId, input, actorOf(principal)),
     ),
 
-  saveNote: procedure("sessions:write")
+  saveNote: procedure("annotate")
     .meta(rest("PUT", "/sessions/{id}/note", "Replaces the note of a session; an empty text deletes it"))
     .input(SaveNoteCall)
     .output(answer(SessionNoteText))

@@ -20,7 +20,6 @@ import {
   UnmappedTelemetryList,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
-import { PlimsollError } from "../../errors.ts";
 import { freshReader } from "../../lines/reader.ts";
 import { readCounts } from "../../read/counts.ts";
 import { readRefusals } from "../../read/refusals.ts";
@@ -34,26 +33,26 @@ import { freshProcedure, procedure, restRoutes, router } from "../init.ts";
 const rest = restRoutes("metrics");
 
 export const keys = router({
-  list: procedure("admin")
+  list: procedure("administer")
     .input(z.object({}).optional())
     .output(z.object({ keys: z.array(KeyView) }))
     .query(async ({ ctx }) => ({ keys: await ctx.services.keys.list(ctx.principal.projectId) })),
 
-  create: procedure("admin")
+  create: procedure("administer")
     .input(CreateKeyInput)
     .output(CreatedKey)
     .mutation(({ ctx: { principal, services }, input }) =>
       services.keys.create(principal.projectId, input, actorOf(principal)),
     ),
 
-  rotate: procedure("admin")
+  rotate: procedure("administer")
     .input(RotateKeyInput)
     .output(RotatedKey)
     .mutation(({ ctx: { principal, services }, input: { id, grace } }) =>
       services.keys.rotate(principal.projectId, id, grace, actorOf(principal)),
     ),
 
-  revoke: procedure("admin")
+  revoke: procedure("administer")
     .input(RevokeKeyInput)
     .output(KeyView)
     .mutation(({ ctx: { principal, services }, input }) =>
@@ -80,7 +79,7 @@ export const windows = router({
     .output(UnknownWindows)
     .query(({ ctx, input }) => readUnknownWindows(ctx.reader, input)),
 
-  set: procedure("admin")
+  set: procedure("change mappings")
     .input(SetModelWindowInput)
     .output(ModelWindowView)
     .mutation(async ({ ctx, input }) => {
@@ -98,7 +97,7 @@ export const windows = router({
       return set ?? { ...input, updated_at: iso(ctx.reader.now) };
     }),
 
-  remove: procedure("admin")
+  remove: procedure("change mappings")
     .input(RemoveModelWindowInput)
     .output(z.object({ removed: z.boolean() }))
     .mutation(async ({ ctx, input: { model } }) => {
@@ -132,7 +131,7 @@ export const ingest = router({
     .output(IngestRefusals)
     .query(({ ctx }) => readRefusals(ctx.reader)),
 
-  received: procedure("ingest")
+  received: procedure("see receipts")
     .meta(rest("GET", "/ingest/received", "What arrived with this key since the server process started"))
     .input(z.object({}).optional())
     .output(IngestReceipts)
@@ -152,7 +151,7 @@ export const ingest = router({
 });
 
 /** A report, in parts if `answer_within_ms` is given or everything is examined. */
-export const doctor = procedure("admin")
+export const doctor = procedure("administer")
   .input(DoctorQuery.optional())
   .output(DoctorReport)
   .query(async ({ ctx, input }) => {
@@ -174,17 +173,12 @@ export const doctor = procedure("admin")
 
 export const login = router({
   /** A fresh one-time link for a browser. Not with a key: the link opens every project. */
-  create: procedure("admin")
+  create: procedure("manage people")
     .input(z.object({}).optional())
     .output(z.object({ url: z.string() }))
-    .mutation(({ ctx }) => {
-      if (ctx.principal.kind === "key") {
-        throw new PlimsollError(
-          "wrong_project",
-          "A key works only in its own project, and a login opens every project. Run `npx plimsoll login` without a key, on the server's machine.",
-        );
-      }
-      return { url: ctx.services.createLoginUrl() };
+    .mutation(async ({ ctx: { principal, services } }) => {
+      await services.audit.note({ actor: actorOf(principal), action: "login_link_made" });
+      return { url: services.createLoginUrl() };
     }),
 });
 

@@ -7,6 +7,10 @@ export const AUDIT_ACTIONS = [
   "login_failed",
   "logout",
   "browser_signed_out",
+  "login_link_made",
+  "person_added",
+  "person_removed",
+  "role_set",
   "machine_approved",
   "machine_denied",
   "key_created",
@@ -56,7 +60,16 @@ export type AuditAction = z.infer<typeof AuditAction>;
 
 /** What actions are about, to filter by. */
 export const AUDIT_TOPICS = {
-  logins: ["login", "login_failed", "logout", "browser_signed_out", "machine_approved", "machine_denied"],
+  logins: [
+    "login",
+    "login_failed",
+    "logout",
+    "browser_signed_out",
+    "login_link_made",
+    "machine_approved",
+    "machine_denied",
+  ],
+  people: ["person_added", "person_removed", "role_set"],
   keys: ["key_created", "key_rotated", "key_revoked"],
   windows: ["window_set", "window_removed"],
   mappings: ["mapping_saved", "mapping_removed"],
@@ -113,11 +126,11 @@ export const AuditEntryView = z.object({
   /** One of `AUDIT_ACTIONS`; newer servers may know more. */
   action: z.string(),
   actor: z.object({
-    /** `browser`, `local` (the command line), `key`, `server` or `visitor` (without a valid credential). */
+    /** `person`, `browser`, `local` (the command line), `key`, `server` or `visitor` (without a valid credential). */
     kind: z.string(),
-    /** Of the key or of the browser's session. */
+    /** Of the person, the key or the browser's session. */
     id: z.string().nullable(),
-    /** Of the key, or the browser such as `Firefox on Linux`. */
+    /** Of the person or the key, or the browser such as `Firefox on Linux`. */
     name: z.string().nullable(),
     /** Of the client. Shown to persons only. */
     address: z.string().nullable(),

@@ -6,6 +6,8 @@ const time = z.iso.datetime({ offset: true });
 /** A browser that is signed in. */
 export const BrowserView = z.object({
   id: z.string(),
+  /** Who signed in; null for a login link or the access token. */
+  person: z.string().nullable(),
   /** The browser that asks. */
   current: z.boolean(),
   /** Such as `Firefox on Linux`; null if it never said. */
@@ -24,7 +26,3 @@ export type BrowserView = z.infer<typeof BrowserView>;
 export const BrowserList = z.object({ browsers: z.array(BrowserView) });
 
 export const SignOutInput = z.object({ id: rowId });
-
-/** How a person may sign in, besides a login link. */
-export const LoginWays = z.object({ access_token: z.boolean() });
-export type LoginWays = z.infer<typeof LoginWays>;

@@ -400,6 +400,8 @@ export const ModelName = {
   Project: 'Project',
   ApiKey: 'ApiKey',
   BrowserSession: 'BrowserSession',
+  Person: 'Person',
+  ProjectRole: 'ProjectRole',
   AuditEntry: 'AuditEntry',
   ModelWindow: 'ModelWindow',
   ObservedWindow: 'ObservedWindow',
@@ -454,7 +456,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "agent" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "agent" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -677,6 +679,154 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.BrowserSessionCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.BrowserSessionCountAggregateOutputType> | number
+        }
+      }
+    }
+    Person: {
+      payload: Prisma.$PersonPayload<ExtArgs>
+      fields: Prisma.PersonFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.PersonFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.PersonFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload>
+        }
+        findFirst: {
+          args: Prisma.PersonFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.PersonFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload>
+        }
+        findMany: {
+          args: Prisma.PersonFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload>[]
+        }
+        create: {
+          args: Prisma.PersonCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload>
+        }
+        createMany: {
+          args: Prisma.PersonCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.PersonCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload>[]
+        }
+        delete: {
+          args: Prisma.PersonDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload>
+        }
+        update: {
+          args: Prisma.PersonUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload>
+        }
+        deleteMany: {
+          args: Prisma.PersonDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.PersonUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.PersonUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload>[]
+        }
+        upsert: {
+          args: Prisma.PersonUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PersonPayload>
+        }
+        aggregate: {
+          args: Prisma.PersonAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregatePerson>
+        }
+        groupBy: {
+          args: Prisma.PersonGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PersonGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.PersonCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PersonCountAggregateOutputType> | number
+        }
+      }
+    }
+    ProjectRole: {
+      payload: Prisma.$ProjectRolePayload<ExtArgs>
+      fields: Prisma.ProjectRoleFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.ProjectRoleFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.ProjectRoleFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload>
+        }
+        findFirst: {
+          args: Prisma.ProjectRoleFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.ProjectRoleFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload>
+        }
+        findMany: {
+          args: Prisma.ProjectRoleFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload>[]
+        }
+        create: {
+          args: Prisma.ProjectRoleCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload>
+        }
+        createMany: {
+          args: Prisma.ProjectRoleCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.ProjectRoleCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload>[]
+        }
+        delete: {
+          args: Prisma.ProjectRoleDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload>
+        }
+        update: {
+          args: Prisma.ProjectRoleUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload>
+        }
+        deleteMany: {
+          args: Prisma.ProjectRoleDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.ProjectRoleUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.ProjectRoleUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload>[]
+        }
+        upsert: {
+          args: Prisma.ProjectRoleUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ProjectRolePayload>
+        }
+        aggregate: {
+          args: Prisma.ProjectRoleAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateProjectRole>
+        }
+        groupBy: {
+          args: Prisma.ProjectRoleGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ProjectRoleGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.ProjectRoleCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ProjectRoleCountAggregateOutputType> | number
         }
       }
     }
@@ -3646,10 +3796,36 @@ export const BrowserSessionScalarFieldEnum = {
   expiresAt: 'expiresAt',
   lastSeenAt: 'lastSeenAt',
   address: 'address',
-  browser: 'browser'
+  browser: 'browser',
+  personId: 'personId',
+  renewal: 'renewal',
+  renewedAt: 'renewedAt'
 } as const
 
 export type BrowserSessionScalarFieldEnum = (typeof BrowserSessionScalarFieldEnum)[keyof typeof BrowserSessionScalarFieldEnum]
+
+
+export const PersonScalarFieldEnum = {
+  id: 'id',
+  issuer: 'issuer',
+  subject: 'subject',
+  name: 'name',
+  email: 'email',
+  everywhere: 'everywhere',
+  createdAt: 'createdAt',
+  lastLoginAt: 'lastLoginAt'
+} as const
+
+export type PersonScalarFieldEnum = (typeof PersonScalarFieldEnum)[keyof typeof PersonScalarFieldEnum]
+
+
+export const ProjectRoleScalarFieldEnum = {
+  personId: 'personId',
+  project: 'project',
+  role: 'role'
+} as const
+
+export type ProjectRoleScalarFieldEnum = (typeof ProjectRoleScalarFieldEnum)[keyof typeof ProjectRoleScalarFieldEnum]
 
 
 export const AuditEntryScalarFieldEnum = {
@@ -4600,6 +4776,8 @@ export type GlobalOmitConfig = {
   project?: Prisma.ProjectOmit
   apiKey?: Prisma.ApiKeyOmit
   browserSession?: Prisma.BrowserSessionOmit
+  person?: Prisma.PersonOmit
+  projectRole?: Prisma.ProjectRoleOmit
   auditEntry?: Prisma.AuditEntryOmit
   modelWindow?: Prisma.ModelWindowOmit
   observedWindow?: Prisma.ObservedWindowOmit

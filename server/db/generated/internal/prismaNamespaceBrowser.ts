@@ -54,6 +54,8 @@ export const ModelName = {
   Project: 'Project',
   ApiKey: 'ApiKey',
   BrowserSession: 'BrowserSession',
+  Person: 'Person',
+  ProjectRole: 'ProjectRole',
   AuditEntry: 'AuditEntry',
   ModelWindow: 'ModelWindow',
   ObservedWindow: 'ObservedWindow',
@@ -152,10 +154,36 @@ export const BrowserSessionScalarFieldEnum = {
   expiresAt: 'expiresAt',
   lastSeenAt: 'lastSeenAt',
   address: 'address',
-  browser: 'browser'
+  browser: 'browser',
+  personId: 'personId',
+  renewal: 'renewal',
+  renewedAt: 'renewedAt'
 } as const
 
 export type BrowserSessionScalarFieldEnum = (typeof BrowserSessionScalarFieldEnum)[keyof typeof BrowserSessionScalarFieldEnum]
+
+
+export const PersonScalarFieldEnum = {
+  id: 'id',
+  issuer: 'issuer',
+  subject: 'subject',
+  name: 'name',
+  email: 'email',
+  everywhere: 'everywhere',
+  createdAt: 'createdAt',
+  lastLoginAt: 'lastLoginAt'
+} as const
+
+export type PersonScalarFieldEnum = (typeof PersonScalarFieldEnum)[keyof typeof PersonScalarFieldEnum]
+
+
+export const ProjectRoleScalarFieldEnum = {
+  personId: 'personId',
+  project: 'project',
+  role: 'role'
+} as const
+
+export type ProjectRoleScalarFieldEnum = (typeof ProjectRoleScalarFieldEnum)[keyof typeof ProjectRoleScalarFieldEnum]
 
 
 export const AuditEntryScalarFieldEnum = {

@@ -32,6 +32,9 @@ export type BrowserSessionMinAggregateOutputType = {
   lastSeenAt: Date | null
   address: string | null
   browser: string | null
+  personId: string | null
+  renewal: runtime.Bytes | null
+  renewedAt: Date | null
 }
 
 export type BrowserSessionMaxAggregateOutputType = {
@@ -42,6 +45,9 @@ export type BrowserSessionMaxAggregateOutputType = {
   lastSeenAt: Date | null
   address: string | null
   browser: string | null
+  personId: string | null
+  renewal: runtime.Bytes | null
+  renewedAt: Date | null
 }
 
 export type BrowserSessionCountAggregateOutputType = {
@@ -52,6 +58,9 @@ export type BrowserSessionCountAggregateOutputType = {
   lastSeenAt: number
   address: number
   browser: number
+  personId: number
+  renewal: number
+  renewedAt: number
   _all: number
 }
 
@@ -64,6 +73,9 @@ export type BrowserSessionMinAggregateInputType = {
   lastSeenAt?: true
   address?: true
   browser?: true
+  personId?: true
+  renewal?: true
+  renewedAt?: true
 }
 
 export type BrowserSessionMaxAggregateInputType = {
@@ -74,6 +86,9 @@ export type BrowserSessionMaxAggregateInputType = {
   lastSeenAt?: true
   address?: true
   browser?: true
+  personId?: true
+  renewal?: true
+  renewedAt?: true
 }
 
 export type BrowserSessionCountAggregateInputType = {
@@ -84,6 +99,9 @@ export type BrowserSessionCountAggregateInputType = {
   lastSeenAt?: true
   address?: true
   browser?: true
+  personId?: true
+  renewal?: true
+  renewedAt?: true
   _all?: true
 }
 
@@ -167,6 +185,9 @@ export type BrowserSessionGroupByOutputType = {
   lastSeenAt: Date
   address: string | null
   browser: string | null
+  personId: string | null
+  renewal: runtime.Bytes | null
+  renewedAt: Date | null
   _count: BrowserSessionCountAggregateOutputType | null
   _min: BrowserSessionMinAggregateOutputType | null
   _max: BrowserSessionMaxAggregateOutputType | null
@@ -198,6 +219,10 @@ export type BrowserSessionWhereInput = {
   lastSeenAt?: Prisma.DateTimeFilter<"BrowserSession"> | Date | string
   address?: Prisma.StringNullableFilter<"BrowserSession"> | string | null
   browser?: Prisma.StringNullableFilter<"BrowserSession"> | string | null
+  personId?: Prisma.UuidNullableFilter<"BrowserSession"> | string | null
+  renewal?: Prisma.BytesNullableFilter<"BrowserSession"> | runtime.Bytes | null
+  renewedAt?: Prisma.DateTimeNullableFilter<"BrowserSession"> | Date | string | null
+  person?: Prisma.XOR<Prisma.PersonNullableScalarRelationFilter, Prisma.PersonWhereInput> | null
 }
 
 export type BrowserSessionOrderByWithRelationInput = {
@@ -208,6 +233,10 @@ export type BrowserSessionOrderByWithRelationInput = {
   lastSeenAt?: Prisma.SortOrder
   address?: Prisma.SortOrderInput | Prisma.SortOrder
   browser?: Prisma.SortOrderInput | Prisma.SortOrder
+  personId?: Prisma.SortOrderInput | Prisma.SortOrder
+  renewal?: Prisma.SortOrderInput | Prisma.SortOrder
+  renewedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  person?: Prisma.PersonOrderByWithRelationInput
 }
 
 export type BrowserSessionWhereUniqueInput = Prisma.AtLeast<{
@@ -221,6 +250,10 @@ export type BrowserSessionWhereUniqueInput = Prisma.AtLeast<{
   lastSeenAt?: Prisma.DateTimeFilter<"BrowserSession"> | Date | string
   address?: Prisma.StringNullableFilter<"BrowserSession"> | string | null
   browser?: Prisma.StringNullableFilter<"BrowserSession"> | string | null
+  personId?: Prisma.UuidNullableFilter<"BrowserSession"> | string | null
+  renewal?: Prisma.BytesNullableFilter<"BrowserSession"> | runtime.Bytes | null
+  renewedAt?: Prisma.DateTimeNullableFilter<"BrowserSession"> | Date | string | null
+  person?: Prisma.XOR<Prisma.PersonNullableScalarRelationFilter, Prisma.PersonWhereInput> | null
 }, "hash" | "id">
 
 export type BrowserSessionOrderByWithAggregationInput = {
@@ -231,6 +264,9 @@ export type BrowserSessionOrderByWithAggregationInput = {
   lastSeenAt?: Prisma.SortOrder
   address?: Prisma.SortOrderInput | Prisma.SortOrder
   browser?: Prisma.SortOrderInput | Prisma.SortOrder
+  personId?: Prisma.SortOrderInput | Prisma.SortOrder
+  renewal?: Prisma.SortOrderInput | Prisma.SortOrder
+  renewedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.BrowserSessionCountOrderByAggregateInput
   _max?: Prisma.BrowserSessionMaxOrderByAggregateInput
   _min?: Prisma.BrowserSessionMinOrderByAggregateInput
@@ -247,6 +283,9 @@ export type BrowserSessionScalarWhereWithAggregatesInput = {
   lastSeenAt?: Prisma.DateTimeWithAggregatesFilter<"BrowserSession"> | Date | string
   address?: Prisma.StringNullableWithAggregatesFilter<"BrowserSession"> | string | null
   browser?: Prisma.StringNullableWithAggregatesFilter<"BrowserSession"> | string | null
+  personId?: Prisma.UuidNullableWithAggregatesFilter<"BrowserSession"> | string | null
+  renewal?: Prisma.BytesNullableWithAggregatesFilter<"BrowserSession"> | runtime.Bytes | null
+  renewedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"BrowserSession"> | Date | string | null
 }
 
 export type BrowserSessionCreateInput = {
@@ -257,6 +296,9 @@ export type BrowserSessionCreateInput = {
   lastSeenAt: Date | string
   address?: string | null
   browser?: string | null
+  renewal?: runtime.Bytes | null
+  renewedAt?: Date | string | null
+  person?: Prisma.PersonCreateNestedOneWithoutSessionsInput
 }
 
 export type BrowserSessionUncheckedCreateInput = {
@@ -267,6 +309,9 @@ export type BrowserSessionUncheckedCreateInput = {
   lastSeenAt: Date | string
   address?: string | null
   browser?: string | null
+  personId?: string | null
+  renewal?: runtime.Bytes | null
+  renewedAt?: Date | string | null
 }
 
 export type BrowserSessionUpdateInput = {
@@ -277,6 +322,9 @@ export type BrowserSessionUpdateInput = {
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   browser?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  renewal?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  renewedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  person?: Prisma.PersonUpdateOneWithoutSessionsNestedInput
 }
 
 export type BrowserSessionUncheckedUpdateInput = {
@@ -287,6 +335,9 @@ export type BrowserSessionUncheckedUpdateInput = {
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   browser?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  renewal?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  renewedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type BrowserSessionCreateManyInput = {
@@ -297,6 +348,9 @@ export type BrowserSessionCreateManyInput = {
   lastSeenAt: Date | string
   address?: string | null
   browser?: string | null
+  personId?: string | null
+  renewal?: runtime.Bytes | null
+  renewedAt?: Date | string | null
 }
 
 export type BrowserSessionUpdateManyMutationInput = {
@@ -307,6 +361,8 @@ export type BrowserSessionUpdateManyMutationInput = {
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   browser?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  renewal?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  renewedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type BrowserSessionUncheckedUpdateManyInput = {
@@ -317,6 +373,9 @@ export type BrowserSessionUncheckedUpdateManyInput = {
   lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   browser?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  renewal?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  renewedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type BrowserSessionCountOrderByAggregateInput = {
@@ -327,6 +386,9 @@ export type BrowserSessionCountOrderByAggregateInput = {
   lastSeenAt?: Prisma.SortOrder
   address?: Prisma.SortOrder
   browser?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
+  renewal?: Prisma.SortOrder
+  renewedAt?: Prisma.SortOrder
 }
 
 export type BrowserSessionMaxOrderByAggregateInput = {
@@ -337,6 +399,9 @@ export type BrowserSessionMaxOrderByAggregateInput = {
   lastSeenAt?: Prisma.SortOrder
   address?: Prisma.SortOrder
   browser?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
+  renewal?: Prisma.SortOrder
+  renewedAt?: Prisma.SortOrder
 }
 
 export type BrowserSessionMinOrderByAggregateInput = {
@@ -347,6 +412,179 @@ export type BrowserSessionMinOrderByAggregateInput = {
   lastSeenAt?: Prisma.SortOrder
   address?: Prisma.SortOrder
   browser?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
+  renewal?: Prisma.SortOrder
+  renewedAt?: Prisma.SortOrder
+}
+
+export type BrowserSessionListRelationFilter = {
+  every?: Prisma.BrowserSessionWhereInput
+  some?: Prisma.BrowserSessionWhereInput
+  none?: Prisma.BrowserSessionWhereInput
+}
+
+export type BrowserSessionOrderByRelationAggregateInput = {
+  _count?: Prisma.SortOrder
+}
+
+export type NullableBytesFieldUpdateOperationsInput = {
+  set?: runtime.Bytes | null
+}
+
+export type BrowserSessionCreateNestedManyWithoutPersonInput = {
+  create?: Prisma.XOR<Prisma.BrowserSessionCreateWithoutPersonInput, Prisma.BrowserSessionUncheckedCreateWithoutPersonInput> | Prisma.BrowserSessionCreateWithoutPersonInput[] | Prisma.BrowserSessionUncheckedCreateWithoutPersonInput[]
+  connectOrCreate?: Prisma.BrowserSessionCreateOrConnectWithoutPersonInput | Prisma.BrowserSessionCreateOrConnectWithoutPersonInput[]
+  createMany?: Prisma.BrowserSessionCreateManyPersonInputEnvelope
+  connect?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+}
+
+export type BrowserSessionUncheckedCreateNestedManyWithoutPersonInput = {
+  create?: Prisma.XOR<Prisma.BrowserSessionCreateWithoutPersonInput, Prisma.BrowserSessionUncheckedCreateWithoutPersonInput> | Prisma.BrowserSessionCreateWithoutPersonInput[] | Prisma.BrowserSessionUncheckedCreateWithoutPersonInput[]
+  connectOrCreate?: Prisma.BrowserSessionCreateOrConnectWithoutPersonInput | Prisma.BrowserSessionCreateOrConnectWithoutPersonInput[]
+  createMany?: Prisma.BrowserSessionCreateManyPersonInputEnvelope
+  connect?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+}
+
+export type BrowserSessionUpdateManyWithoutPersonNestedInput = {
+  create?: Prisma.XOR<Prisma.BrowserSessionCreateWithoutPersonInput, Prisma.BrowserSessionUncheckedCreateWithoutPersonInput> | Prisma.BrowserSessionCreateWithoutPersonInput[] | Prisma.BrowserSessionUncheckedCreateWithoutPersonInput[]
+  connectOrCreate?: Prisma.BrowserSessionCreateOrConnectWithoutPersonInput | Prisma.BrowserSessionCreateOrConnectWithoutPersonInput[]
+  upsert?: Prisma.BrowserSessionUpsertWithWhereUniqueWithoutPersonInput | Prisma.BrowserSessionUpsertWithWhereUniqueWithoutPersonInput[]
+  createMany?: Prisma.BrowserSessionCreateManyPersonInputEnvelope
+  set?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+  disconnect?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+  delete?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+  connect?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+  update?: Prisma.BrowserSessionUpdateWithWhereUniqueWithoutPersonInput | Prisma.BrowserSessionUpdateWithWhereUniqueWithoutPersonInput[]
+  updateMany?: Prisma.BrowserSessionUpdateManyWithWhereWithoutPersonInput | Prisma.BrowserSessionUpdateManyWithWhereWithoutPersonInput[]
+  deleteMany?: Prisma.BrowserSessionScalarWhereInput | Prisma.BrowserSessionScalarWhereInput[]
+}
+
+export type BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput = {
+  create?: Prisma.XOR<Prisma.BrowserSessionCreateWithoutPersonInput, Prisma.BrowserSessionUncheckedCreateWithoutPersonInput> | Prisma.BrowserSessionCreateWithoutPersonInput[] | Prisma.BrowserSessionUncheckedCreateWithoutPersonInput[]
+  connectOrCreate?: Prisma.BrowserSessionCreateOrConnectWithoutPersonInput | Prisma.BrowserSessionCreateOrConnectWithoutPersonInput[]
+  upsert?: Prisma.BrowserSessionUpsertWithWhereUniqueWithoutPersonInput | Prisma.BrowserSessionUpsertWithWhereUniqueWithoutPersonInput[]
+  createMany?: Prisma.BrowserSessionCreateManyPersonInputEnvelope
+  set?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+  disconnect?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+  delete?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+  connect?: Prisma.BrowserSessionWhereUniqueInput | Prisma.BrowserSessionWhereUniqueInput[]
+  update?: Prisma.BrowserSessionUpdateWithWhereUniqueWithoutPersonInput | Prisma.BrowserSessionUpdateWithWhereUniqueWithoutPersonInput[]
+  updateMany?: Prisma.BrowserSessionUpdateManyWithWhereWithoutPersonInput | Prisma.BrowserSessionUpdateManyWithWhereWithoutPersonInput[]
+  deleteMany?: Prisma.BrowserSessionScalarWhereInput | Prisma.BrowserSessionScalarWhereInput[]
+}
+
+export type BrowserSessionCreateWithoutPersonInput = {
+  hash: runtime.Bytes
+  id: string
+  createdAt: Date | string
+  expiresAt: Date | string
+  lastSeenAt: Date | string
+  address?: string | null
+  browser?: string | null
+  renewal?: runtime.Bytes | null
+  renewedAt?: Date | string | null
+}
+
+export type BrowserSessionUncheckedCreateWithoutPersonInput = {
+  hash: runtime.Bytes
+  id: string
+  createdAt: Date | string
+  expiresAt: Date | string
+  lastSeenAt: Date | string
+  address?: string | null
+  browser?: string | null
+  renewal?: runtime.Bytes | null
+  renewedAt?: Date | string | null
+}
+
+export type BrowserSessionCreateOrConnectWithoutPersonInput = {
+  where: Prisma.BrowserSessionWhereUniqueInput
+  create: Prisma.XOR<Prisma.BrowserSessionCreateWithoutPersonInput, Prisma.BrowserSessionUncheckedCreateWithoutPersonInput>
+}
+
+export type BrowserSessionCreateManyPersonInputEnvelope = {
+  data: Prisma.BrowserSessionCreateManyPersonInput | Prisma.BrowserSessionCreateManyPersonInput[]
+  skipDuplicates?: boolean
+}
+
+export type BrowserSessionUpsertWithWhereUniqueWithoutPersonInput = {
+  where: Prisma.BrowserSessionWhereUniqueInput
+  update: Prisma.XOR<Prisma.BrowserSessionUpdateWithoutPersonInput, Prisma.BrowserSessionUncheckedUpdateWithoutPersonInput>
+  create: Prisma.XOR<Prisma.BrowserSessionCreateWithoutPersonInput, Prisma.BrowserSessionUncheckedCreateWithoutPersonInput>
+}
+
+export type BrowserSessionUpdateWithWhereUniqueWithoutPersonInput = {
+  where: Prisma.BrowserSessionWhereUniqueInput
+  data: Prisma.XOR<Prisma.BrowserSessionUpdateWithoutPersonInput, Prisma.BrowserSessionUncheckedUpdateWithoutPersonInput>
+}
+
+export type BrowserSessionUpdateManyWithWhereWithoutPersonInput = {
+  where: Prisma.BrowserSessionScalarWhereInput
+  data: Prisma.XOR<Prisma.BrowserSessionUpdateManyMutationInput, Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonInput>
+}
+
+export type BrowserSessionScalarWhereInput = {
+  AND?: Prisma.BrowserSessionScalarWhereInput | Prisma.BrowserSessionScalarWhereInput[]
+  OR?: Prisma.BrowserSessionScalarWhereInput[]
+  NOT?: Prisma.BrowserSessionScalarWhereInput | Prisma.BrowserSessionScalarWhereInput[]
+  hash?: Prisma.BytesFilter<"BrowserSession"> | runtime.Bytes
+  id?: Prisma.UuidFilter<"BrowserSession"> | string
+  createdAt?: Prisma.DateTimeFilter<"BrowserSession"> | Date | string
+  expiresAt?: Prisma.DateTimeFilter<"BrowserSession"> | Date | string
+  lastSeenAt?: Prisma.DateTimeFilter<"BrowserSession"> | Date | string
+  address?: Prisma.StringNullableFilter<"BrowserSession"> | string | null
+  browser?: Prisma.StringNullableFilter<"BrowserSession"> | string | null
+  personId?: Prisma.UuidNullableFilter<"BrowserSession"> | string | null
+  renewal?: Prisma.BytesNullableFilter<"BrowserSession"> | runtime.Bytes | null
+  renewedAt?: Prisma.DateTimeNullableFilter<"BrowserSession"> | Date | string | null
+}
+
+export type BrowserSessionCreateManyPersonInput = {
+  hash: runtime.Bytes
+  id: string
+  createdAt: Date | string
+  expiresAt: Date | string
+  lastSeenAt: Date | string
+  address?: string | null
+  browser?: string | null
+  renewal?: runtime.Bytes | null
+  renewedAt?: Date | string | null
+}
+
+export type BrowserSessionUpdateWithoutPersonInput = {
+  hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  browser?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  renewal?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  renewedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+}
+
+export type BrowserSessionUncheckedUpdateWithoutPersonInput = {
+  hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  browser?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  renewal?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  renewedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+}
+
+export type BrowserSessionUncheckedUpdateManyWithoutPersonInput = {
+  hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastSeenAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  browser?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  renewal?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  renewedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 
@@ -359,6 +597,10 @@ export type BrowserSessionSelect<ExtArgs extends runtime.Types.Extensions.Intern
   lastSeenAt?: boolean
   address?: boolean
   browser?: boolean
+  personId?: boolean
+  renewal?: boolean
+  renewedAt?: boolean
+  person?: boolean | Prisma.BrowserSession$personArgs<ExtArgs>
 }, ExtArgs["result"]["browserSession"]>
 
 export type BrowserSessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -369,6 +611,10 @@ export type BrowserSessionSelectCreateManyAndReturn<ExtArgs extends runtime.Type
   lastSeenAt?: boolean
   address?: boolean
   browser?: boolean
+  personId?: boolean
+  renewal?: boolean
+  renewedAt?: boolean
+  person?: boolean | Prisma.BrowserSession$personArgs<ExtArgs>
 }, ExtArgs["result"]["browserSession"]>
 
 export type BrowserSessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -379,6 +625,10 @@ export type BrowserSessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Type
   lastSeenAt?: boolean
   address?: boolean
   browser?: boolean
+  personId?: boolean
+  renewal?: boolean
+  renewedAt?: boolean
+  person?: boolean | Prisma.BrowserSession$personArgs<ExtArgs>
 }, ExtArgs["result"]["browserSession"]>
 
 export type BrowserSessionSelectScalar = {
@@ -389,13 +639,27 @@ export type BrowserSessionSelectScalar = {
   lastSeenAt?: boolean
   address?: boolean
   browser?: boolean
+  personId?: boolean
+  renewal?: boolean
+  renewedAt?: boolean
 }
 
-export type BrowserSessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"hash" | "id" | "createdAt" | "expiresAt" | "lastSeenAt" | "address" | "browser", ExtArgs["result"]["browserSession"]>
+export type BrowserSessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"hash" | "id" | "createdAt" | "expiresAt" | "lastSeenAt" | "address" | "browser" | "personId" | "renewal" | "renewedAt", ExtArgs["result"]["browserSession"]>
+export type BrowserSessionInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  person?: boolean | Prisma.BrowserSession$personArgs<ExtArgs>
+}
+export type BrowserSessionIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  person?: boolean | Prisma.BrowserSession$personArgs<ExtArgs>
+}
+export type BrowserSessionIncludeUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  person?: boolean | Prisma.BrowserSession$personArgs<ExtArgs>
+}
 
 export type $BrowserSessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "BrowserSession"
-  objects: {}
+  objects: {
+    person: Prisma.$PersonPayload<ExtArgs> | null
+  }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     hash: runtime.Bytes
     /**
@@ -416,6 +680,15 @@ export type $BrowserSessionPayload<ExtArgs extends runtime.Types.Extensions.Inte
      * Such as `Firefox on Linux`.
      */
     browser: string | null
+    /**
+     * NULL: a login link or the access token, which may do everything.
+     */
+    personId: string | null
+    /**
+     * What the identity provider is asked with, encrypted; and when it was last asked.
+     */
+    renewal: runtime.Bytes | null
+    renewedAt: Date | null
   }, ExtArgs["result"]["browserSession"]>
   composites: {}
 }
@@ -810,6 +1083,7 @@ readonly fields: BrowserSessionFieldRefs;
  */
 export interface Prisma__BrowserSessionClient<T, Null = never, ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs, GlobalOmitOptions = {}> extends Prisma.PrismaPromise<T> {
   readonly [Symbol.toStringTag]: "PrismaPromise"
+  person<T extends Prisma.BrowserSession$personArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.BrowserSession$personArgs<ExtArgs>>): Prisma.Prisma__PersonClient<runtime.Types.Result.GetResult<Prisma.$PersonPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -846,6 +1120,9 @@ export interface BrowserSessionFieldRefs {
   readonly lastSeenAt: Prisma.FieldRef<"BrowserSession", 'DateTime'>
   readonly address: Prisma.FieldRef<"BrowserSession", 'String'>
   readonly browser: Prisma.FieldRef<"BrowserSession", 'String'>
+  readonly personId: Prisma.FieldRef<"BrowserSession", 'String'>
+  readonly renewal: Prisma.FieldRef<"BrowserSession", 'Bytes'>
+  readonly renewedAt: Prisma.FieldRef<"BrowserSession", 'DateTime'>
 }
     
 
@@ -862,6 +1139,10 @@ export type BrowserSessionFindUniqueArgs<ExtArgs extends runtime.Types.Extension
    * Omit specific fields from the BrowserSession
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
   /**
    * Filter, which BrowserSession to fetch.
    */
@@ -881,6 +1162,10 @@ export type BrowserSessionFindUniqueOrThrowArgs<ExtArgs extends runtime.Types.Ex
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
   /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
+  /**
    * Filter, which BrowserSession to fetch.
    */
   where: Prisma.BrowserSessionWhereUniqueInput
@@ -898,6 +1183,10 @@ export type BrowserSessionFindFirstArgs<ExtArgs extends runtime.Types.Extensions
    * Omit specific fields from the BrowserSession
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
   /**
    * Filter, which BrowserSession to fetch.
    */
@@ -947,6 +1236,10 @@ export type BrowserSessionFindFirstOrThrowArgs<ExtArgs extends runtime.Types.Ext
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
   /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
+  /**
    * Filter, which BrowserSession to fetch.
    */
   where?: Prisma.BrowserSessionWhereInput
@@ -994,6 +1287,10 @@ export type BrowserSessionFindManyArgs<ExtArgs extends runtime.Types.Extensions.
    * Omit specific fields from the BrowserSession
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
   /**
    * Filter, which BrowserSessions to fetch.
    */
@@ -1043,6 +1340,10 @@ export type BrowserSessionCreateArgs<ExtArgs extends runtime.Types.Extensions.In
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
   /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
+  /**
    * The data needed to create a BrowserSession.
    */
   data: Prisma.XOR<Prisma.BrowserSessionCreateInput, Prisma.BrowserSessionUncheckedCreateInput>
@@ -1076,6 +1377,10 @@ export type BrowserSessionCreateManyAndReturnArgs<ExtArgs extends runtime.Types.
    */
   data: Prisma.BrowserSessionCreateManyInput | Prisma.BrowserSessionCreateManyInput[]
   skipDuplicates?: boolean
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionIncludeCreateManyAndReturn<ExtArgs> | null
 }
 
 /**
@@ -1090,6 +1395,10 @@ export type BrowserSessionUpdateArgs<ExtArgs extends runtime.Types.Extensions.In
    * Omit specific fields from the BrowserSession
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
   /**
    * The data needed to update a BrowserSession.
    */
@@ -1142,6 +1451,10 @@ export type BrowserSessionUpdateManyAndReturnArgs<ExtArgs extends runtime.Types.
    * Limit how many BrowserSessions to update.
    */
   limit?: number
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionIncludeUpdateManyAndReturn<ExtArgs> | null
 }
 
 /**
@@ -1156,6 +1469,10 @@ export type BrowserSessionUpsertArgs<ExtArgs extends runtime.Types.Extensions.In
    * Omit specific fields from the BrowserSession
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
   /**
    * The filter to search for the BrowserSession to update in case it exists.
    */
@@ -1183,6 +1500,10 @@ export type BrowserSessionDeleteArgs<ExtArgs extends runtime.Types.Extensions.In
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
   /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
+  /**
    * Filter which BrowserSession to delete.
    */
   where: Prisma.BrowserSessionWhereUniqueInput
@@ -1203,6 +1524,25 @@ export type BrowserSessionDeleteManyArgs<ExtArgs extends runtime.Types.Extension
 }
 
 /**
+ * BrowserSession.person
+ */
+export type BrowserSession$personArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the Person
+   */
+  select?: Prisma.PersonSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the Person
+   */
+  omit?: Prisma.PersonOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.PersonInclude<ExtArgs> | null
+  where?: Prisma.PersonWhereInput
+}
+
+/**
  * BrowserSession without action
  */
 export type BrowserSessionDefaultArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
@@ -1214,4 +1554,8 @@ export type BrowserSessionDefaultArgs<ExtArgs extends runtime.Types.Extensions.I
    * Omit specific fields from the BrowserSession
    */
   omit?: Prisma.BrowserSessionOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.BrowserSessionInclude<ExtArgs> | null
 }

@@ -1,0 +1,13 @@
+"use client";
+
+import { ROLES, type Role } from "@plimsoll/protocol/api";
+import { useQuery } from "@tanstack/react-query";
+import { useTRPC } from "../trpc.ts";
+
+/** Whether the person has at least a role in the project of the page, or in every project; undefined until that is known. */
+export function useHasRole(least: Role, where: "project" | "everywhere" = "project"): boolean | undefined {
+  const { data } = useQuery(useTRPC().account.queryOptions());
+  if (data === undefined) return undefined;
+  const role = where === "everywhere" ? data.everywhere : data.role;
+  return role !== null && ROLES.indexOf(role) >= ROLES.indexOf(least);
+}

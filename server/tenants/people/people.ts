@@ -1,0 +1,196 @@
+import { randomUUID } from "node:crypto";
+import type { Account, PersonList, PersonView, Role, RolesView, SetRoleInput } from "@plimsoll/protocol/api";
+import type { z } from "zod";
+import type { Person, ProjectRole } from "../../db/generated/client.ts";
+import type { PrismaClient } from "../../db/index.ts";
+import { PlimsollError } from "../../errors.ts";
+import type { Principal } from "../access/principal.ts";
+import { type Actor, addEntry } from "../audit/entry.ts";
+import type { ProjectDirectory } from "../projects/directory.ts";
+import { noProject } from "../projects/projects.ts";
+import type { Roles as NamedRoles } from "./group-roles.ts";
+import type { Identity, IdentityProvider } from "./identity-provider.ts";
+import { type Roles, roleIn } from "./permissions.ts";
+
+type PersonWithRoles = Person & { roles: ProjectRole[] };
+
+interface PeopleOptions {
+  prisma: PrismaClient;
+  provider: IdentityProvider | undefined;
+  /** Who is admin everywhere from the first sign-in: PLIMSOLL_ADMIN_EMAIL, lower case. */
+  adminEmail: string | undefined;
+  projects: Pick<ProjectDirectory, "list" | "get">;
+  /** Has every process read the sessions of these again, by the hashes of their cookies. */
+  changed: (sessions: readonly { hash: Uint8Array }[]) => void;
+  now?: () => number;
+}
+
+export type People = ReturnType<typeof createPeople>;
+
+/** The people who signed in with the identity provider, and what they may do. */
+export function createPeople({
+  prisma,
+  provider,
+  adminEmail,
+  projects,
+  changed,
+  now = Date.now,
+}: PeopleOptions) {
+  /** Sessions whose cached roles are out of date. */
+  const sessionsOf = (personId: string) =>
+    prisma.browserSession.findMany({ where: { personId }, select: { hash: true } });
+
+  /** The roles that an identity provider gives by the names of projects; those of unknown projects are left out. */
+  async function rolesFrom({ everywhere, projects: named }: NamedRoles) {
+    const rows = (await projects.list()).flatMap(({ id, name }) => {
+      const role = Object.hasOwn(named, name) ? named[name] : undefined;
+      return role === undefined ? [] : [{ project: id, role }];
+    });
+    return { everywhere, rows };
+  }
+
+  return {
+    /**
+     * Keeps what the identity provider says about a person: their name, and their roles if it gives any.
+     * @returns who they are here
+     */
+    async admit(identity: Identity): Promise<{ id: string; name: string }> {
+      const { issuer, subject, email, emailVerified, name } = identity;
+      const at = new Date(now());
+      const isAdmin = emailVerified && email !== null && email.toLowerCase() === adminEmail;
+      const given = identity.roles && (await rolesFrom(identity.roles));
+      const facts = { name: name ?? email ?? subject, email, lastLoginAt: at };
+      const { person, changes } = await prisma.$transaction(async (tx) => {
+        const known = await tx.person.findUnique({
+          where: { issuer_subject: { issuer, subject } },
+          include: { roles: true },
+        });
+        const everywhere = isAdmin ? "admin" : given ? given.everywhere : (known?.everywhere ?? null);
+        const row = await tx.person.upsert({
+          where: { issuer_subject: { issuer, subject } },
+          create: { id: randomUUID(), issuer, subject, createdAt: at, everywhere, ...facts },
+          update: { ...facts, everywhere },
+        });
+        if (known === null) {
+          const actor = { kind: "person", id: row.id, name: row.name, address: null } as const;
+          await addEntry(tx, at.getTime(), { actor, action: "person_added", target: row.name });
+        }
+        const isSame =
+          known?.everywhere === everywhere && (given === null || sameRoles(known.roles, given.rows));
+        if (given !== null && !isSame) {
+          await tx.projectRole.deleteMany({ where: { personId: row.id } });
+          await tx.projectRole.createMany({
+            data: given.rows.map((role) => ({ personId: row.id, ...role })),
+          });
+        }
+        return { person: row, changes: known !== null && !isSame };
+      });
+      if (changes) changed(await sessionsOf(person.id));
+      return { id: person.id, name: person.name };
+    },
+
+    async list(): Promise<z.infer<typeof PersonList>> {
+      const rows = await prisma.person.findMany({
+        include: { roles: true },
+        orderBy: [{ name: "asc" }, { id: "asc" }],
+      });
+      return {
+        people: rows.map(viewOf),
+        roles_from_provider: provider?.givesRoles ?? false,
+        provider: provider?.name ?? null,
+      };
+    },
+
+    /** @throws PlimsollError `not_found`; `conflict` if the identity provider gives the roles */
+    async setRole({ id, project_id, role }: z.infer<typeof SetRoleInput>, actor: Actor): Promise<PersonView> {
+      if (provider?.givesRoles) {
+        throw new PlimsollError(
+          "conflict",
+          "The identity provider gives the roles (PLIMSOLL_OIDC_ROLE). Change the person's groups there.",
+        );
+      }
+      const project = project_id === null ? undefined : await projects.get(project_id);
+      if (project_id !== null && project === undefined) throw noProject(String(project_id));
+      const person = await prisma.$transaction(async (tx) => {
+        const known = await tx.person.findUnique({ where: { id } });
+        if (known === null) throw noPerson();
+        if (project === undefined) await tx.person.update({ where: { id }, data: { everywhere: role } });
+        else if (role === null)
+          await tx.projectRole.deleteMany({ where: { personId: id, project: project.id } });
+        else {
+          await tx.projectRole.upsert({
+            where: { personId_project: { personId: id, project: project.id } },
+            create: { personId: id, project: project.id, role },
+            update: { role },
+          });
+        }
+        await addEntry(tx, now(), {
+          actor,
+          action: "role_set",
+          ...(project && { projectId: project.id }),
+          target: known.name,
+          detail: `${role ?? "no role"} in ${project === undefined ? "every project" : project.name}`,
+        });
+        return tx.person.findUniqueOrThrow({ where: { id }, include: { roles: true } });
+      });
+      changed(await sessionsOf(id));
+      return viewOf(person);
+    },
+
+    /**
+     * Removes a person and ends their sessions. They may sign in again if the identity provider still lets them.
+     * @throws PlimsollError `not_found`
+     */
+    async remove(id: string, actor: Actor): Promise<void> {
+      const sessions = await sessionsOf(id);
+      await prisma.$transaction(async (tx) => {
+        const known = await tx.person.findUnique({ where: { id } });
+        if (known === null) throw noPerson();
+        await tx.person.delete({ where: { id } });
+        await addEntry(tx, now(), { actor, action: "person_removed", target: known.name });
+      });
+      changed(sessions);
+    },
+
+    /** Who asks, and what they may do in the project that they ask about. */
+    async account(principal: Principal): Promise<Account> {
+      const { person, roles, projectId } = principal;
+      const role = roles === undefined ? null : roleIn(roles, projectId);
+      const row = person && (await prisma.person.findUnique({ where: { id: person.id } }));
+      const admins = role === null ? await prisma.person.findMany({ where: { everywhere: "admin" } }) : [];
+      return {
+        person: row ? { id: row.id, name: row.name, email: row.email } : null,
+        role,
+        everywhere: roles?.everywhere ?? null,
+        admins: admins.map(({ name }) => name),
+      };
+    },
+  };
+}
+
+const noPerson = () => new PlimsollError("not_found", "There is no such person. They may have been removed.");
+
+const sameRoles = (known: readonly ProjectRole[], given: readonly { project: number; role: Role }[]) =>
+  known.length === given.length &&
+  given.every(({ project, role }) => known.some((one) => one.project === project && one.role === role));
+
+/** The roles in a row of the database. */
+export const rolesIn = ({ everywhere, roles }: PersonWithRoles): Roles => ({
+  everywhere: everywhere as Role | null,
+  projects: new Map(roles.map(({ project, role }) => [project, role as Role])),
+});
+
+function viewOf(row: PersonWithRoles): PersonView {
+  const roles: RolesView = {
+    everywhere: row.everywhere as Role | null,
+    projects: row.roles.map(({ project, role }) => ({ project_id: project, role: role as Role })),
+  };
+  return {
+    id: row.id,
+    name: row.name,
+    email: row.email,
+    roles,
+    created_at: row.createdAt.toISOString(),
+    last_login_at: row.lastLoginAt.toISOString(),
+  };
+}
