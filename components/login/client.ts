@@ -61,6 +61,9 @@ async function offerSignIn(form: HTMLFormElement): Promise<void> {
     link.textContent = `Sign in with ${provider}`;
     link.href = `/api/v1/sign-in/start?next=${encodeURIComponent(safeRedirect(next))}`;
     link.parentElement!.hidden = false;
+    document.getElementById("no-token")!.textContent = "Or open a login link";
+    document.getElementById("no-token-text")!.textContent =
+      "The administrator of this server can make one. It works once, and its browser may do everything.";
   }
   if (ways?.access_token !== true) return;
   form.hidden = false;

@@ -1,6 +1,7 @@
 "use client";
 
-import { ROLES, type Role } from "@plimsoll/protocol/api";
+import type { Role } from "@plimsoll/protocol/api";
+import { ROLES } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { useTRPC } from "../trpc.ts";
 

@@ -35,7 +35,7 @@ export function Browsers() {
     <Section
       id="browsers"
       title="Signed-in browsers"
-      note="A browser stays signed in for 30 days after its last visit. It can open every project."
+      note="A browser stays signed in for 30 days after its last visit. Without a person’s name, it may do everything."
       action={
         <Button onClick={() => setAsking(true)} disabled={others === 0}>
           <LogOut aria-hidden /> Sign out everywhere else
@@ -85,6 +85,12 @@ function Row({ view }: { view: BrowserView }) {
           )}
         </span>
         <span className="block text-xs text-muted wrap-anywhere">
+          {view.person !== null && (
+            <>
+              <Name>{view.person}</Name>
+              {" · "}
+            </>
+          )}
           {view.address !== null && `${view.address} · `}
           signed in <Ago at={view.created_at} />
           {!view.current && (

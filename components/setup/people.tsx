@@ -1,7 +1,8 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { type PersonList, type PersonView, ROLES, type Role } from "@plimsoll/protocol/api";
+import type { PersonList, PersonView, Role } from "@plimsoll/protocol/api";
+import { ROLES } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Ago } from "../clock.tsx";
@@ -70,7 +71,7 @@ function Row({ person, fixed }: { person: PersonView; fixed: boolean }) {
   const inProject = person.roles.projects.find(({ project_id }) => project_id === current?.id)?.role ?? null;
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-2 border-t py-2 text-[13px] first:border-t-0">
-      <span className="min-w-48 flex-1">
+      <span className="min-w-0 flex-1 max-sm:basis-full">
         <Name className="block truncate font-medium" title={person.name}>
           {person.name}
         </Name>

@@ -62,7 +62,11 @@ export class PlimsollServer {
 
   /** Starts the process, after `end` on the port that it had before. */
   async begin(): Promise<void> {
-    const env = { ...this.settings, PLIMSOLL_PAGES: "on", PORT: String(this.port) };
+    const env = {
+      ...this.settings,
+      PLIMSOLL_PAGES: "on",
+      PORT: this.port > 0 ? String(this.port) : (this.settings.PORT ?? "0"),
+    };
     this.#server = await launchServer({ home: this.home, env });
     this.port = this.#server.port;
     this.loginUrl = this.#server.loginUrl ?? "";

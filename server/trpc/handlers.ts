@@ -124,7 +124,7 @@ export function openApiDocument(version: string, baseUrl: string): OpenAPIObject
     version,
     openApiVersion: "3.1.0",
     baseUrl,
-    tags: ["events", "metrics", "sessions", "policies", "mappings", "projects", "people", "audit"],
+    tags: ["events", "metrics", "sessions", "policies", "mappings", "projects", "audit"],
     securitySchemes: {
       key: {
         type: "http",

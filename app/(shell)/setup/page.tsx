@@ -21,6 +21,8 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
       // The first-event status always covers the last day, whatever range is selected.
       client.prefetchQuery(trpc.status.queryOptions({ from: recent.from, to: recent.to })),
       client.prefetchQuery(trpc.ingest.counts.queryOptions({ from, to })),
+      client.prefetchQuery(trpc.account.queryOptions()),
+      client.prefetchQuery(trpc.people.list.queryOptions()),
       client.prefetchQuery(trpc.windows.list.queryOptions()),
       client.prefetchQuery(trpc.keys.list.queryOptions()),
       client.prefetchQuery(trpc.browsers.list.queryOptions()),

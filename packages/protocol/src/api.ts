@@ -24,6 +24,7 @@ export * from "./api/read-session.ts";
 export * from "./api/refusals.ts";
 export * from "./api/replay.ts";
 export * from "./api/retention.ts";
+export * from "./api/roles.ts";
 export * from "./api/rollout.ts";
 export * from "./api/session-notes.ts";
 export * from "./api/unmapped-telemetry.ts";

@@ -21,6 +21,7 @@ const OPEN = [
   "/_next/image",
   "/api/v1/login",
   "/api/v1/logout",
+  "/api/v1/sign-in",
 ];
 const isOpen = (path: string) =>
   OPEN.includes(path) ||

@@ -39,7 +39,15 @@ const ELSEWHERE: Record<string, string>[] = [
 ];
 
 /** Needs no login, or takes no cookie but to end it. */
-const OPEN = ["/healthz", "/readyz", "/openapi.json", "/login", "/_next/image", "/api/v1/sign-in"];
+const OPEN = [
+  "/healthz",
+  "/readyz",
+  "/openapi.json",
+  "/login",
+  "/_next/image",
+  "/api/v1/sign-in",
+  "/api/v1/login",
+];
 /** Machines without a cookie ask here. */
 const isOfMachines = (path: string) => /^\/api\/v1\/device\/(?:code|token)$/.test(path);
 const isPage = (path: string) => path === "/";

@@ -8,7 +8,7 @@ interface Needs {
   scopes: readonly Scope[];
 }
 
-const needs = (role: Role, ...scopes: Scope[]): Needs => ({ role, in: "project", scopes });
+const needs = (role: Role | null, ...scopes: Scope[]): Needs => ({ role, in: "project", scopes });
 const onlyPeople = (role: Role | null, where: Needs["in"]): Needs => ({ role, in: where, scopes: [] });
 
 /** Everything that a request may be allowed to do. Every route and procedure names one of these. */
@@ -27,7 +27,7 @@ export const PERMISSIONS = {
   "change alerts": needs("editor", "alerts:write"),
   "change mappings": needs("editor", "admin"),
   delete: needs("editor", "admin"),
-  "see projects": needs("viewer", "admin"),
+  "see projects": needs(null, "admin"),
   administer: needs("admin", "admin"),
   "create projects": onlyPeople("admin", "everywhere"),
   "manage people": onlyPeople("admin", "everywhere"),

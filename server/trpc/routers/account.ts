@@ -103,12 +103,9 @@ export const audit = router({
     }),
 });
 
-const peopleRest = restRoutes("people");
-
 /** The people who signed in with the identity provider, and their roles. */
 export const people = router({
   list: procedure("manage people")
-    .meta(peopleRest("GET", "/people", "Who has signed in with the identity provider, and their roles"))
     .input(z.object({}).optional())
     .output(PersonList)
     .query(({ ctx: { services } }) => services.people.list()),

@@ -15,6 +15,8 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
 /** The tables that a backup contains, in their order. A new table belongs here or in `LEFT_OUT`. */
 export const BACKED_UP: readonly string[] = [
   "projects",
+  "people",
+  "project_roles",
   ...Object.keys(PROJECT_TABLES),
   "audit_entries",
 ].filter((table) => !(table in LEFT_OUT));

@@ -1,12 +1,10 @@
 import { z } from "zod";
-import { rowId } from "./parameters.ts";
+import { rowId, rowNumber } from "./parameters.ts";
+import { ROLES } from "./roles.ts";
 
 const time = z.iso.datetime({ offset: true });
 
-/** From the one that may least to the one that may most. */
-export const ROLES = ["viewer", "member", "editor", "admin"] as const;
-export const Role = z.enum(ROLES);
-export type Role = z.infer<typeof Role>;
+const Role = z.enum(ROLES);
 
 /** What a person may do, and where. The higher of the two roles counts in a project. */
 export const RolesView = z.object({
@@ -40,7 +38,7 @@ export type PersonList = z.infer<typeof PersonList>;
 export const SetRoleInput = z.object({
   id: rowId,
   /** Null: in every project. */
-  project_id: z.number().int().positive().nullable(),
+  project_id: rowNumber.min(1).nullable(),
   /** Null takes the role away. */
   role: Role.nullable(),
 });
