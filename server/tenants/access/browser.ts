@@ -40,7 +40,7 @@ export interface BrowserOptions {
 
 export interface Identities {
   provider: Pick<IdentityProvider, "renew">;
-  people: Pick<People, "admit">;
+  people: Pick<People, "renew">;
   /** Encrypts the tokens of the provider. */
   box: {
     seal(text: string, owner: string): Uint8Array<ArrayBuffer>;
@@ -195,11 +195,12 @@ export function createBrowsers(options: BrowserOptions) {
       end([row]);
       return undefined;
     }
-    if (answer.status === "current") await identities!.people.admit(answer.identity);
+    // First of all: the refresh token before may work no more.
     await prisma.browserSession.updateMany({
       where: { hash: row.hash },
       data: { renewal: identities!.box.seal(JSON.stringify(answer.renewal), row.id) },
     });
+    if (answer.status === "current") await identities!.people.renew(answer.identity);
     return (await read(row.hash)) ?? undefined;
   }
 

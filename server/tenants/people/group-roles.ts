@@ -1,7 +1,7 @@
 import { type JSONValue, search } from "@jmespath-community/jmespath";
 import { ROLES, type Role } from "@plimsoll/protocol/api";
 
-export interface Roles {
+export interface NamedRoles {
   /** In every project; null if only those in `projects` count. */
   everywhere: Role | null;
   /** By the name of a project. */
@@ -12,7 +12,7 @@ export interface Roles {
 export type Claims = Record<string, unknown>;
 
 const isRole = (value: unknown): value is Role => ROLES.includes(value as Role);
-const NONE: Roles = { everywhere: null, projects: {} };
+const NONE: NamedRoles = { everywhere: null, projects: {} };
 
 /**
  * The roles that an expression gives to a person. Whatever is no role gives none.
@@ -22,7 +22,7 @@ const NONE: Roles = { everywhere: null, projects: {} };
  * rolesOf("contains(groups, 'ops') && 'admin' || { Fleet: 'viewer' }", { groups: ["ops"] })
  * // { roles: { everywhere: "admin", projects: {} } }
  */
-export function rolesOf(expression: string, claims: Claims): { roles: Roles; fault?: string } {
+export function rolesOf(expression: string, claims: Claims): { roles: NamedRoles; fault?: string } {
   let result: unknown;
   try {
     result = search({ groups: [], ...claims } as unknown as JSONValue, expression);
@@ -48,7 +48,7 @@ export function rolesOf(expression: string, claims: Claims): { roles: Roles; fau
 const highest = (names: unknown[]): Role | null => ROLES.findLast((role) => names.includes(role)) ?? null;
 
 /** Whether roles let a person do anything. */
-export const hasRole = ({ everywhere, projects }: Roles) =>
+export const hasRole = ({ everywhere, projects }: NamedRoles) =>
   everywhere !== null || Object.keys(projects).length > 0;
 
 /** Whether the claim `groups`, a list or a single name, has one of the allowed groups. */

@@ -23,7 +23,7 @@ import type { IdentitySettings } from "../../identity-settings.ts";
 import { makeToken } from "../../key-format.ts";
 import { HOUR_MS } from "../../times.ts";
 import { ANSWER_SECONDS, boundedFetch } from "./bounded-fetch.ts";
-import { type Claims, hasRole, isInGroup, type Roles, rolesOf } from "./group-roles.ts";
+import { type Claims, hasRole, isInGroup, type NamedRoles, rolesOf } from "./group-roles.ts";
 import { createPendingSignIns, ownPath } from "./pending-sign-ins.ts";
 import { awayFault, reasonOf, signInFault } from "./provider-faults.ts";
 
@@ -36,7 +36,7 @@ const PAUSE_MS = 10_000;
 /** By which the clock of a provider may be off. */
 const CLOCK_SECONDS = 120;
 
-export interface Identity {
+export interface PersonIdentity {
   issuer: string;
   /** Unique at the issuer. An email address can pass to another person; this cannot. */
   subject: string;
@@ -44,7 +44,7 @@ export interface Identity {
   emailVerified: boolean;
   name: string | null;
   /** Null if PLIMSOLL_OIDC_ROLE is not set; without any role if the expression gives none. */
-  roles: Roles | null;
+  roles: NamedRoles | null;
 }
 
 /** What a renewal needs. Contains tokens: keep it encrypted or in memory, and never log it. JSON. */
@@ -62,7 +62,7 @@ export interface Renewal {
  * answer, and what was known before counts.
  */
 export type Renewed =
-  | { status: "current"; identity: Identity; renewal: Renewal }
+  | { status: "current"; identity: PersonIdentity; renewal: Renewal }
   | { status: "unknown"; renewal: Renewal }
   | { status: "ended" };
 
@@ -88,7 +88,7 @@ export interface IdentityProvider {
   finish(
     callbackUrl: URL,
     binding: string | undefined,
-  ): Promise<{ identity: Identity; returnTo: string; renewal: Renewal }>;
+  ): Promise<{ identity: PersonIdentity; returnTo: string; renewal: Renewal }>;
   /** Whether a person may still be here. Ask once in RENEW_MS. Calls with the same renewal share one answer. Never rejects. */
   renew(renewal: Renewal): Promise<Renewed>;
 }
@@ -119,7 +119,7 @@ export function openIdentityProvider({
   let pausedUntil = Number.NEGATIVE_INFINITY;
 
   /** @throws PlimsollError `forbidden_scope` if the person may not enter */
-  function admit(of: { issuer: string; subject: string }, claims: Claims): Identity {
+  function admit(of: { issuer: string; subject: string }, claims: Claims): PersonIdentity {
     if (allowedGroups.length > 0 && !isInGroup(claims, allowedGroups)) {
       throw new PlimsollError(
         "forbidden_scope",

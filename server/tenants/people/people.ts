@@ -1,5 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { Account, PersonList, PersonView, Role, RolesView, SetRoleInput } from "@plimsoll/protocol/api";
+import type {
+  AccountView,
+  PersonList,
+  PersonView,
+  Role,
+  RolesView,
+  SetRoleInput,
+} from "@plimsoll/protocol/api";
 import type { z } from "zod";
 import type { Person, ProjectRole } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
@@ -8,8 +15,8 @@ import type { Principal } from "../access/principal.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
 import type { ProjectDirectory } from "../projects/directory.ts";
 import { noProject } from "../projects/projects.ts";
-import type { Roles as NamedRoles } from "./group-roles.ts";
-import type { Identity, IdentityProvider } from "./identity-provider.ts";
+import type { NamedRoles } from "./group-roles.ts";
+import type { IdentityProvider, PersonIdentity } from "./identity-provider.ts";
 import { type Roles, roleIn } from "./permissions.ts";
 
 type PersonWithRoles = Person & { roles: ProjectRole[] };
@@ -49,44 +56,61 @@ export function createPeople({
     return { everywhere, rows };
   }
 
+  /** Keeps what the identity provider says about a person: their name, and their roles if it gives any. */
+  async function keep(identity: PersonIdentity, why: "sign_in" | "renewal"): Promise<Person | undefined> {
+    const { issuer, subject, email, emailVerified, name } = identity;
+    const at = new Date(now());
+    const isAdmin = emailVerified && email !== null && email.toLowerCase() === adminEmail;
+    const given = identity.roles && (await rolesFrom(identity.roles));
+    const facts = { name: name ?? email ?? subject, email, ...(why === "sign_in" && { lastLoginAt: at }) };
+    const where = { issuer_subject: { issuer, subject } };
+    const kept = await prisma.$transaction(async (tx) => {
+      const known = await tx.person.findUnique({ where, include: { roles: true } });
+      // Removed while the provider was asked.
+      if (known === null && why === "renewal") return undefined;
+      const everywhere = isAdmin ? "admin" : given ? given.everywhere : (known?.everywhere ?? null);
+      const hasSameRoles =
+        known?.everywhere === everywhere && (given === null || sameRoles(known.roles, given.rows));
+      if (known !== null && hasSameRoles && isSamePerson(known, facts) && why === "renewal")
+        return { person: known, hasSameRoles };
+      const person = await tx.person.upsert({
+        where,
+        create: { id: randomUUID(), issuer, subject, createdAt: at, lastLoginAt: at, everywhere, ...facts },
+        update: { ...facts, everywhere },
+      });
+      const actor = { kind: "person", id: person.id, name: person.name, address: null } as const;
+      if (known === null)
+        await addEntry(tx, at.getTime(), { actor, action: "person_added", target: person.name });
+      else if (!hasSameRoles) {
+        const detail = "by the identity provider";
+        await addEntry(tx, at.getTime(), { actor, action: "role_set", target: person.name, detail });
+      }
+      if (given !== null && !hasSameRoles) {
+        await tx.projectRole.deleteMany({ where: { personId: person.id } });
+        await tx.projectRole.createMany({
+          data: given.rows.map((role) => ({ personId: person.id, ...role })),
+          skipDuplicates: true,
+        });
+      }
+      return { person, hasSameRoles };
+    });
+    if (kept && !kept.hasSameRoles) changed(await sessionsOf(kept.person.id));
+    return kept?.person;
+  }
+
   return {
     /**
-     * Keeps what the identity provider says about a person: their name, and their roles if it gives any.
+     * Lets a person in who signed in with the identity provider.
      * @returns who they are here
      */
-    async admit(identity: Identity): Promise<{ id: string; name: string }> {
-      const { issuer, subject, email, emailVerified, name } = identity;
-      const at = new Date(now());
-      const isAdmin = emailVerified && email !== null && email.toLowerCase() === adminEmail;
-      const given = identity.roles && (await rolesFrom(identity.roles));
-      const facts = { name: name ?? email ?? subject, email, lastLoginAt: at };
-      const { person, changes } = await prisma.$transaction(async (tx) => {
-        const known = await tx.person.findUnique({
-          where: { issuer_subject: { issuer, subject } },
-          include: { roles: true },
-        });
-        const everywhere = isAdmin ? "admin" : given ? given.everywhere : (known?.everywhere ?? null);
-        const row = await tx.person.upsert({
-          where: { issuer_subject: { issuer, subject } },
-          create: { id: randomUUID(), issuer, subject, createdAt: at, everywhere, ...facts },
-          update: { ...facts, everywhere },
-        });
-        if (known === null) {
-          const actor = { kind: "person", id: row.id, name: row.name, address: null } as const;
-          await addEntry(tx, at.getTime(), { actor, action: "person_added", target: row.name });
-        }
-        const isSame =
-          known?.everywhere === everywhere && (given === null || sameRoles(known.roles, given.rows));
-        if (given !== null && !isSame) {
-          await tx.projectRole.deleteMany({ where: { personId: row.id } });
-          await tx.projectRole.createMany({
-            data: given.rows.map((role) => ({ personId: row.id, ...role })),
-          });
-        }
-        return { person: row, changes: known !== null && !isSame };
-      });
-      if (changes) changed(await sessionsOf(person.id));
-      return { id: person.id, name: person.name };
+    async admit(identity: PersonIdentity): Promise<{ id: string; name: string }> {
+      const { id, name } = (await keep(identity, "sign_in"))!;
+      return { id, name };
+    },
+
+    /** Keeps what the provider says now about a person who is here. */
+    async renew(identity: PersonIdentity): Promise<void> {
+      await keep(identity, "renewal");
     },
 
     async list(): Promise<z.infer<typeof PersonList>> {
@@ -153,7 +177,7 @@ export function createPeople({
     },
 
     /** Who asks, and what they may do in the project that they ask about. */
-    async account(principal: Principal): Promise<Account> {
+    async account(principal: Principal): Promise<AccountView> {
       const { person, roles, projectId } = principal;
       const role = roles === undefined ? null : roleIn(roles, projectId);
       const row = person && (await prisma.person.findUnique({ where: { id: person.id } }));
@@ -169,6 +193,9 @@ export function createPeople({
 }
 
 const noPerson = () => new PlimsollError("not_found", "There is no such person. They may have been removed.");
+
+const isSamePerson = (known: Person, { name, email }: Pick<Person, "name" | "email">) =>
+  known.name === name && known.email === email;
 
 const sameRoles = (known: readonly ProjectRole[], given: readonly { project: number; role: Role }[]) =>
   known.length === given.length &&

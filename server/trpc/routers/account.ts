@@ -1,5 +1,5 @@
 import {
-  Account,
+  AccountView,
   AuditPage,
   AuditQuery,
   BrowserList,
@@ -26,7 +26,7 @@ const ownerOf = (principal: Principal) =>
 /** Who asks, and what they may do. */
 export const account = procedure("know oneself")
   .input(z.object({}).optional())
-  .output(Account)
+  .output(AccountView)
   .query(({ ctx: { principal, services } }) => services.people.account(principal));
 
 /** The browsers that are signed in. */

@@ -274,7 +274,7 @@ describe.skipIf(!hasServer)("plimsoll backup and restore with real servers", () 
     const key = (await run(["key", "create", "--scope", "admin", "--quiet"], { env: sourceEnv })).trim();
     const { path, files } = await freshPath();
     const error = await failure(["backup", path], { env: { ...sourceEnv, PLIMSOLL_KEY: key } });
-    expect(error.message).toContain("a backup holds every project");
+    expect(error.message).toContain("this is for people");
     expect(await files()).toEqual([]);
     await run(["key", "revoke", key], { env: sourceEnv });
     expect(

@@ -46,7 +46,7 @@ export const SetRoleInput = z.object({
 export const PersonInput = z.object({ id: rowId });
 
 /** Who asks, and what they may do in the project that they ask about. */
-export const Account = z.object({
+export const AccountView = z.object({
   /** Null for whoever holds a login link, the access token or the command line of the server's machine. */
   person: z.object({ id: z.string(), name: z.string(), email: z.string().nullable() }).nullable(),
   role: Role.nullable(),
@@ -54,7 +54,7 @@ export const Account = z.object({
   /** Whom to ask for a role: the names of those who are admin everywhere. Empty if the person has a role. */
   admins: z.array(z.string()),
 });
-export type Account = z.infer<typeof Account>;
+export type AccountView = z.infer<typeof AccountView>;
 
 /** How a person may sign in, besides a login link. */
 export const SignInWays = z.object({
