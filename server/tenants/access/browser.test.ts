@@ -146,6 +146,7 @@ describe("the list of browsers", () => {
     expect(await browsers.list(own.id)).toEqual([
       {
         id: other.id,
+        person: null,
         current: false,
         browser: null,
         address: "::1",
