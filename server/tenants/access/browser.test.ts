@@ -156,6 +156,7 @@ describe("the list of browsers", () => {
       },
       expect.objectContaining({
         id: own.id,
+        person: null,
         current: true,
         browser: "Firefox on Linux",
         address: "10.0.0.1",
