@@ -143,6 +143,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
     weight: 60,
   },
   plain("GET", "/api/v1/sign-in", 20),
+  plain("GET", "/api/v1/sign-in/start", 5),
+  plain("GET", "/api/v1/sign-in/callback", 5),
   plain("POST", "/api/v1/logout", 20),
   sending("POST", MACHINE_LOGIN_PATHS.code, 20, MachineLoginRequest),
   sending("POST", MACHINE_LOGIN_PATHS.token, 20, MachineLoginPoll),

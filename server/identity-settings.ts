@@ -10,7 +10,7 @@ export interface IdentitySettings {
   /** Nobody gets in without a role from PLIMSOLL_OIDC_ROLE. */
   PLIMSOLL_OIDC_STRICT: boolean;
   PLIMSOLL_OIDC_SCOPES: string;
-  /** Whoever proves this address is admin everywhere. Lower case. */
+  /** The person with this confirmed address is admin everywhere. Lower case. */
   PLIMSOLL_OIDC_ADMIN?: string | undefined;
   /** On the button. */
   PLIMSOLL_OIDC_NAME?: string | undefined;

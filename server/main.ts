@@ -338,7 +338,6 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
         provider,
         audit,
         publicUrl: settings.PLIMSOLL_PUBLIC_URL,
-        opens: publicUrl,
         log,
       }),
       machineLoginRoutes({ access, keys, logins: machineLogins, publicUrl }),

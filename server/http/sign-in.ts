@@ -22,8 +22,6 @@ export interface SignInDeps {
   audit: Pick<Audit, "loginFailed">;
   /** PLIMSOLL_PUBLIC_URL. */
   publicUrl: string | undefined;
-  /** The origin that people open. */
-  opens: () => string;
   log: Logger;
 }
 
@@ -33,7 +31,7 @@ const START_PATH = "/api/v1/sign-in/start";
 
 /** How a person signs in with the identity provider. */
 export const signInRoutes =
-  ({ access, browsers, people, provider, audit, publicUrl, opens, log }: SignInDeps) =>
+  ({ access, browsers, people, provider, audit, publicUrl, log }: SignInDeps) =>
   (app: Hono<MachineEnv>): void => {
     const isSecure = (c: MachineContext) => isHttps(c.env.incoming, publicUrl);
 
@@ -85,9 +83,8 @@ export const signInRoutes =
         const { incoming } = c.env;
         const client = access.clientOf(factsOf(incoming));
         try {
-          const called = new URL(new URL(c.req.url).search, opens() + CALLBACK_PATH);
           const { identity, returnTo, renewal } = await requireProvider().finish(
-            called,
+            new URL(c.req.url),
             getCookie(c, BINDING),
           );
           const person = await people.admit(identity);

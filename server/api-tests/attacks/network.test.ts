@@ -21,12 +21,12 @@ const OPEN = [
   "/_next/image",
   "/api/v1/login",
   "/api/v1/logout",
-  "/api/v1/sign-in",
 ];
 const isOpen = (path: string) =>
   OPEN.includes(path) ||
   path === "/" ||
   path.startsWith("/api/v1/local") ||
+  path.startsWith("/api/v1/sign-in") ||
   path.startsWith("/api/v1/device");
 const routes = ENDPOINTS.filter(({ path }) => !isOpen(path)).map(
   ({ method, path }) => [method, path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000")] as const,

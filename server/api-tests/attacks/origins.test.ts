@@ -39,20 +39,16 @@ const ELSEWHERE: Record<string, string>[] = [
 ];
 
 /** Needs no login, or takes no cookie but to end it. */
-const OPEN = [
-  "/healthz",
-  "/readyz",
-  "/openapi.json",
-  "/login",
-  "/_next/image",
-  "/api/v1/sign-in",
-  "/api/v1/login",
-];
+const OPEN = ["/healthz", "/readyz", "/openapi.json", "/login", "/_next/image", "/api/v1/login"];
 /** Machines without a cookie ask here. */
 const isOfMachines = (path: string) => /^\/api\/v1\/device\/(?:code|token)$/.test(path);
+/** The identity provider's site sends a browser here, which has no cookie of ours yet. */
+const isSignIn = (path: string) => path.startsWith("/api/v1/sign-in");
 const isPage = (path: string) => path === "/";
 
-const routes = ENDPOINTS.filter(({ path }) => !OPEN.includes(path) && !isPage(path) && !isOfMachines(path))
+const routes = ENDPOINTS.filter(
+  ({ path }) => !OPEN.includes(path) && !isPage(path) && !isOfMachines(path) && !isSignIn(path),
+)
   .filter(({ path }) => !path.startsWith("/api/v1/local"))
   .map(
     ({ method, path }) => [method, path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000")] as const,

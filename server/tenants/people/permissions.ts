@@ -42,7 +42,7 @@ export interface Roles {
   projects: ReadonlyMap<number, Role>;
 }
 
-/** Whoever holds a login link, the access token or the server's machine. */
+/** With a login link, the access token, or the command line on the server's machine. */
 export const OWNER: Roles = { everywhere: "admin", projects: new Map() };
 
 const rank = (role: Role | null | undefined) => (role == null ? -1 : ROLES.indexOf(role));

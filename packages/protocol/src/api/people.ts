@@ -47,7 +47,7 @@ export const PersonInput = z.object({ id: rowId });
 
 /** Who asks, and what they may do in the project that they ask about. */
 export const AccountView = z.object({
-  /** Null for whoever holds a login link, the access token or the command line of the server's machine. */
+  /** Null with a login link, the access token, or the command line on the server's machine. */
   person: z.object({ id: z.string(), name: z.string(), email: z.string().nullable() }).nullable(),
   role: Role.nullable(),
   everywhere: Role.nullable(),
