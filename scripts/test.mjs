@@ -23,7 +23,8 @@ function vitestCounts(file) {
 const INSIDE = ["--project", "inside*"];
 
 /**
- * The steps of `npm test`, in order; the first ones run two at a time. `count` reads how many tests of the step passed,
+ * The steps of `npm test`, in order; the first ones run two at a time. Unit tests start and pack what was built before them,
+ * so that none waits for a build. `count` reads how many tests of the step passed,
  * failed and were skipped.
  */
 const STEPS = [
@@ -42,6 +43,13 @@ const STEPS = [
   },
   { name: "dead", title: "Dead code (knip)", command: ["npm", "run", "--silent", "dead"], beside: true },
   {
+    name: "packages",
+    title: "Build of the published packages (wireit)",
+    command: ["npm", "run", "--silent", "build:packages"],
+    beside: true,
+  },
+  { name: "build", title: "Build (wireit)", command: ["npm", "run", "--silent", "build"], beside: true },
+  {
     name: "unit",
     title: "Unit and API tests (Vitest)",
     command: ["vitest", "run", ...vitestReporters(vitestReport)],
@@ -53,7 +61,6 @@ const STEPS = [
     command: ["vitest", "run", "--config", "vitest.citus.config.ts", ...vitestReporters(citusReport)],
     count: () => vitestCounts(citusReport),
   },
-  { name: "build", title: "Build (wireit)", command: ["npm", "run", "--silent", "build"] },
   {
     name: "browser",
     title: "Browser tests (Playwright)",
