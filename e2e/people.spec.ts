@@ -68,7 +68,8 @@ test("a person signs in with the identity provider, and an administrator gives t
   await newcomer.reload();
   await expect(newcomer.getByRole("heading", { name: "Sessions", exact: true })).toBeVisible();
 
-  await admin.getByRole("button", { name: "Remove Nora" }).click();
+  await admin.getByRole("button", { name: "Actions for Nora" }).click();
+  await admin.getByRole("menuitem", { name: "Remove" }).click();
   await admin.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await expect(people.getByText("Nora")).toBeHidden();
   await newcomer.goto("/sessions");

@@ -1,5 +1,5 @@
-import type { SignInWays } from "@plimsoll/protocol/api";
-import { logIn } from "./log-in.ts";
+import type { LoginAnswer, SignInWays } from "@plimsoll/protocol/api";
+import { type LoginFailure, logIn, logInWithPasskey } from "./log-in.ts";
 import { rememberRequestedPath, takeRequestedPath } from "./requested-page.ts";
 import { safeRedirect } from "./safe-redirect.ts";
 
@@ -41,14 +41,18 @@ async function read(): Promise<void> {
   }
   window.history.replaceState(null, "", window.location.pathname + window.location.search);
   show("checking");
-  const failure = await logIn({ token });
-  if (failure !== null) show(failure.step, failure.message);
-  else goOn();
+  const answer = await logIn({ token });
+  if (isFailure(answer)) show(answer.step, answer.message);
+  // Who came with a link of their own needs a passkey to come back.
+  else goOn(answer.person ? "/account" : "/");
 }
 
-function goOn(): void {
-  const requested = takeRequestedPath();
-  window.location.replace(next === null ? requested : safeRedirect(next));
+const isFailure = (answer: LoginAnswer | LoginFailure): answer is LoginFailure => "step" in answer;
+
+/** @param otherwise the page for who asked for none */
+function goOn(otherwise = "/"): void {
+  const requested = next === null ? takeRequestedPath() : safeRedirect(next);
+  window.location.replace(requested === "/" ? otherwise : requested);
 }
 
 /** Shows the way to the identity provider and the form for the access token, if the server has them. */
@@ -65,6 +69,11 @@ async function offerSignIn(form: HTMLFormElement): Promise<void> {
     document.getElementById("no-token-text")!.textContent =
       "The administrator of this server can make one. It works once, and its browser may do everything.";
   }
+  const passkey = document.querySelector<HTMLButtonElement>("#passkey")!;
+  if (ways?.passkeys && window.PublicKeyCredential?.parseRequestOptionsFromJSON !== undefined) {
+    passkey.parentElement!.hidden = false;
+    passkey.addEventListener("click", () => void usePasskey(passkey));
+  }
   if (ways?.access_token !== true) return;
   form.hidden = false;
   form.addEventListener("submit", (event) => {
@@ -77,11 +86,19 @@ async function submit(form: HTMLFormElement): Promise<void> {
   const input = form.querySelector("input")!;
   const button = form.querySelector("button")!;
   button.disabled = true;
-  const failure = await logIn({ access_token: input.value });
+  const answer = await logIn({ access_token: input.value });
   button.disabled = false;
-  if (failure === null) return goOn();
-  document.getElementById("access-error")!.textContent = failure.message;
+  if (!isFailure(answer)) return goOn();
+  document.getElementById("access-error")!.textContent = answer.message;
   input.select();
+}
+
+async function usePasskey(button: HTMLButtonElement): Promise<void> {
+  button.disabled = true;
+  const answer = await logInWithPasskey();
+  button.disabled = false;
+  if (!isFailure(answer)) return goOn();
+  document.getElementById("passkey-error")!.textContent = answer.message;
 }
 
 function copyCommand(button: HTMLElement, command: HTMLElement): void {

@@ -1,3 +1,5 @@
+import type { LoginAnswer } from "@plimsoll/protocol/api";
+
 /** `refused`: the link is of no use any more. `failed`: the server did not check it. */
 export interface LoginFailure {
   step: "refused" | "failed";
@@ -7,26 +9,45 @@ export interface LoginFailure {
 /** What a person signs in with: the token of a link, or the access token of the server. */
 export type LoginSecret = { token: string } | { access_token: string };
 
-/** Exchanges a secret for a session cookie. Returns null on success. */
-export async function logIn(secret: LoginSecret): Promise<LoginFailure | null> {
+/** Exchanges a secret for a session cookie. */
+export function logIn(secret: LoginSecret): Promise<LoginAnswer | LoginFailure> {
+  const again = "token" in secret ? "open the link again" : "try again";
+  return post<LoginAnswer>("/api/v1/login", secret, again);
+}
+
+/** Has the browser ask for a passkey, and exchanges its answer for a session cookie. */
+export async function logInWithPasskey(): Promise<LoginAnswer | LoginFailure> {
+  const options = await post<PublicKeyCredentialRequestOptionsJSON>("/api/v1/sign-in/passkey/start", {});
+  if ("step" in options) return options;
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
+  const found = await navigator.credentials.get({ publicKey }).catch(() => null);
+  // Browsers do not say why, on purpose.
+  if (found === null)
+    return { step: "failed", message: "No passkey was used. Try again, or open a sign-in link." };
+  return post<LoginAnswer>("/api/v1/sign-in/passkey", {
+    credential: (found as PublicKeyCredential).toJSON(),
+  });
+}
+
+async function post<Answer>(path: string, sent: object, again = "try again"): Promise<Answer | LoginFailure> {
   let response: Response;
   try {
-    response = await fetch("/api/v1/login", {
+    response = await fetch(path, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify(secret),
+      body: JSON.stringify(sent),
     });
   } catch {
-    const again = "token" in secret ? "open the link again" : "try again";
     return {
       step: "failed",
       message: `The server did not respond. Check that it is running, then ${again}.`,
     };
   }
-  if (response.ok) return null;
-  const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
+  const body: unknown = await response.json().catch(() => null);
+  if (response.ok) return body as Answer;
+  const { error } = (body ?? {}) as { error?: { message?: string } };
   return {
     step: response.status === 401 ? "refused" : "failed",
-    message: body?.error?.message ?? `The server responded with status ${response.status}.`,
+    message: error?.message ?? `The server responded with status ${response.status}.`,
   };
 }

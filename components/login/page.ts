@@ -23,8 +23,8 @@ input { flex: 1; min-width: 0; font: inherit; padding: 0.25rem 0; border: 0; bac
 button { font: inherit; font-size: 13px; padding: 0.25rem 0.625rem; border-radius: 6px; cursor: pointer; color: inherit;
   background: light-dark(#fff, #1a232c); border: 1px solid light-dark(#c3cad2, #3a4754); }
 :focus-visible { outline: 2px solid light-dark(#0f6f68, #2dd4bf); outline-offset: 2px; }
-.button { display: block; margin-bottom: 1.25rem; padding: 0.5rem 0.75rem; border-radius: 8px; text-align: center; text-decoration: none; font-weight: 600;
-  background: light-dark(#0f6f68, #2dd4bf); color: light-dark(#fff, #0d1217); }
+.button { display: block; width: 100%; margin-bottom: 1.25rem; padding: 0.5rem 0.75rem; border: 0; border-radius: 8px; text-align: center; text-decoration: none;
+  font-size: 14px; font-weight: 600; background: light-dark(#0f6f68, #2dd4bf); color: light-dark(#fff, #0d1217); }
 @media (pointer: coarse) { button, input { min-height: 2.5rem; } }
 `;
 
@@ -55,6 +55,7 @@ Plimsoll
 <div aria-live="polite">
 <div data-step="checking" hidden><h1>Logging in</h1><p>Checking the link.</p></div>
 <p hidden><a id="provider" class="button" href="/api/v1/sign-in/start">Sign in</a></p>
+<div hidden><button id="passkey" type="button" class="button">Sign in with a passkey</button><p id="passkey-error" role="alert"></p></div>
 <div data-step="no-token" hidden>
 <h1 id="no-token">Open the link from your terminal</h1>
 <p id="no-token-text">Plimsoll printed a one-time link when it started. Open it in this browser, which then stays logged in.</p>

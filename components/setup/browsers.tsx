@@ -25,38 +25,42 @@ function useRefresh() {
   return () => client.invalidateQueries(trpc.browsers.list.queryFilter());
 }
 
-/** The browsers that are signed in. There is no empty state: this one is. */
-export function Browsers() {
+/**
+ * The browsers that are signed in. There is no empty state: this one is.
+ * @param own those of the person who looks, alone
+ */
+export function Browsers({ own = false }: { own?: boolean }) {
   const trpc = useTRPC();
   const query = useQuery(trpc.browsers.list.queryOptions());
   const [asking, setAsking] = useState(false);
-  const others = query.data?.browsers.filter(({ current }) => !current).length ?? 0;
+  const browsers = query.data?.browsers.filter((browser) => !own || browser.own || browser.current);
+  const others = browsers?.filter(({ current }) => !current).length ?? 0;
   return (
     <Section
       id="browsers"
-      title="Signed-in browsers"
-      note="A browser stays signed in for 30 days after its last visit. Without a person’s name, it may do everything."
+      title={own ? "Your browsers" : "Signed-in browsers"}
+      note={`A browser stays signed in for 30 days after its last visit.${own ? "" : " Without a person’s name, it may do everything."}`}
       action={
         <Button onClick={() => setAsking(true)} disabled={others === 0}>
           <LogOut aria-hidden /> Sign out everywhere else
         </Button>
       }
     >
-      {query.data === undefined ? (
+      {browsers === undefined ? (
         <NotLoaded query={query} what="the browsers" className="h-10" />
       ) : (
         <ul data-testid="browsers">
-          {query.data.browsers.map((view) => (
-            <Row key={view.id} view={view} />
+          {browsers.map((view) => (
+            <Row key={view.id} view={view} own={own} />
           ))}
         </ul>
       )}
-      {asking && <SignOutOthers count={others} onClose={() => setAsking(false)} />}
+      {asking && <SignOutOthers count={others} own={own} onClose={() => setAsking(false)} />}
     </Section>
   );
 }
 
-function Row({ view }: { view: BrowserView }) {
+function Row({ view, own }: { view: BrowserView; own: boolean }) {
   const refresh = useRefresh();
   const name = view.browser ?? "Unknown browser";
   const end = useMutation(
@@ -85,7 +89,7 @@ function Row({ view }: { view: BrowserView }) {
           )}
         </span>
         <span className="block text-xs text-muted wrap-anywhere">
-          {view.person !== null && (
+          {view.person !== null && !own && (
             <>
               <Name>{view.person}</Name>
               {" · "}
@@ -125,7 +129,7 @@ function LastSeen({ at }: { at: string }) {
   );
 }
 
-function SignOutOthers({ count, onClose }: { count: number; onClose: () => void }) {
+function SignOutOthers({ count, own, onClose }: { count: number; own: boolean; onClose: () => void }) {
   const refresh = useRefresh();
   const end = useMutation(
     useTRPC().browsers.signOutOthers.mutationOptions({
@@ -141,12 +145,12 @@ function SignOutOthers({ count, onClose }: { count: number; onClose: () => void 
       open
       onOpenChange={(open) => !open && onClose()}
       title={`Sign out ${plural(count, "other browser")}?`}
-      description="Each of them needs a new login link to come back. This browser stays signed in."
+      description="They have to sign in again. This browser stays signed in."
     >
       {end.isError && <FormError>Failed to sign out: {end.error.message}</FormError>}
       <div className="mt-4 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="danger" disabled={end.isPending} onClick={() => end.mutate()}>
+        <Button look="danger" disabled={end.isPending} onClick={() => end.mutate({ own })}>
           Sign out
         </Button>
       </div>

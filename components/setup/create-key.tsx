@@ -2,8 +2,10 @@
 "use client";
 
 import type { Scope } from "@plimsoll/protocol/api";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { ROLE_OF_SCOPE } from "@plimsoll/protocol/pure";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { includesRole } from "../people/use-account.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
@@ -22,16 +24,25 @@ const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
   { scope: "admin", label: "admin", note: "full access, including keys" },
 ];
 
-/** Render it to open it. */
-export function CreateKey({
-  onCreated,
-  onClose,
-}: {
-  onCreated: (secret: string) => void;
+const OWNERS = [
+  { value: "me", label: "You: ends with your account" },
+  { value: "service", label: "A service: stays when you leave" },
+] as const;
+
+interface Props {
+  /** Only a key of the person who makes it. */
+  own: boolean;
+  onCreated: ((secret: string) => void) | undefined;
   onClose: () => void;
-}) {
+}
+
+/** Render it to open it. */
+export function CreateKey({ own, onCreated, onClose }: Props) {
   const trpc = useTRPC();
   const client = useQueryClient();
+  const { data: account } = useQuery(trpc.account.queryOptions());
+  const role = account?.role ?? null;
+  const [owner, setOwner] = useState<(typeof OWNERS)[number]["value"]>(own ? "me" : "service");
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["ingest"]);
   const [lifetime, setLifetime] = useState<Lifetime>("never");
@@ -39,7 +50,7 @@ export function CreateKey({
   const create = useMutation(
     trpc.keys.create.mutationOptions({
       onSuccess: ({ secret }) => {
-        onCreated(secret);
+        onCreated?.(secret);
         void client.invalidateQueries(trpc.keys.list.queryFilter());
       },
     }),
@@ -49,7 +60,8 @@ export function CreateKey({
   function submit(event: FormEvent) {
     event.preventDefault();
     const expires_at = chosenExpiry(lifetime, date, Date.now());
-    if (expires_at !== null) create.mutate({ name: name.trim(), scopes: [...scopes], expires_at });
+    if (expires_at === null) return;
+    create.mutate({ name: name.trim(), scopes: [...scopes], expires_at, service: owner === "service" });
   }
   function toggle(scope: Scope) {
     setScopes(scopes.includes(scope) ? scopes.filter((other) => other !== scope) : [...scopes, scope]);
@@ -69,19 +81,27 @@ export function CreateKey({
         />
         <fieldset className="mt-4">
           <legend className="text-[13px] text-muted">Scopes</legend>
-          {SCOPES.map(({ scope, label, note }) => (
-            <label key={scope} className="mt-1.5 flex items-center gap-2.5 text-[13px] pointer-coarse:py-1.5">
-              <input
-                type="checkbox"
-                checked={scopes.includes(scope)}
-                onChange={() => toggle(scope)}
-                className="size-4 accent-accent"
-              />
-              <code className="w-16 shrink-0 font-mono text-xs">{label}</code>
-              <span className="text-muted">{note}</span>
-            </label>
-          ))}
+          {SCOPES.filter(({ scope }) => includesRole(role, ROLE_OF_SCOPE[scope])).map(
+            ({ scope, label, note }) => (
+              <label
+                key={scope}
+                className="mt-1.5 flex items-center gap-2.5 text-[13px] pointer-coarse:py-1.5"
+              >
+                <input
+                  type="checkbox"
+                  checked={scopes.includes(scope)}
+                  onChange={() => toggle(scope)}
+                  className="size-4 accent-accent"
+                />
+                <code className="w-16 shrink-0 font-mono text-xs">{label}</code>
+                <span className="text-muted">{note}</span>
+              </label>
+            ),
+          )}
         </fieldset>
+        {!own && account?.person && (
+          <Radios legend="Belongs to" value={owner} options={OWNERS} onChange={setOwner} />
+        )}
         <Radios legend="Expires" value={lifetime} options={LIFETIMES} onChange={setLifetime} />
         {lifetime === "date" && (
           <div className="mt-3 max-w-48">

@@ -13,6 +13,8 @@ const key = (more: Partial<KeyView> = {}): KeyView => ({
   revoked_at: null,
   expires_at: null,
   replaced_by: null,
+  person: null,
+  own: false,
   ...more,
 });
 const at = (ms: number) => new Date(NOW + ms).toISOString();

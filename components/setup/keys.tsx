@@ -24,34 +24,46 @@ import { Section } from "./section.tsx";
 
 type Dialog = { kind: "create" } | { kind: "rotate" | "revoke"; key: KeyView };
 
-export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
+interface KeysProps {
+  /** Those of the person who looks, alone. */
+  own?: boolean;
+  onCreated?: (secret: string) => void;
+}
+
+export function Keys({ own = false, onCreated }: KeysProps) {
   const trpc = useTRPC();
   const query = useQuery(trpc.keys.list.queryOptions());
+  const keys = own ? query.data?.keys.filter((key) => key.own) : query.data?.keys;
   const [dialog, setDialog] = useState<Dialog>();
   const now = useNow((last) => expiryStep(query.data?.keys ?? [], last));
   const close = () => setDialog(undefined);
   return (
     <Section
       id="keys"
-      title="Keys"
-      note="Harnesses authenticate with a key. Plimsoll stores only its hash, so the key is shown once."
+      title={own ? "Your keys in this project" : "Keys"}
+      note={
+        own
+          ? "Your machines and harnesses authenticate with them. A key may do no more than your role allows, and ends with your account."
+          : "Harnesses authenticate with a key. Plimsoll stores only its hash, so the key is shown once."
+      }
       action={
         <Button look="primary" onClick={() => setDialog({ kind: "create" })}>
           <KeyRound aria-hidden /> Create key
         </Button>
       }
     >
-      {query.data === undefined ? (
+      {keys === undefined ? (
         <NotLoaded query={query} what="the keys" className="h-24" />
-      ) : query.data.keys.length === 0 ? (
+      ) : keys.length === 0 ? (
         <p className="text-[13px] text-muted">No keys yet.</p>
       ) : (
         <ul data-testid="keys">
-          {query.data.keys.map((key) => (
+          {keys.map((key) => (
             <Row
               key={key.id}
               view={key}
-              all={query.data.keys}
+              own={own}
+              all={keys}
               now={now}
               onRotate={() => setDialog({ kind: "rotate", key })}
               onRevoke={() => setDialog({ kind: "revoke", key })}
@@ -59,7 +71,7 @@ export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
           ))}
         </ul>
       )}
-      {dialog?.kind === "create" && <CreateKey onCreated={onCreated} onClose={close} />}
+      {dialog?.kind === "create" && <CreateKey own={own} onCreated={onCreated} onClose={close} />}
       {dialog?.kind === "rotate" && <RotateKey target={dialog.key} onClose={close} />}
       {dialog?.kind === "revoke" && <RevokeKey target={dialog.key} onClose={close} />}
     </Section>
@@ -68,6 +80,8 @@ export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
 
 interface RowProps {
   view: KeyView;
+  /** In a list of the person's own. */
+  own: boolean;
   all: readonly KeyView[];
   /** Epoch ms. */
   now: number;
@@ -75,7 +89,7 @@ interface RowProps {
   onRevoke: () => void;
 }
 
-function Row({ view, all, now, onRotate, onRevoke }: RowProps) {
+function Row({ view, own, all, now, onRotate, onRevoke }: RowProps) {
   const { name, prefix, scopes, last_used_at } = view;
   const state = keyState(view, now);
   const works = state !== "revoked" && state !== "expired";
@@ -86,7 +100,15 @@ function Row({ view, all, now, onRotate, onRevoke }: RowProps) {
         <Name className={cn("block truncate font-medium", !works && "line-through")} title={name}>
           {name}
         </Name>
-        <code className="block font-mono text-xs text-faint">{prefix}…</code>
+        <span className="block truncate text-xs text-muted">
+          <code className="font-mono text-faint">{prefix}…</code>
+          {view.person !== null && !own && (
+            <>
+              {" · "}
+              <Name>{view.person}</Name>
+            </>
+          )}
+        </span>
         {relation !== null && <span className="block text-xs text-muted">{relation}</span>}
       </span>
       <span className="text-muted max-sm:hidden">{scopes.join(", ")}</span>
@@ -112,7 +134,9 @@ function Row({ view, all, now, onRotate, onRevoke }: RowProps) {
             align="end"
             className="min-w-36"
           >
-            {state !== "replaced" && <MenuItem onSelect={onRotate}>Rotate</MenuItem>}
+            {state !== "replaced" && (view.person === null || view.own) && (
+              <MenuItem onSelect={onRotate}>Rotate</MenuItem>
+            )}
             <MenuItem className="text-hard" onSelect={onRevoke}>
               Revoke
             </MenuItem>

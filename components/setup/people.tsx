@@ -4,6 +4,7 @@
 import type { PersonList, PersonView, Role } from "@plimsoll/protocol/api";
 import { ROLES } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Ellipsis, UserPlus } from "lucide-react";
 import { useState } from "react";
 import { Ago } from "../clock.tsx";
 import { useProjects } from "../projects/use-projects.ts";
@@ -11,10 +12,12 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError } from "../ui/field.tsx";
+import { Menu, MenuItem } from "../ui/menu.tsx";
 import { Name } from "../ui/name.tsx";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { toast } from "../ui/toast.ts";
+import { InvitePerson, NewLink } from "./invite-person.tsx";
 import { Section } from "./section.tsx";
 
 const NO_ROLE = "none";
@@ -27,9 +30,10 @@ const ROLE_OPTIONS = [
 ] as const satisfies readonly { value: Role | typeof NO_ROLE; label: string; note?: string }[];
 type RoleOption = (typeof ROLE_OPTIONS)[number]["value"];
 
-/** Who may do what, as far as people sign in with an identity provider. */
+/** Who may do what. */
 export function People() {
   const query = useQuery(useTRPC().people.list.queryOptions());
+  const [inviting, setInviting] = useState(false);
   return (
     <Section
       id="people"
@@ -39,6 +43,11 @@ export function People() {
           ? "Roles come from the identity provider at each sign-in."
           : "The higher of a person's two roles counts: the one in every project and the one in this project."
       }
+      action={
+        <Button onClick={() => setInviting(true)}>
+          <UserPlus aria-hidden /> Invite person
+        </Button>
+      }
     >
       {query.data === undefined ? (
         <NotLoaded query={query} what="the people" className="h-10" />
@@ -47,10 +56,11 @@ export function People() {
       ) : (
         <ul data-testid="people">
           {query.data.people.map((person) => (
-            <Row key={person.id} person={person} fixed={query.data.roles_from_provider} />
+            <Row key={person.id} person={person} fixed={query.data.roles_from_provider && !person.invited} />
           ))}
         </ul>
       )}
+      {inviting && <InvitePerson roles={ROLE_OPTIONS.slice(1)} onClose={() => setInviting(false)} />}
     </Section>
   );
 }
@@ -59,15 +69,16 @@ function NobodyYet({ provider }: Pick<PersonList, "provider">) {
   return (
     <p className="max-w-xl text-[13px] text-muted">
       {provider === null
-        ? "Everybody with a login link may do everything. To give people accounts and roles, set PLIMSOLL_OIDC_ISSUER and start Plimsoll again."
-        : `Nobody has signed in with ${provider} yet. A person appears here after the first sign-in.`}
+        ? "Everybody with a login link may do everything. Invite people to give each an account and a role."
+        : `Nobody has signed in with ${provider} yet. A person appears here after the first sign-in, or when you invite them.`}
     </p>
   );
 }
 
 function Row({ person, fixed }: { person: PersonView; fixed: boolean }) {
   const { current } = useProjects();
-  const [removing, setRemoving] = useState(false);
+  const [dialog, setDialog] = useState<"link" | "remove">();
+  const close = () => setDialog(undefined);
   const inProject = person.roles.projects.find(({ project_id }) => project_id === current?.id)?.role ?? null;
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-2 border-t py-2 text-[13px] first:border-t-0">
@@ -77,7 +88,13 @@ function Row({ person, fixed }: { person: PersonView; fixed: boolean }) {
         </Name>
         <span className="block text-xs text-muted wrap-anywhere">
           {person.email !== null && `${person.email} · `}
-          signed in <Ago at={person.last_login_at} />
+          {person.last_login_at === null ? (
+            "has not signed in yet"
+          ) : (
+            <>
+              signed in <Ago at={person.last_login_at} />
+            </>
+          )}
         </span>
       </span>
       <RoleMenu
@@ -96,10 +113,22 @@ function Row({ person, fixed }: { person: PersonView; fixed: boolean }) {
           fixed={fixed}
         />
       )}
-      <Button size="small" onClick={() => setRemoving(true)} aria-label={`Remove ${person.name}`}>
-        Remove
-      </Button>
-      {removing && <RemovePerson person={person} onClose={() => setRemoving(false)} />}
+      <Menu
+        trigger={
+          <Button look="ghost" size="icon" aria-label={`Actions for ${person.name}`}>
+            <Ellipsis aria-hidden />
+          </Button>
+        }
+        align="end"
+        className="min-w-36"
+      >
+        {person.invited && <MenuItem onSelect={() => setDialog("link")}>New sign-in link</MenuItem>}
+        <MenuItem className="text-hard" onSelect={() => setDialog("remove")}>
+          Remove
+        </MenuItem>
+      </Menu>
+      {dialog === "link" && <NewLink person={person} onClose={close} />}
+      {dialog === "remove" && <RemovePerson person={person} onClose={close} />}
     </li>
   );
 }
@@ -173,7 +202,7 @@ function RemovePerson({ person, onClose }: { person: PersonView; onClose: () => 
       open
       onOpenChange={(open) => !open && onClose()}
       title={`Remove ${person.name}?`}
-      description="Ends all their browser sessions and takes their roles away. Keys that they made keep working. They can sign in again until the identity provider refuses them."
+      description={`Ends their browser sessions, keys and passkeys.${person.invited ? "" : " They can sign in again until the identity provider refuses them."} Keys of services that they made stay.`}
     >
       {remove.isError && <FormError>Not removed: {remove.error.message}</FormError>}
       <div className="mt-4 flex justify-end gap-2">

@@ -2,10 +2,13 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
+import Link from "next/link";
+import { useSearchParams } from "next/navigation";
 import { parseAsString, useQueryState } from "nuqs";
 import { type ReactNode, useState } from "react";
 import { useHasRole } from "../people/use-account.ts";
 import { PageHeader } from "../shell/page-header.tsx";
+import { withSharedParams } from "../shell/pages.ts";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
 import { About } from "./about.tsx";
@@ -34,6 +37,7 @@ const TASKS = [
 
 export function SetupPage() {
   const [secret, setSecret] = useState<string>();
+  const params = useSearchParams();
   const [requestedModel] = useQueryState("model", parseAsString);
   // Shown until it is known that the server would refuse: nearly always, it would not.
   const isAdmin = useHasRole("admin") !== false;
@@ -59,6 +63,16 @@ export function SetupPage() {
           </Task>
           <Task id="task-people">
             {isAdmin ? <Keys onCreated={setSecret} /> : <NotAllowed />}
+            <p className="text-[13px] text-muted">
+              Your own keys, browsers and passkeys are in{" "}
+              <Link
+                href={withSharedParams("/account", params)}
+                className="text-accent underline underline-offset-2"
+              >
+                your account
+              </Link>
+              .
+            </p>
             {isAdminEverywhere && <People />}
             <Browsers />
             <Projects />

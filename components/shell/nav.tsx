@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { Keyboard, LogOut, TriangleAlert } from "lucide-react";
+import { CircleUser, Keyboard, LogOut, TriangleAlert } from "lucide-react";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
 import { useDesktopAlerts } from "../alerts/use-desktop-alerts.ts";
@@ -83,6 +83,14 @@ export function Nav() {
         >
           <Keyboard aria-hidden className="size-4" />
         </button>
+        <Link
+          href={withSharedParams("/account", params)}
+          aria-label="Your account"
+          title="Your account"
+          className="inline-flex size-8 items-center justify-center rounded-[7px] text-muted hover:bg-track hover:text-ink"
+        >
+          <CircleUser aria-hidden className="size-4" />
+        </Link>
         <button
           type="button"
           onClick={() => void signOut()}

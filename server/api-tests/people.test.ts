@@ -22,12 +22,13 @@ const NEEDS: Record<string, Permission> = Object.fromEntries(
       "ingest.counts ingest.refusals ingest.unmapped",
     ],
     "see receipts": ["ingest.received"],
-    "know oneself": ["account"],
+    "know oneself": ["account passkeys.list passkeys.begin passkeys.add passkeys.remove"],
     "use an account": ["browsers.list browsers.signOut browsers.signOutOthers"],
     "see projects": ["projects.list projects.rename projects.archive projects.unarchive projects.delete"],
     annotate: ["sessions.tag sessions.saveNote sessions.views.save sessions.views.remove"],
     silence: ["alerts.silences.create alerts.silences.end alerts.acknowledge"],
     "connect machines": ["machines.look machines.decide"],
+    "use keys": ["keys.list keys.create keys.rotate keys.revoke"],
     "change policies": ["policies.save policies.rollback policies.changeRollout"],
     "change alerts": [
       "alerts.rules.create alerts.rules.createPreset alerts.rules.save alerts.rules.switch alerts.rules.remove",
@@ -40,11 +41,9 @@ const NEEDS: Record<string, Permission> = Object.fromEntries(
       "sessions.delete sessions.undelete harness.delete harness.count harness.undelete demo.delete",
       "retention.get retention.preview retention.set",
     ],
-    administer: [
-      "keys.list keys.create keys.rotate keys.revoke audit.list doctor demo.get demo.start demo.stop",
-    ],
+    administer: ["audit.list doctor demo.get demo.start demo.stop"],
     "create projects": ["projects.create"],
-    "manage people": ["people.list people.setRole people.remove login.create"],
+    "manage people": ["people.list people.invite people.makeLink people.setRole people.remove login.create"],
   }).flatMap(([permission, lists]) =>
     lists.flatMap((list) => list.split(" ").map((path) => [path, permission as Permission])),
   ),

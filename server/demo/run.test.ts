@@ -168,6 +168,8 @@ describe("the demo's process", () => {
       revoked_at: revoked ? new Date().toISOString() : null,
       expires_at: null,
       replaced_by: null,
+      person: null,
+      own: false,
     });
     const day = 86_400_000;
     existing = [

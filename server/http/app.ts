@@ -1,7 +1,12 @@
 import type { ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { LOCAL_PROOF_PATH, LocalProofQuery, type ServerHealth } from "@plimsoll/protocol/api";
+import {
+  LOCAL_PROOF_PATH,
+  LocalProofQuery,
+  type LoginAnswer,
+  type ServerHealth,
+} from "@plimsoll/protocol/api";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { Logger } from "pino";
@@ -131,13 +136,13 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     if (!body.success)
       throw new PlimsollError("bad_request", 'Send JSON: {"token": "..."} or {"access_token": "..."}.');
     const by = [access.clientOf(facts), c.req.header("user-agent")] as const;
-    const session =
+    const { session, isPerson } =
       "token" in body.data
         ? await browsers.login(body.data.token, ...by)
-        : await browsers.loginWithAccessToken(body.data.access_token, ...by);
+        : { session: await browsers.loginWithAccessToken(body.data.access_token, ...by), isPerson: false };
     c.header("Set-Cookie", sessionCookie(session, askedOf(c)));
     c.header("Cache-Control", "no-store");
-    return c.json({ ok: true });
+    return c.json({ ok: true, person: isPerson } satisfies LoginAnswer);
   });
 
   app.post("/api/v1/logout", async (c) => {

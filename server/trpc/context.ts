@@ -20,6 +20,7 @@ import type { Quota } from "../tenants/access/quota.ts";
 import type { Audit } from "../tenants/audit/audit.ts";
 import type { Deletions } from "../tenants/deletion/deletions.ts";
 import type { Retention } from "../tenants/deletion/retention.ts";
+import type { Passkeys } from "../tenants/people/passkeys.ts";
 import type { People } from "../tenants/people/people.ts";
 import type { Projects } from "../tenants/projects/projects.ts";
 import type { Command } from "../write/journal/journal-entry.ts";
@@ -39,7 +40,8 @@ export interface Services {
   keys: Pick<Keys, "create" | "rotate" | "list" | "revoke">;
   browsers: Pick<Browsers, "list" | "signOut" | "signOutOthers">;
   machineLogins: Pick<MachineLogins, "look" | "decide">;
-  people: Pick<People, "account" | "list" | "setRole" | "remove">;
+  people: Pick<People, "account" | "list" | "invite" | "makeLink" | "setRole" | "remove">;
+  passkeys: Pick<Passkeys, "list" | "begin" | "add" | "remove">;
   projects: Projects;
   audit: Pick<Audit, "note">;
   createLoginUrl: () => string;

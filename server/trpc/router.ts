@@ -1,5 +1,5 @@
 import { router } from "./init.ts";
-import { account, audit, browsers, machines, people } from "./routers/account.ts";
+import { account, audit, browsers, machines, passkeys, people } from "./routers/account.ts";
 import { alerts } from "./routers/alerts.ts";
 import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
@@ -46,6 +46,7 @@ export const appRouter = router({
   machines,
   account,
   people,
+  passkeys,
   audit,
   windows,
   mappings,

@@ -11,7 +11,7 @@ export * from "./api/demo-harnesses.ts";
 export * from "./api/digest-text.ts";
 export * from "./api/key-state.ts";
 export * from "./api/project-address.ts";
-export { ROLES } from "./api/roles.ts";
+export { ROLE_OF_SCOPE, ROLES } from "./api/roles.ts";
 export * from "./backoff.ts";
 export * from "./blocked-ports.ts";
 export { LARGEST, LONGEST } from "./events/event-rules.ts";

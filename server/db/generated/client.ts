@@ -58,7 +58,7 @@ export type ApiKey = Prisma.ApiKeyModel
 export type BrowserSession = Prisma.BrowserSessionModel
 /**
  * Model Person
- * Somebody who signs in with the identity provider.
+ * Somebody who signs in with the identity provider, or was invited.
  */
 export type Person = Prisma.PersonModel
 /**
@@ -67,8 +67,14 @@ export type Person = Prisma.PersonModel
  */
 export type ProjectRole = Prisma.ProjectRoleModel
 /**
- * Model AuditEntry
+ * Model Passkey
  * Who changed what, and when. Rows are added and trimmed. Only the count of failed logins of a client and hour grows.
+ * With which an invited person signs in.
+ */
+export type Passkey = Prisma.PasskeyModel
+/**
+ * Model AuditEntry
+ * 
  */
 export type AuditEntry = Prisma.AuditEntryModel
 /**

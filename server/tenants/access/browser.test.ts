@@ -31,7 +31,7 @@ beforeEach(async () => {
   browsers = createBrowsers({ prisma: database.prisma, throttle, now: () => time });
 });
 
-const login = () => browsers.login(browsers.createLoginToken(), "127.0.0.1");
+const login = async () => (await browsers.login(browsers.createLoginToken(), "127.0.0.1")).session;
 
 describe("a login link", () => {
   it("carries its token where no server sees it", () => {
@@ -42,7 +42,7 @@ describe("a login link", () => {
 
   it("works once", async () => {
     const token = browsers.createLoginToken();
-    const session = await browsers.login(token, "127.0.0.1");
+    const { session } = await browsers.login(token, "127.0.0.1");
     expect(await browsers.verify(session)).toMatchObject({ renew: false });
     await expect(browsers.login(token, "127.0.0.1")).rejects.toMatchObject({ code: "unauthenticated" });
   });
@@ -135,7 +135,7 @@ describe("a browser's session", () => {
 describe("the list of browsers", () => {
   const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0";
   const signIn = async (address = "10.0.0.1", agent?: string) => {
-    const cookie = await browsers.login(browsers.createLoginToken(), address, agent);
+    const { session: cookie } = await browsers.login(browsers.createLoginToken(), address, agent);
     return { cookie, id: (await browsers.verify(cookie))!.id };
   };
 
@@ -143,9 +143,10 @@ describe("the list of browsers", () => {
     const own = await signIn("10.0.0.1", FIREFOX);
     time += 1_000;
     const other = await signIn("::1");
-    expect(await browsers.list(own.id)).toEqual([
+    expect(await browsers.list(own.id, undefined, false)).toEqual([
       {
         id: other.id,
+        own: false,
         person: null,
         current: false,
         browser: null,
@@ -162,16 +163,16 @@ describe("the list of browsers", () => {
         address: "10.0.0.1",
       }),
     ]);
-    const text = JSON.stringify(await browsers.list(own.id));
+    const text = JSON.stringify(await browsers.list(own.id, undefined, false));
     expect(text).not.toContain(own.cookie);
     time += 30 * DAY;
-    expect(await browsers.list(own.id)).toEqual([]);
+    expect(await browsers.list(own.id, undefined, false)).toEqual([]);
   });
 
   it("is written once an hour at most, with the address of then", async () => {
     const { cookie, id } = await signIn("10.0.0.1");
     const seen = async () => {
-      const [row] = await browsers.list(id);
+      const [row] = await browsers.list(id, undefined, false);
       return [Date.parse(row!.last_seen_at) - START, row!.address];
     };
     time = START + 59 * 60_000;

@@ -2,6 +2,7 @@ import { randomUUID, timingSafeEqual } from "node:crypto";
 import type { BrowserView } from "@plimsoll/protocol/api";
 import { parse, serialize } from "hono/utils/cookie";
 import { LRUCache } from "lru-cache";
+import pLimit from "p-limit";
 import type { BrowserSession } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
@@ -31,6 +32,8 @@ export interface BrowserOptions {
   accessToken?: string | undefined;
   /** Tells the other processes that a session ended, by the hex of its sha256. */
   announce?: (hash: string) => void;
+  /** Whose a link is that an administrator made for a person. */
+  personByLink?: People["admitByLink"] | undefined;
   /** How people of the identity provider are kept. */
   identities?: Identities | undefined;
   /** Told of a login with a link that is no good, by the address of the client. */
@@ -48,11 +51,19 @@ export interface Identities {
   };
 }
 
-/** Who signed in with the identity provider. */
+/** Who signed in as themselves. */
 export interface Visitor {
   id: string;
   name: string;
   roles: Roles;
+}
+
+/** Who begins a session. */
+export interface Entrant {
+  id: string;
+  name: string;
+  /** Of a person of the identity provider. */
+  renewal?: Renewal;
 }
 
 export interface BrowserVisit {
@@ -78,9 +89,20 @@ export type Browsers = ReturnType<typeof createBrowsers>;
 
 /** How a person's browser gets in: a link that works once, then a cookie for 30 days since its last use. */
 export function createBrowsers(options: BrowserOptions) {
-  const { prisma, throttle, accessToken, announce, failed, identities, now = Date.now } = options;
+  const {
+    prisma,
+    throttle,
+    accessToken,
+    announce,
+    failed,
+    personByLink,
+    identities,
+    now = Date.now,
+  } = options;
   const links: { hash: Uint8Array; expiresAt: number; ended: (() => void) | undefined }[] = [];
   const known = new LRUCache<string, KnownSession>({ max: 1_000 });
+  /** A flood of wrong links gets no more connections of the database than this. */
+  const lookingUp = pLimit(2);
   let endings = 0;
 
   /** Looks at all of them, so that the time taken tells nothing. */
@@ -121,7 +143,7 @@ export function createBrowsers(options: BrowserOptions) {
   async function begin(
     client: string,
     userAgent: string | undefined,
-    { detail, person }: { detail?: string; person?: { id: string; name: string; renewal: Renewal } } = {},
+    { detail, person }: { detail?: string; person?: Entrant } = {},
   ): Promise<string> {
     const session = makeToken();
     const at = new Date(now());
@@ -140,8 +162,8 @@ export function createBrowsers(options: BrowserOptions) {
           lastSeenAt: at,
           address,
           browser: name,
-          ...(person && {
-            personId: person.id,
+          personId: person?.id ?? null,
+          ...(person?.renewal && {
             renewal: identities?.box.seal(JSON.stringify(person.renewal), id) ?? null,
             renewedAt: at,
           }),
@@ -207,18 +229,15 @@ export function createBrowsers(options: BrowserOptions) {
   return {
     forget,
 
-    /** Has every process read sessions from the database again. */
-    reread: end,
-
     /**
-     * A session for a person of the identity provider.
+     * A session for a person.
      * @returns the value of the cookie
      */
     loginAs: (
-      person: { id: string; name: string; renewal: Renewal },
+      person: Entrant,
       client: string,
-      userAgent?: string,
-    ): Promise<string> => begin(client, userAgent, { person }),
+      { userAgent, detail }: { userAgent: string | undefined; detail?: string },
+    ): Promise<string> => begin(client, userAgent, { person, ...(detail !== undefined && { detail }) }),
 
     /**
      * The secret part of a login link: works once, in this process, for 15 minutes.
@@ -232,25 +251,30 @@ export function createBrowsers(options: BrowserOptions) {
     },
 
     /**
-     * Exchanges the token of a login link for a session.
+     * Exchanges the token of a login link, or of a person's, for a session.
      * @param client its address, for the throttle and the list of sessions
      * @param userAgent the header, to tell sessions apart
-     * @returns the value of the cookie
+     * @returns `session` is the value of the cookie
      * @throws PlimsollError `unauthenticated`, or `quota_exceeded` for a client with many wrong links. A good link is
      * never refused.
      */
-    async login(token: string, client: string, userAgent?: string): Promise<string> {
-      if (!takeLink(token)) {
-        failed?.(client);
-        throw throttle.failed(
-          client,
-          new PlimsollError(
-            "unauthenticated",
-            "This login link was used already or is older than 15 minutes.",
-          ),
-        );
-      }
-      return begin(client, userAgent);
+    async login(
+      token: string,
+      client: string,
+      userAgent?: string,
+    ): Promise<{ session: string; isPerson: boolean }> {
+      if (takeLink(token)) return { session: await begin(client, userAgent), isPerson: false };
+      const person = await lookingUp(() => personByLink?.(token));
+      if (person)
+        return { session: await begin(client, userAgent, { person, detail: "with a link" }), isPerson: true };
+      failed?.(client);
+      throw throttle.failed(
+        client,
+        new PlimsollError(
+          "unauthenticated",
+          "This login link was used already, gave way to a newer one, or is too old. Ask whoever sent it for another.",
+        ),
+      );
     },
 
     takesAccessToken: accessToken !== undefined,
@@ -307,15 +331,20 @@ export function createBrowsers(options: BrowserOptions) {
     /**
      * The browsers that are signed in, most recently seen first.
      * @param current the id of the session that asks
-     * @param personId whose; undefined: everybody's
+     * @param personId who asks, if a person
+     * @param onlyOwn without those of others
      */
-    async list(current: string | undefined, personId?: string): Promise<BrowserView[]> {
+    async list(
+      current: string | undefined,
+      personId: string | undefined,
+      onlyOwn: boolean,
+    ): Promise<BrowserView[]> {
       const rows = await prisma.browserSession.findMany({
-        where: { expiresAt: { gt: new Date(now()) }, ...(personId !== undefined && { personId }) },
+        where: { expiresAt: { gt: new Date(now()) }, ...(onlyOwn && { personId: personId ?? null }) },
         include: { person: true },
         orderBy: [{ lastSeenAt: "desc" }, { createdAt: "desc" }, { id: "asc" }],
       });
-      return rows.map((row) => viewOf(row, current));
+      return rows.map((row) => viewOf(row, current, personId));
     },
 
     /** Ends the session of this cookie at the wish of its browser. */
@@ -381,11 +410,13 @@ const described = ({ browser, address }: BrowserSession) =>
 function viewOf(
   row: BrowserSession & { person: { name: string } | null },
   current: string | undefined,
+  personId: string | undefined,
 ): BrowserView {
   return {
     id: row.id,
     person: row.person?.name ?? null,
     current: row.id === current,
+    own: row.personId !== null && row.personId === personId,
     browser: row.browser,
     address: row.address,
     created_at: row.createdAt.toISOString(),

@@ -3,6 +3,7 @@ import type { PrismaClient } from "../../db/index.ts";
 import type { LiveHub } from "../../live/hub.ts";
 import { type Audit, openAudit } from "../audit/audit.ts";
 import type { IdentityProvider } from "../people/identity-provider.ts";
+import { createPasskeys, type Passkeys } from "../people/passkeys.ts";
 import { createPeople, type People } from "../people/people.ts";
 import { ensureDefaultProject } from "../projects/default-project.ts";
 import { createDirectory } from "../projects/directory.ts";
@@ -26,6 +27,7 @@ export interface AccessControl {
   browsers: Browsers;
   machineLogins: MachineLogins;
   people: People;
+  passkeys: Passkeys;
   projects: Projects;
   audit: Audit;
   /** Called when a key or browser session ended, in this process or another. Returns what ends the calls. */
@@ -69,12 +71,20 @@ export async function openAccess(options: {
   };
   const keys = createKeys({ prisma, log, announce });
   const directory = createDirectory({ prisma });
+  /** Has every process read a session or key again, by the hex of its sha256. */
+  const reread = (hash: string) => {
+    keys.forget(hash);
+    browsers.forget(hash);
+    announce(hash);
+  };
   const people = createPeople({
     prisma,
     provider,
     adminEmail,
     projects: directory,
-    changed: (sessions) => browsers.reread(sessions),
+    changed: (credentials) => {
+      for (const { hash } of credentials) reread(Buffer.from(hash).toString("hex"));
+    },
   });
   const browsers: Browsers = createBrowsers({
     prisma,
@@ -82,6 +92,7 @@ export async function openAccess(options: {
     accessToken,
     announce,
     failed: audit.loginFailed,
+    personByLink: people.admitByLink,
     ...(provider && { identities: { provider, people, box } }),
   });
   const projects = createProjects({ prisma, directory, log, announce: hub.projectsChanged });
@@ -106,6 +117,7 @@ export async function openAccess(options: {
     browsers,
     machineLogins: createMachineLogins({ prisma, keys, throttle: createThrottle("codes of machines", log) }),
     people,
+    passkeys: createPasskeys({ prisma }),
     projects,
     audit,
     onEnded(listener) {

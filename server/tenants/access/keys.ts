@@ -11,11 +11,13 @@ import {
 import { LRUCache } from "lru-cache";
 import pLimit from "p-limit";
 import type { Logger } from "pino";
-import type { ApiKey } from "../../db/generated/client.ts";
+import type { ApiKey, Person } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
 import { hashSecret, makeKey } from "../../key-format.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
+import { rolesIn } from "../people/people.ts";
+import { mayGive, type Roles } from "../people/permissions.ts";
 import { checkedExpiry, nextExpiry, utcDay } from "./expiry.ts";
 
 /** How long a process trusts what it knows of a key, in ms. Revocation is told at once; this is the net below. */
@@ -31,6 +33,10 @@ export interface VerifiedKey {
   keyName: string;
   projectId: number;
   scopes: ReadonlySet<Scope>;
+  /** Whose key it is. Absent for a service's. */
+  person?: { id: string; name: string };
+  /** Scopes of the key that its owner's role does not allow now. */
+  withheld?: ReadonlySet<Scope>;
 }
 
 /** A key that was good until `expiredAt`, in ms. */
@@ -49,6 +55,26 @@ interface Known extends VerifiedKey {
   /** When this process last wrote last_used_at, in ms. */
   usedAt: number;
 }
+
+/** Who has keys. */
+export interface KeyOwner {
+  id: string;
+  name: string;
+  roles: Roles;
+}
+
+/** Who asks about keys. */
+export interface KeyAccess {
+  /** Absent for what is no person. */
+  personId?: string | undefined;
+  /** As if the keys of others did not exist. */
+  onlyOwn?: boolean;
+}
+
+const ownedBy = ({ personId, onlyOwn = false }: KeyAccess) => (onlyOwn ? { personId: personId ?? null } : {});
+
+type KeyRow = ApiKey & { person: Pick<Person, "id" | "name"> | null };
+const WITH_PERSON = { person: { select: { id: true, name: true } } } as const;
 
 export interface KeysOptions {
   prisma: PrismaClient;
@@ -105,17 +131,27 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
   /** @param before the revocations when the key was presented */
   async function ask(secret: string, before: number): Promise<Verdict> {
     const hash = hashSecret(secret);
-    const row = await prisma.apiKey.findUnique({ where: { hash } });
+    const row = await prisma.apiKey.findUnique({
+      where: { hash },
+      include: { person: { include: { roles: true } } },
+    });
     if (!row || row.revokedAt) {
       unknown.set(secret, true);
       return undefined;
     }
+    const { person, projectId } = row;
+    const given = row.scopes as Scope[];
+    const roles = person && rolesIn(person);
+    const scopes = new Set(given.filter((scope) => roles === null || mayGive(roles, projectId, scope)));
+    const withheld = new Set(given.filter((scope) => !scopes.has(scope)));
     const found: Known = {
       kind: "key",
       keyId: row.id,
       keyName: row.name,
-      projectId: row.projectId,
-      scopes: new Set(row.scopes as Scope[]),
+      projectId,
+      scopes,
+      ...(person && { person: { id: person.id, name: person.name } }),
+      ...(withheld.size > 0 && { withheld }),
       expiresAt: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
       replaced: row.replacedBy !== null,
       hash: Buffer.from(hash).toString("hex"),
@@ -166,10 +202,18 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
 
     /**
      * The secret is in this answer and nowhere else, ever.
-     * @throws PlimsollError `invalid_field` for an expiry that is over or too far ahead
+     * @param owner whose key it is; absent: a service's
+     * @throws PlimsollError `invalid_field` for an expiry that is over or too far ahead; `forbidden_role` for a scope that the
+     * owner's role does not allow
      */
-    async create(projectId: number, input: CreateKeyInput, actor: Actor): Promise<CreatedKey> {
+    async create(
+      projectId: number,
+      input: Omit<CreateKeyInput, "service">,
+      actor: Actor,
+      owner?: KeyOwner,
+    ): Promise<CreatedKey> {
       const at = now();
+      if (owner !== undefined) requireGivable(owner.roles, projectId, input.scopes);
       const expiresAt = checkedExpiry(input.expires_at, at);
       const { secret, prefix, hash } = makeKey();
       const row = await prisma.$transaction(async (tx) => {
@@ -183,7 +227,9 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
             scopes: [...new Set(input.scopes)],
             createdAt: new Date(at),
             expiresAt,
+            personId: owner?.id ?? null,
           },
+          include: WITH_PERSON,
         });
         await addEntry(tx, at, {
           actor,
@@ -195,15 +241,21 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
         return created;
       });
       log.info({ keyId: row.id, prefix, scopes: row.scopes, expiresAt }, "key created");
-      return { ...viewOf(row), secret };
+      return { ...viewOf(row, owner?.id), secret };
     },
 
     /**
      * Makes a successor with the same name, scopes and length of life. The key itself expires after the grace period, or
-     * earlier if it was to expire earlier.
-     * @throws PlimsollError `not_found`, or `conflict` for a key that is revoked, expired or replaced already
+     * earlier if it was to expire earlier. Only its owner may rotate a person's key: whoever does learns the successor.
+     * @throws PlimsollError `not_found`, or `conflict` for a key that is revoked, expired, replaced already or another's
      */
-    async rotate(projectId: number, id: string, grace: Grace, actor: Actor): Promise<RotatedKey> {
+    async rotate(
+      projectId: number,
+      id: string,
+      grace: Grace,
+      actor: Actor,
+      by: KeyAccess = {},
+    ): Promise<RotatedKey> {
       const at = now();
       const { secret, prefix, hash } = makeKey();
       const successorId = randomUUID();
@@ -211,8 +263,17 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
         // The lock makes a second rotation wait, and then find the key replaced.
         await tx.$queryRaw`
           SELECT 1 FROM api_keys WHERE project_id = ${projectId} AND id = ${id}::uuid FOR UPDATE`;
-        const old = await tx.apiKey.findUnique({ where: { projectId_id: { projectId, id } } });
+        const old = await tx.apiKey.findFirst({
+          where: { projectId, id, ...ownedBy(by) },
+          include: WITH_PERSON,
+        });
         requireRotatable(old, at);
+        if (old.person !== null && old.person.id !== by.personId) {
+          throw new PlimsollError(
+            "conflict",
+            `This key belongs to ${old.person.name}, who alone may rotate it. Revoke it instead.`,
+          );
+        }
         const end = at + GRACE_MS[grace];
         const replaced = await tx.apiKey.update({
           where: { projectId_id: { projectId, id } },
@@ -220,6 +281,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
             replacedBy: successorId,
             expiresAt: new Date(Math.min(end, old.expiresAt?.getTime() ?? end)),
           },
+          include: WITH_PERSON,
         });
         const successor = await tx.apiKey.create({
           data: {
@@ -231,7 +293,9 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
             scopes: old.scopes,
             createdAt: new Date(at),
             expiresAt: nextExpiry(old, at),
+            personId: old.personId,
           },
+          include: WITH_PERSON,
         });
         await addEntry(tx, at, {
           actor,
@@ -244,30 +308,35 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
       });
       end(rows.replaced);
       log.info({ keyId: id, prefix: rows.replaced.prefix, successor: prefix, grace }, "key rotated");
-      return { key: { ...viewOf(rows.successor), secret }, replaced: viewOf(rows.replaced) };
+      return {
+        key: { ...viewOf(rows.successor, by.personId), secret },
+        replaced: viewOf(rows.replaced, by.personId),
+      };
     },
 
     /** Newest first, revoked ones included. */
-    async list(projectId: number): Promise<KeyView[]> {
+    async list(projectId: number, by: KeyAccess = {}): Promise<KeyView[]> {
       const rows = await prisma.apiKey.findMany({
-        where: { projectId },
+        where: { projectId, ...ownedBy(by) },
+        include: WITH_PERSON,
         orderBy: [{ createdAt: "desc" }, { id: "asc" }],
       });
-      return rows.map(viewOf);
+      return rows.map((row) => viewOf(row, by.personId));
     },
 
     /**
      * Ends a key for good; doing so again changes nothing.
      * @throws PlimsollError `not_found`
      */
-    async revoke(projectId: number, id: string, actor: Actor): Promise<KeyView> {
+    async revoke(projectId: number, id: string, actor: Actor, by: KeyAccess = {}): Promise<KeyView> {
+      const where = { projectId, id, ...ownedBy(by) };
       // The row first, the caches after: the other way round a request in between would cache it again.
       const row = await prisma.$transaction(async (tx) => {
         const { count } = await tx.apiKey.updateMany({
-          where: { projectId, id, revokedAt: null },
+          where: { ...where, revokedAt: null },
           data: { revokedAt: new Date(now()) },
         });
-        const revoked = await tx.apiKey.findUnique({ where: { projectId_id: { projectId, id } } });
+        const revoked = await tx.apiKey.findFirst({ where, include: WITH_PERSON });
         if (!revoked) throw noKey();
         if (count > 0) {
           const { name: target, prefix: detail } = revoked;
@@ -277,7 +346,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
       });
       end(row);
       log.info({ keyId: id, prefix: row.prefix }, "key revoked");
-      return viewOf(row);
+      return viewOf(row, by.personId);
     },
 
     /** Waits for what is still being written. */
@@ -295,7 +364,16 @@ const expiredKey = ({ expiresAt, replaced }: Known): ExpiredKey => ({
 
 const noKey = () => new PlimsollError("not_found", "There is no such key.");
 
-function requireRotatable(key: ApiKey | null, at: number): asserts key is ApiKey {
+function requireGivable(roles: Roles, projectId: number, scopes: readonly Scope[]): void {
+  const refused = scopes.filter((scope) => !mayGive(roles, projectId, scope));
+  if (refused.length === 0) return;
+  throw new PlimsollError(
+    "forbidden_role",
+    `Your role does not allow a key with ${refused.join(", ")}. Leave it out, or ask an administrator.`,
+  );
+}
+
+function requireRotatable<Key extends ApiKey>(key: Key | null, at: number): asserts key is Key {
   if (!key) throw noKey();
   const why =
     key.revokedAt !== null
@@ -317,7 +395,7 @@ function detailOf({ prefix, scopes, expiresAt }: ApiKey): string {
   return `${prefix}, ${scopes.join(", ")}, ${expiry}`;
 }
 
-function viewOf(row: ApiKey): KeyView {
+function viewOf(row: KeyRow, personId: string | undefined): KeyView {
   return {
     id: row.id,
     name: row.name,
@@ -328,5 +406,7 @@ function viewOf(row: ApiKey): KeyView {
     revoked_at: row.revokedAt?.toISOString() ?? null,
     expires_at: row.expiresAt?.toISOString() ?? null,
     replaced_by: row.replacedBy,
+    person: row.person?.name ?? null,
+    own: row.personId !== null && row.personId === personId,
   };
 }

@@ -5,7 +5,7 @@ import { PlimsollError } from "../../errors.ts";
 import { hashSecret, makeToken } from "../../key-format.ts";
 import { iso } from "../../times.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
-import type { Keys } from "./keys.ts";
+import type { KeyOwner, Keys } from "./keys.ts";
 import type { Throttle } from "./throttle.ts";
 
 /** How long a code waits, in ms. */
@@ -22,9 +22,14 @@ const CODE_LENGTH = 8;
 /** What a machine's own key may do; the key in its harnesses only sends. */
 const MACHINE_SCOPES: Scope[] = ["ingest", "read", "policy:read", "policy:ack"];
 
-type Decision =
-  | { kind: "waiting" | "denied" | "issuing" }
-  | { kind: "approved"; actor: Actor; project: { id: number; name: string } };
+interface Approval {
+  actor: Actor;
+  project: { id: number; name: string };
+  /** Whose machine it is. Absent for a login link or the access token. */
+  owner?: KeyOwner | undefined;
+}
+
+type Decision = { kind: "waiting" | "denied" | "issuing" } | ({ kind: "approved" } & Approval);
 
 interface Waiting {
   userCode: string;
@@ -74,8 +79,8 @@ export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: 
     entry: Waiting,
     decision: Decision & { kind: "approved" },
   ): Promise<MachineLoginAnswer> {
-    const { actor, project } = decision;
-    const make = (name: string, scopes: Scope[]) => keys.create(project.id, { name, scopes }, actor);
+    const { actor, project, owner } = decision;
+    const make = (name: string, scopes: Scope[]) => keys.create(project.id, { name, scopes }, actor, owner);
     entry.decision = { kind: "issuing" };
     try {
       const key = await make(entry.machine, MACHINE_SCOPES);
@@ -150,8 +155,9 @@ export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: 
     async decide(
       typed: string,
       client: string,
-      { approve, actor, project }: { approve: boolean; actor: Actor; project: { id: number; name: string } },
+      { approve, ...approval }: Approval & { approve: boolean },
     ): Promise<void> {
+      const { actor, project } = approval;
       const entry = find(typed, client);
       // Before the log is written: nobody else decides meanwhile.
       entry.decision = { kind: "issuing" };
@@ -167,7 +173,7 @@ export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: 
         entry.decision = { kind: "waiting" };
         throw error;
       }
-      entry.decision = approve ? { kind: "approved", actor, project } : { kind: "denied" };
+      entry.decision = approve ? { kind: "approved", ...approval } : { kind: "denied" };
     },
 
     /** What became of a device code. A code gives keys once. */

@@ -23,7 +23,7 @@ import {
 } from "../people/permissions.ts";
 import type { Project, ProjectDirectory } from "../projects/directory.ts";
 import { noProject, requireOpen } from "../projects/projects.ts";
-import { type Browsers, type BrowserVisit, sessionOf } from "./browser.ts";
+import { type Browsers, sessionOf } from "./browser.ts";
 import { clientAddress, type TrustedProxies, wentThroughProxy } from "./client-address.ts";
 import { utcDay } from "./expiry.ts";
 import type { ExpiredKey, Keys, VerifiedKey } from "./keys.ts";
@@ -41,13 +41,15 @@ export interface Principal {
   scopes: ReadonlySet<Scope>;
   /** Absent with kind `key`. */
   roles?: Roles;
-  /** Who signed in with the identity provider. */
+  /** Who signed in as themselves, or whose key it is. */
   person?: { id: string; name: string };
+  /** Scopes that the key lacks now for its owner's role. */
+  withheld?: ReadonlySet<Scope>;
   /** With kind `key`. */
   keyId?: string;
   keyName?: string;
-  /** With kind `browser`: its session, and the address of this request's client. */
-  browser?: { id: string; name: string | null; address: string };
+  /** With kind `browser`: its session, the address of this request's client, and the origin of the page that asks. */
+  browser?: { id: string; name: string | null; address: string; origin?: string | undefined };
 }
 
 /** What a request says about who sent it. Names as in HTTP. */
@@ -191,7 +193,7 @@ export function createAccess(parts: AccessParts): Access {
       const { person: who } = visit;
       return {
         ...(await person("browser", facts.project, who?.roles)),
-        browser: browserOf(visit, address),
+        browser: { id: visit.id, name: visit.name, address, origin: facts.origin },
         ...(who && { person: { id: who.id, name: who.name } }),
       };
     }
@@ -260,9 +262,14 @@ export function requirePermission(principal: Principal | undefined, permission: 
       "A key works only in its own project, and this is for people. Use Setup, or the command line on the server's machine without a key.",
     );
   }
+  const held = [...principal.scopes].join(", ") || "none";
+  const isWithheld = scopes.some((scope) => principal.withheld?.has(scope));
+  const advice = isWithheld
+    ? `The role of ${principal.person?.name} in this project allows no more. Ask an administrator.`
+    : MAKE_A_KEY;
   throw new PlimsollError(
     "forbidden_scope",
-    `This key lacks the scope ${scopes.join(" or ")}; it has ${[...principal.scopes].join(", ") || "none"}. ${MAKE_A_KEY}`,
+    `This key lacks the scope ${scopes.join(" or ")}; it has ${held}. ${advice}`,
     { details: { required: scopes[0] } },
   );
 }
@@ -345,12 +352,11 @@ const EXPIRED = "key_expired";
 const hasExpired = ({ details }: PlimsollError) =>
   (details as { reason?: unknown } | undefined)?.reason === EXPIRED;
 
-const browserOf = ({ id, name }: BrowserVisit, address: string) => ({ id, name, address });
-
 /** For the audit log. */
 export function actorOf({ kind, keyId, keyName, browser, person }: Principal): Actor {
+  if (kind === "key")
+    return { kind, id: keyId ?? "", name: person ? `${keyName} (${person.name})` : (keyName ?? "") };
   if (person) return { kind: "person", ...person, address: browser?.address ?? null };
-  if (kind === "key") return { kind, id: keyId ?? "", name: keyName ?? "" };
   return kind === "browser" && browser ? { kind, ...browser } : { kind: "local" };
 }
 

@@ -112,7 +112,7 @@ export function openIdentityProvider({
   const { PLIMSOLL_OIDC_ISSUER: issuer, PLIMSOLL_OIDC_ROLE: expression } = settings;
   if (issuer === undefined) return;
   const allowedGroups = settings.PLIMSOLL_OIDC_GROUPS;
-  const pending = createPendingSignIns(now);
+  const pending = createPendingSignIns<{ codeVerifier: string; nonce: string; returnTo: string }>(now);
   const configuration = keepDiscovered(issuer, settings, now);
   const redirectUri = () => `${publicUrl()}${CALLBACK_PATH}`;
   const renewing = new Map<string, Promise<Renewed>>();

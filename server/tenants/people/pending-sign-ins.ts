@@ -2,23 +2,20 @@ import { timingSafeEqual } from "node:crypto";
 import { PlimsollError } from "../../errors.ts";
 import { hashSecret } from "../../key-format.ts";
 
-/** How long a person may take at the identity provider, in ms. */
+/** How long a person may take at the identity provider or with a passkey, in ms. */
 export const SIGN_IN_MS = 10 * 60_000;
 /** At a time; then the oldest is dropped. */
 const MOST = 10_000;
 
-export interface PendingSignIn {
-  codeVerifier: string;
-  nonce: string;
-  returnTo: string;
-}
-
-/** Sign-ins that wait for the person to come back. In the memory of this process. */
-export function createPendingSignIns(now: () => number, most = MOST) {
-  const waiting = new Map<string, PendingSignIn & { endsAt: number; bindingHash: Uint8Array }>();
+/**
+ * Sign-ins that wait for the person to come back. In the memory of this process.
+ * @typeParam Pending what the second half of a sign-in needs to know of the first
+ */
+export function createPendingSignIns<Pending extends object>(now: () => number, most = MOST) {
+  const waiting = new Map<string, Pending & { endsAt: number; bindingHash: Uint8Array }>();
   return {
     /** @param binding a secret that only the browser of this sign-in has */
-    add(state: string, binding: string, pending: PendingSignIn): void {
+    add(state: string, binding: string, pending: Pending): void {
       for (const [oldest, { endsAt }] of waiting) {
         if (endsAt > now() && waiting.size < most) break;
         waiting.delete(oldest);
@@ -30,7 +27,7 @@ export function createPendingSignIns(now: () => number, most = MOST) {
      * The sign-in with a state. It works once, whoever brings it.
      * @throws PlimsollError `unauthenticated`
      */
-    take(state: string | null, binding: string | undefined): PendingSignIn {
+    take(state: string | null, binding: string | undefined): Pending {
       const found = state === null ? undefined : waiting.get(state);
       if (state !== null) waiting.delete(state);
       if (found === undefined || found.endsAt <= now()) {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type {
   AccountView,
+  InvitePersonInput,
   PersonList,
   PersonView,
   Role,
@@ -11,6 +12,8 @@ import type { z } from "zod";
 import type { Person, ProjectRole } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
+import { hashSecret, makeToken } from "../../key-format.ts";
+import { DAY_MS } from "../../times.ts";
 import type { Principal } from "../access/principal.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
 import type { ProjectDirectory } from "../projects/directory.ts";
@@ -21,20 +24,25 @@ import { type Roles, roleIn } from "./permissions.ts";
 
 type PersonWithRoles = Person & { roles: ProjectRole[] };
 
+/** The issuer of people who were invited. No identity provider has it: theirs are addresses. */
+export const INVITED = "plimsoll";
+/** How long the link of an invited person may be opened, in ms. */
+const LINK_MS = 7 * DAY_MS;
+
 interface PeopleOptions {
   prisma: PrismaClient;
   provider: IdentityProvider | undefined;
   /** Who is admin everywhere from the first sign-in: PLIMSOLL_ADMIN_EMAIL, lower case. */
   adminEmail: string | undefined;
   projects: Pick<ProjectDirectory, "list" | "get">;
-  /** Has every process read the sessions of these again, by the hashes of their cookies. */
-  changed: (sessions: readonly { hash: Uint8Array }[]) => void;
+  /** Has every process read sessions and keys again, by their hashes. */
+  changed: (credentials: readonly { hash: Uint8Array }[]) => void;
   now?: () => number;
 }
 
 export type People = ReturnType<typeof createPeople>;
 
-/** The people who signed in with the identity provider, and what they may do. */
+/** The people who signed in with the identity provider or were invited, and what they may do. */
 export function createPeople({
   prisma,
   provider,
@@ -43,9 +51,25 @@ export function createPeople({
   changed,
   now = Date.now,
 }: PeopleOptions) {
-  /** Sessions whose cached roles are out of date. */
-  const sessionsOf = (personId: string) =>
-    prisma.browserSession.findMany({ where: { personId }, select: { hash: true } });
+  /** Sessions and keys whose cached roles are out of date. */
+  async function credentialsOf(personId: string): Promise<{ hash: Uint8Array }[]> {
+    const those = { where: { personId }, select: { hash: true } } as const;
+    return [...(await prisma.browserSession.findMany(those)), ...(await prisma.apiKey.findMany(those))];
+  }
+
+  /** @throws PlimsollError `not_found` */
+  async function projectOf(id: number | null) {
+    const project = id === null ? undefined : await projects.get(id);
+    if (id !== null && project === undefined) throw noProject(String(id));
+    return project;
+  }
+
+  /** A secret for a link that replaces the one before. Goes into the row of a person. */
+  function newLink() {
+    const token = makeToken();
+    const expiresAt = new Date(now() + LINK_MS);
+    return { token, expiresAt, row: { linkHash: hashSecret(token), linkExpiresAt: expiresAt } };
+  }
 
   /** The roles that an identity provider gives by the names of projects; those of unknown projects are left out. */
   async function rolesFrom({ everywhere, projects: named }: NamedRoles) {
@@ -94,7 +118,7 @@ export function createPeople({
       }
       return { person, hasSameRoles };
     });
-    if (kept && !kept.hasSameRoles) changed(await sessionsOf(kept.person.id));
+    if (kept && !kept.hasSameRoles) changed(await credentialsOf(kept.person.id));
     return kept?.person;
   }
 
@@ -125,19 +149,78 @@ export function createPeople({
       };
     },
 
-    /** @throws PlimsollError `not_found`; `conflict` if the identity provider gives the roles */
-    async setRole({ id, project_id, role }: z.infer<typeof SetRoleInput>, actor: Actor): Promise<PersonView> {
-      if (provider?.givesRoles) {
-        throw new PlimsollError(
-          "conflict",
-          "The identity provider gives the roles (PLIMSOLL_OIDC_ROLE). Change the person's groups there.",
-        );
-      }
-      const project = project_id === null ? undefined : await projects.get(project_id);
-      if (project_id !== null && project === undefined) throw noProject(String(project_id));
+    /**
+     * Lets a person in who opened their link. It works once.
+     * @returns who they are; undefined if there is no such link any more
+     */
+    async admitByLink(token: string): Promise<{ id: string; name: string } | undefined> {
+      const at = new Date(now());
+      const [person] = await prisma.person.updateManyAndReturn({
+        where: { linkHash: hashSecret(token), linkExpiresAt: { gt: at } },
+        data: { linkHash: null, linkExpiresAt: null, lastLoginAt: at },
+        select: { id: true, name: true },
+      });
+      return person;
+    },
+
+    /**
+     * Adds a person with a role, who signs in with a link.
+     * @returns `token` is the secret of the link, and in this answer alone
+     * @throws PlimsollError `not_found`
+     */
+    async invite({ name, project_id, role }: InvitePersonInput, actor: Actor) {
+      const project = await projectOf(project_id);
+      const link = newLink();
+      const id = randomUUID();
+      const person = await prisma.$transaction(async (tx) => {
+        await addEntry(tx, now(), {
+          actor,
+          action: "person_added",
+          ...(project && { projectId: project.id }),
+          target: name,
+          detail: `${role} in ${project?.name ?? "every project"}`,
+        });
+        return tx.person.create({
+          data: {
+            ...{ id, issuer: INVITED, subject: id, name, createdAt: new Date(now()), ...link.row },
+            ...(project ? { roles: { create: { project: project.id, role } } } : { everywhere: role }),
+          },
+          include: { roles: true },
+        });
+      });
+      return { person: viewOf(person), token: link.token, expiresAt: link.expiresAt };
+    },
+
+    /**
+     * Another link for an invited person, such as for one without a passkey. The one before works no more.
+     * @returns `token` is the secret of the link, and in this answer alone
+     * @throws PlimsollError `not_found`; `conflict` for a person of the identity provider
+     */
+    async makeLink(id: string, actor: Actor) {
+      const link = newLink();
       const person = await prisma.$transaction(async (tx) => {
         const known = await tx.person.findUnique({ where: { id } });
         if (known === null) throw noPerson();
+        if (known.issuer !== INVITED)
+          throw new PlimsollError("conflict", `${known.name} signs in with the identity provider.`);
+        await addEntry(tx, now(), { actor, action: "person_link_made", target: known.name });
+        return tx.person.update({ where: { id }, data: link.row, include: { roles: true } });
+      });
+      return { person: viewOf(person), token: link.token, expiresAt: link.expiresAt };
+    },
+
+    /** @throws PlimsollError `not_found`; `conflict` if the identity provider gives the roles */
+    async setRole({ id, project_id, role }: z.infer<typeof SetRoleInput>, actor: Actor): Promise<PersonView> {
+      const project = await projectOf(project_id);
+      const person = await prisma.$transaction(async (tx) => {
+        const known = await tx.person.findUnique({ where: { id } });
+        if (known === null) throw noPerson();
+        if (provider?.givesRoles && known.issuer !== INVITED) {
+          throw new PlimsollError(
+            "conflict",
+            "The identity provider gives the roles (PLIMSOLL_OIDC_ROLE). Change the person's groups there.",
+          );
+        }
         if (project === undefined) await tx.person.update({ where: { id }, data: { everywhere: role } });
         else if (role === null)
           await tx.projectRole.deleteMany({ where: { personId: id, project: project.id } });
@@ -157,35 +240,43 @@ export function createPeople({
         });
         return tx.person.findUniqueOrThrow({ where: { id }, include: { roles: true } });
       });
-      changed(await sessionsOf(id));
+      changed(await credentialsOf(id));
       return viewOf(person);
     },
 
     /**
-     * Removes a person and ends their sessions. They may sign in again if the identity provider still lets them.
+     * Removes a person with their sessions, keys and passkeys. They may sign in again if the identity provider still lets them.
      * @throws PlimsollError `not_found`
      */
     async remove(id: string, actor: Actor): Promise<void> {
-      const sessions = await sessionsOf(id);
+      const credentials = await credentialsOf(id);
       await prisma.$transaction(async (tx) => {
         const known = await tx.person.findUnique({ where: { id } });
         if (known === null) throw noPerson();
         await tx.person.delete({ where: { id } });
         await addEntry(tx, now(), { actor, action: "person_removed", target: known.name });
       });
-      changed(sessions);
+      changed(credentials);
     },
 
     /** Who asks, and what they may do in the project that they ask about. */
     async account(principal: Principal): Promise<AccountView> {
       const { person, roles, projectId } = principal;
       const role = roles === undefined ? null : roleIn(roles, projectId);
-      const row = person && (await prisma.person.findUnique({ where: { id: person.id } }));
+      const row =
+        person && (await prisma.person.findUnique({ where: { id: person.id }, include: { roles: true } }));
+      const all = row && row.roles.length > 0 ? await projects.list() : [];
       const admins = role === null ? await prisma.person.findMany({ where: { everywhere: "admin" } }) : [];
       return {
-        person: row ? { id: row.id, name: row.name, email: row.email } : null,
+        person: row
+          ? { id: row.id, name: row.name, email: row.email, invited: row.issuer === INVITED }
+          : null,
         role,
         everywhere: roles?.everywhere ?? null,
+        projects: all.flatMap(({ id, name }) => {
+          const own = roles?.projects.get(id);
+          return own === undefined ? [] : [{ name, role: own }];
+        }),
         admins: admins.map(({ name }) => name),
       };
     },
@@ -218,6 +309,8 @@ function viewOf(row: PersonWithRoles): PersonView {
     email: row.email,
     roles,
     created_at: row.createdAt.toISOString(),
-    last_login_at: row.lastLoginAt.toISOString(),
+    last_login_at: row.lastLoginAt?.toISOString() ?? null,
+    invited: row.issuer === INVITED,
+    link_expires_at: row.linkExpiresAt?.toISOString() ?? null,
   };
 }

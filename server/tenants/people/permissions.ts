@@ -1,4 +1,4 @@
-import { ROLES, type Role, type Scope } from "@plimsoll/protocol/api";
+import { ROLE_OF_SCOPE, ROLES, type Role, type Scope } from "@plimsoll/protocol/api";
 
 interface Needs {
   /** The least role of a person in the project, or in every project. Null: none. */
@@ -23,6 +23,8 @@ export const PERMISSIONS = {
   annotate: needs("member", "sessions:write"),
   silence: needs("member", "alerts:write"),
   "connect machines": onlyPeople("member", "project"),
+  /** Without `administer`, a person's own alone. */
+  "use keys": needs("member", "admin"),
   "change policies": needs("editor", "policy:write"),
   "change alerts": needs("editor", "alerts:write"),
   "change mappings": needs("editor", "admin"),
@@ -58,6 +60,10 @@ export function mayPerson(roles: Roles, projectId: number, permission: Permissio
   const { role, in: where } = PERMISSIONS[permission];
   return rank(where === "everywhere" ? roles.everywhere : roleIn(roles, projectId)) >= rank(role);
 }
+
+/** Whether the key of a person may have a scope in a project. */
+export const mayGive = (roles: Roles, projectId: number, scope: Scope): boolean =>
+  rank(roleIn(roles, projectId)) >= rank(ROLE_OF_SCOPE[scope]);
 
 /** Whether a key may do something in its project. */
 export function mayKey(scopes: ReadonlySet<Scope>, permission: Permission): boolean {

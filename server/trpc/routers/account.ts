@@ -1,20 +1,32 @@
 import {
   AccountView,
+  AddPasskeyInput,
   AuditPage,
   AuditQuery,
   BrowserList,
   DecideMachineInput,
+  InvitePersonInput,
   MachineCodeInput,
+  PasskeyInput,
+  PasskeyOptions,
+  PasskeyView,
   PersonInput,
+  PersonLink,
   PersonList,
   PersonView,
   SetRoleInput,
   SignOutInput,
+  SignOutOthersInput,
   WaitingMachine,
 } from "@plimsoll/protocol/api";
+import type { RegistrationResponseJSON } from "@simplewebauthn/server";
 import { z } from "zod";
+import { PlimsollError } from "../../errors.ts";
 import { readEntries } from "../../read/audit.ts";
+import { loginUrl } from "../../tenants/access/index.ts";
 import { actorOf, may, type Principal } from "../../tenants/access/principal.ts";
+import type { People } from "../../tenants/people/people.ts";
+import type { Services } from "../context.ts";
 import { procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("audit");
@@ -35,7 +47,9 @@ export const browsers = router({
     .input(z.object({}).optional())
     .output(BrowserList)
     .query(async ({ ctx: { principal, services } }) => {
-      return { browsers: await services.browsers.list(principal.browser?.id, ownerOf(principal)) };
+      const { browser, person } = principal;
+      const isLimited = ownerOf(principal) !== undefined;
+      return { browsers: await services.browsers.list(browser?.id, person?.id, isLimited) };
     }),
 
   signOut: procedure("use an account")
@@ -48,12 +62,12 @@ export const browsers = router({
 
   /** Every browser but the one that asks. */
   signOutOthers: procedure("use an account")
-    .input(z.object({}).optional())
+    .input(SignOutOthersInput.optional())
     .output(z.object({ signed_out: z.number().int() }))
-    .mutation(async ({ ctx: { principal, services } }) => {
-      const { browser } = principal;
-      const actor = actorOf(principal);
-      return { signed_out: await services.browsers.signOutOthers(browser?.id, actor, ownerOf(principal)) };
+    .mutation(async ({ ctx: { principal, services }, input }) => {
+      const { browser, person } = principal;
+      const whose = input?.own ? person?.id : ownerOf(principal);
+      return { signed_out: await services.browsers.signOutOthers(browser?.id, actorOf(principal), whose) };
     }),
 });
 
@@ -71,9 +85,10 @@ export const machines = router({
     .input(DecideMachineInput)
     .output(z.object({ approved: z.boolean() }))
     .mutation(async ({ ctx: { principal, services }, input: { user_code, approve } }) => {
-      const id = principal.projectId;
+      const { projectId: id, person, roles } = principal;
       const { name } = (await services.projects.list()).find((project) => project.id === id)!;
-      const decision = { approve, actor: actorOf(principal), project: { id, name } };
+      const owner = person && roles && { ...person, roles };
+      const decision = { approve, actor: actorOf(principal), project: { id, name }, owner };
       await services.machineLogins.decide(user_code, clientOf(principal), decision);
       return { approved: approve };
     }),
@@ -103,12 +118,70 @@ export const audit = router({
     }),
 });
 
-/** The people who signed in with the identity provider, and their roles. */
+/** @throws PlimsollError `conflict` for a login link, the access token or the command line */
+function requireSelf({ person, browser }: Principal) {
+  if (person !== undefined && browser?.origin !== undefined)
+    return { personId: person.id, binding: browser.id, origin: browser.origin };
+  throw new PlimsollError("conflict", "Only a person has passkeys, and adds them in a browser.");
+}
+
+/** The passkeys of who asks. */
+export const passkeys = router({
+  list: procedure("know oneself")
+    .input(z.object({}).optional())
+    .output(z.object({ passkeys: z.array(PasskeyView) }))
+    .query(async ({ ctx: { principal, services } }) => {
+      const { person } = principal;
+      return { passkeys: person ? await services.passkeys.list(person.id) : [] };
+    }),
+
+  /** What the browser needs to make one. */
+  begin: procedure("know oneself")
+    .input(z.object({}).optional())
+    .output(PasskeyOptions)
+    .mutation(async ({ ctx: { principal, services } }) => {
+      const { personId, origin, binding } = requireSelf(principal);
+      return { ...(await services.passkeys.begin(personId, origin, binding)) };
+    }),
+
+  add: procedure("know oneself")
+    .input(AddPasskeyInput)
+    .output(PasskeyView)
+    .mutation(({ ctx: { principal, services }, input: { name, credential } }) => {
+      const made = credential as unknown as RegistrationResponseJSON;
+      return services.passkeys.add({ ...requireSelf(principal), name }, made, actorOf(principal));
+    }),
+
+  remove: procedure("know oneself")
+    .input(PasskeyInput)
+    .output(z.object({ removed: z.literal(true) }))
+    .mutation(async ({ ctx: { principal, services }, input }) => {
+      await services.passkeys.remove(requireSelf(principal).personId, input.id, actorOf(principal));
+      return { removed: true as const };
+    }),
+});
+
+/** The people who signed in with the identity provider or were invited, and their roles. */
 export const people = router({
   list: procedure("manage people")
     .input(z.object({}).optional())
     .output(PersonList)
     .query(({ ctx: { services } }) => services.people.list()),
+
+  invite: procedure("manage people")
+    .input(InvitePersonInput)
+    .output(PersonLink)
+    .mutation(async ({ ctx: { principal, services }, input }) =>
+      linkOf(services, await services.people.invite(input, actorOf(principal))),
+    ),
+
+  /** Another link for an invited person. */
+  makeLink: procedure("manage people")
+    .input(PersonInput)
+    .output(PersonLink)
+    .mutation(async ({ ctx: { principal, services }, input }) =>
+      linkOf(services, await services.people.makeLink(input.id, actorOf(principal))),
+    ),
 
   setRole: procedure("manage people")
     .input(SetRoleInput)
@@ -125,3 +198,8 @@ export const people = router({
       return { removed: true as const };
     }),
 });
+
+const linkOf = (
+  { publicUrl }: Pick<Services, "publicUrl">,
+  { person, token, expiresAt }: Awaited<ReturnType<People["invite"]>>,
+): PersonLink => ({ person, url: loginUrl(publicUrl(), token), expires_at: expiresAt.toISOString() });

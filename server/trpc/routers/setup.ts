@@ -25,38 +25,57 @@ import { readCounts } from "../../read/counts.ts";
 import { readRefusals } from "../../read/refusals.ts";
 import { readUnmapped } from "../../read/unmapped.ts";
 import { findModelWindow, readModelWindows, readUnknownWindows } from "../../read/windows.ts";
-import { actorOf } from "../../tenants/access/principal.ts";
+import type { KeyAccess, KeyOwner } from "../../tenants/access/keys.ts";
+import { actorOf, may, type Principal, requirePermission } from "../../tenants/access/principal.ts";
 import { iso } from "../../times.ts";
 import { BUDGET_MS, examine } from "../../upkeep/doctor/examine.ts";
 import { freshProcedure, procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("metrics");
 
+/** A person who does not administer the project sees and changes their own keys alone. */
+const keyAccessOf = (principal: Principal): KeyAccess => ({
+  personId: principal.person?.id,
+  onlyOwn: !may(principal, "administer"),
+});
+
+/** @returns whose a new key is; undefined for a service's */
+function ownerOfNew(principal: Principal, service: boolean | undefined): KeyOwner | undefined {
+  if (service) requirePermission(principal, "administer");
+  const { person, roles, projectId } = principal;
+  if (person === undefined || service) return undefined;
+  // A key that may make keys has the scope admin.
+  return { ...person, roles: roles ?? { everywhere: null, projects: new Map([[projectId, "admin"]]) } };
+}
+
 export const keys = router({
-  list: procedure("administer")
+  list: procedure("use keys")
     .input(z.object({}).optional())
     .output(z.object({ keys: z.array(KeyView) }))
-    .query(async ({ ctx }) => ({ keys: await ctx.services.keys.list(ctx.principal.projectId) })),
+    .query(async ({ ctx: { principal, services } }) => ({
+      keys: await services.keys.list(principal.projectId, keyAccessOf(principal)),
+    })),
 
-  create: procedure("administer")
+  create: procedure("use keys")
     .input(CreateKeyInput)
     .output(CreatedKey)
-    .mutation(({ ctx: { principal, services }, input }) =>
-      services.keys.create(principal.projectId, input, actorOf(principal)),
-    ),
+    .mutation(({ ctx: { principal, services }, input: { service, ...input } }) => {
+      const owner = ownerOfNew(principal, service);
+      return services.keys.create(principal.projectId, input, actorOf(principal), owner);
+    }),
 
-  rotate: procedure("administer")
+  rotate: procedure("use keys")
     .input(RotateKeyInput)
     .output(RotatedKey)
     .mutation(({ ctx: { principal, services }, input: { id, grace } }) =>
-      services.keys.rotate(principal.projectId, id, grace, actorOf(principal)),
+      services.keys.rotate(principal.projectId, id, grace, actorOf(principal), keyAccessOf(principal)),
     ),
 
-  revoke: procedure("administer")
+  revoke: procedure("use keys")
     .input(RevokeKeyInput)
     .output(KeyView)
     .mutation(({ ctx: { principal, services }, input }) =>
-      services.keys.revoke(principal.projectId, input.id, actorOf(principal)),
+      services.keys.revoke(principal.projectId, input.id, actorOf(principal), keyAccessOf(principal)),
     ),
 });
 

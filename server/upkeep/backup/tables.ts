@@ -17,6 +17,7 @@ export const BACKED_UP: readonly string[] = [
   "projects",
   "people",
   "project_roles",
+  "passkeys",
   ...Object.keys(PROJECT_TABLES),
   "audit_entries",
 ].filter((table) => !(table in LEFT_OUT));

@@ -10,6 +10,8 @@ export const BrowserView = z.object({
   person: z.string().nullable(),
   /** The browser that asks. */
   current: z.boolean(),
+  /** Of the person who asks. */
+  own: z.boolean(),
   /** Such as `Firefox on Linux`; null if it never said. */
   browser: z.string().nullable(),
   /** The client's address when it was last seen; null for a session from before addresses were stored. */
@@ -26,3 +28,5 @@ export type BrowserView = z.infer<typeof BrowserView>;
 export const BrowserList = z.object({ browsers: z.array(BrowserView) });
 
 export const SignOutInput = z.object({ id: rowId });
+/** `own`: only those of the person who asks. */
+export const SignOutOthersInput = z.object({ own: z.boolean().optional() });

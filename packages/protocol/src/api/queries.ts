@@ -113,6 +113,8 @@ export const CreateKeyInput = z.object({
   scopes: z.array(Scope).min(1),
   /** In the future, at most ten years ahead; a key without it never expires. */
   expires_at: time.nullish(),
+  /** Belongs to nobody, so it does not end with who made it. Needs the role admin. */
+  service: z.boolean().optional(),
 });
 export type CreateKeyInput = z.infer<typeof CreateKeyInput>;
 

@@ -422,6 +422,10 @@ export const KeyView = z.object({
   expires_at: time.nullable().default(null),
   /** Id of the key that replaced it. */
   replaced_by: z.string().nullable().default(null),
+  /** The name of its owner, with whom it ends; null for a service's. */
+  person: z.string().nullable().default(null),
+  /** Belongs to the person who asks. */
+  own: z.boolean().default(false),
 });
 export type KeyView = z.infer<typeof KeyView>;
 

@@ -56,6 +56,7 @@ export const ModelName = {
   BrowserSession: 'BrowserSession',
   Person: 'Person',
   ProjectRole: 'ProjectRole',
+  Passkey: 'Passkey',
   AuditEntry: 'AuditEntry',
   ModelWindow: 'ModelWindow',
   ObservedWindow: 'ObservedWindow',
@@ -124,7 +125,8 @@ export const ProjectScalarFieldEnum = {
   alertRevision: 'alertRevision',
   sessionDays: 'sessionDays',
   rollupDays: 'rollupDays',
-  horizon: 'horizon'
+  horizon: 'horizon',
+  hidesNames: 'hidesNames'
 } as const
 
 export type ProjectScalarFieldEnum = (typeof ProjectScalarFieldEnum)[keyof typeof ProjectScalarFieldEnum]
@@ -141,7 +143,8 @@ export const ApiKeyScalarFieldEnum = {
   lastUsedAt: 'lastUsedAt',
   revokedAt: 'revokedAt',
   expiresAt: 'expiresAt',
-  replacedBy: 'replacedBy'
+  replacedBy: 'replacedBy',
+  personId: 'personId'
 } as const
 
 export type ApiKeyScalarFieldEnum = (typeof ApiKeyScalarFieldEnum)[keyof typeof ApiKeyScalarFieldEnum]
@@ -171,7 +174,9 @@ export const PersonScalarFieldEnum = {
   email: 'email',
   everywhere: 'everywhere',
   createdAt: 'createdAt',
-  lastLoginAt: 'lastLoginAt'
+  lastLoginAt: 'lastLoginAt',
+  linkHash: 'linkHash',
+  linkExpiresAt: 'linkExpiresAt'
 } as const
 
 export type PersonScalarFieldEnum = (typeof PersonScalarFieldEnum)[keyof typeof PersonScalarFieldEnum]
@@ -184,6 +189,21 @@ export const ProjectRoleScalarFieldEnum = {
 } as const
 
 export type ProjectRoleScalarFieldEnum = (typeof ProjectRoleScalarFieldEnum)[keyof typeof ProjectRoleScalarFieldEnum]
+
+
+export const PasskeyScalarFieldEnum = {
+  id: 'id',
+  personId: 'personId',
+  name: 'name',
+  site: 'site',
+  publicKey: 'publicKey',
+  counter: 'counter',
+  transports: 'transports',
+  createdAt: 'createdAt',
+  lastUsedAt: 'lastUsedAt'
+} as const
+
+export type PasskeyScalarFieldEnum = (typeof PasskeyScalarFieldEnum)[keyof typeof PasskeyScalarFieldEnum]
 
 
 export const AuditEntryScalarFieldEnum = {
@@ -307,7 +327,8 @@ export const SessionScalarFieldEnum = {
   peakBin: 'peakBin',
   warned: 'warned',
   openSlot: 'openSlot',
-  deletedAt: 'deletedAt'
+  deletedAt: 'deletedAt',
+  personId: 'personId'
 } as const
 
 export type SessionScalarFieldEnum = (typeof SessionScalarFieldEnum)[keyof typeof SessionScalarFieldEnum]

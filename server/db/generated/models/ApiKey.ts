@@ -45,6 +45,7 @@ export type ApiKeyMinAggregateOutputType = {
   revokedAt: Date | null
   expiresAt: Date | null
   replacedBy: string | null
+  personId: string | null
 }
 
 export type ApiKeyMaxAggregateOutputType = {
@@ -58,6 +59,7 @@ export type ApiKeyMaxAggregateOutputType = {
   revokedAt: Date | null
   expiresAt: Date | null
   replacedBy: string | null
+  personId: string | null
 }
 
 export type ApiKeyCountAggregateOutputType = {
@@ -72,6 +74,7 @@ export type ApiKeyCountAggregateOutputType = {
   revokedAt: number
   expiresAt: number
   replacedBy: number
+  personId: number
   _all: number
 }
 
@@ -95,6 +98,7 @@ export type ApiKeyMinAggregateInputType = {
   revokedAt?: true
   expiresAt?: true
   replacedBy?: true
+  personId?: true
 }
 
 export type ApiKeyMaxAggregateInputType = {
@@ -108,6 +112,7 @@ export type ApiKeyMaxAggregateInputType = {
   revokedAt?: true
   expiresAt?: true
   replacedBy?: true
+  personId?: true
 }
 
 export type ApiKeyCountAggregateInputType = {
@@ -122,6 +127,7 @@ export type ApiKeyCountAggregateInputType = {
   revokedAt?: true
   expiresAt?: true
   replacedBy?: true
+  personId?: true
   _all?: true
 }
 
@@ -223,6 +229,7 @@ export type ApiKeyGroupByOutputType = {
   revokedAt: Date | null
   expiresAt: Date | null
   replacedBy: string | null
+  personId: string | null
   _count: ApiKeyCountAggregateOutputType | null
   _avg: ApiKeyAvgAggregateOutputType | null
   _sum: ApiKeySumAggregateOutputType | null
@@ -260,6 +267,8 @@ export type ApiKeyWhereInput = {
   revokedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   expiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   replacedBy?: Prisma.UuidNullableFilter<"ApiKey"> | string | null
+  personId?: Prisma.UuidNullableFilter<"ApiKey"> | string | null
+  person?: Prisma.XOR<Prisma.PersonNullableScalarRelationFilter, Prisma.PersonWhereInput> | null
 }
 
 export type ApiKeyOrderByWithRelationInput = {
@@ -274,6 +283,8 @@ export type ApiKeyOrderByWithRelationInput = {
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   expiresAt?: Prisma.SortOrderInput | Prisma.SortOrder
   replacedBy?: Prisma.SortOrderInput | Prisma.SortOrder
+  personId?: Prisma.SortOrderInput | Prisma.SortOrder
+  person?: Prisma.PersonOrderByWithRelationInput
 }
 
 export type ApiKeyWhereUniqueInput = Prisma.AtLeast<{
@@ -292,6 +303,8 @@ export type ApiKeyWhereUniqueInput = Prisma.AtLeast<{
   revokedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   expiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   replacedBy?: Prisma.UuidNullableFilter<"ApiKey"> | string | null
+  personId?: Prisma.UuidNullableFilter<"ApiKey"> | string | null
+  person?: Prisma.XOR<Prisma.PersonNullableScalarRelationFilter, Prisma.PersonWhereInput> | null
 }, "projectId_id" | "hash">
 
 export type ApiKeyOrderByWithAggregationInput = {
@@ -306,6 +319,7 @@ export type ApiKeyOrderByWithAggregationInput = {
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   expiresAt?: Prisma.SortOrderInput | Prisma.SortOrder
   replacedBy?: Prisma.SortOrderInput | Prisma.SortOrder
+  personId?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.ApiKeyCountOrderByAggregateInput
   _avg?: Prisma.ApiKeyAvgOrderByAggregateInput
   _max?: Prisma.ApiKeyMaxOrderByAggregateInput
@@ -328,6 +342,7 @@ export type ApiKeyScalarWhereWithAggregatesInput = {
   revokedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ApiKey"> | Date | string | null
   expiresAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ApiKey"> | Date | string | null
   replacedBy?: Prisma.UuidNullableWithAggregatesFilter<"ApiKey"> | string | null
+  personId?: Prisma.UuidNullableWithAggregatesFilter<"ApiKey"> | string | null
 }
 
 export type ApiKeyCreateInput = {
@@ -342,6 +357,7 @@ export type ApiKeyCreateInput = {
   revokedAt?: Date | string | null
   expiresAt?: Date | string | null
   replacedBy?: string | null
+  person?: Prisma.PersonCreateNestedOneWithoutKeysInput
 }
 
 export type ApiKeyUncheckedCreateInput = {
@@ -356,6 +372,7 @@ export type ApiKeyUncheckedCreateInput = {
   revokedAt?: Date | string | null
   expiresAt?: Date | string | null
   replacedBy?: string | null
+  personId?: string | null
 }
 
 export type ApiKeyUpdateInput = {
@@ -370,6 +387,7 @@ export type ApiKeyUpdateInput = {
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   replacedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  person?: Prisma.PersonUpdateOneWithoutKeysNestedInput
 }
 
 export type ApiKeyUncheckedUpdateInput = {
@@ -384,6 +402,7 @@ export type ApiKeyUncheckedUpdateInput = {
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   replacedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type ApiKeyCreateManyInput = {
@@ -398,6 +417,7 @@ export type ApiKeyCreateManyInput = {
   revokedAt?: Date | string | null
   expiresAt?: Date | string | null
   replacedBy?: string | null
+  personId?: string | null
 }
 
 export type ApiKeyUpdateManyMutationInput = {
@@ -426,6 +446,7 @@ export type ApiKeyUncheckedUpdateManyInput = {
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   replacedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type StringNullableListFilter<$PrismaModel = never> = {
@@ -453,6 +474,7 @@ export type ApiKeyCountOrderByAggregateInput = {
   revokedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
   replacedBy?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
 }
 
 export type ApiKeyAvgOrderByAggregateInput = {
@@ -470,6 +492,7 @@ export type ApiKeyMaxOrderByAggregateInput = {
   revokedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
   replacedBy?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
 }
 
 export type ApiKeyMinOrderByAggregateInput = {
@@ -483,10 +506,21 @@ export type ApiKeyMinOrderByAggregateInput = {
   revokedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
   replacedBy?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
 }
 
 export type ApiKeySumOrderByAggregateInput = {
   projectId?: Prisma.SortOrder
+}
+
+export type ApiKeyListRelationFilter = {
+  every?: Prisma.ApiKeyWhereInput
+  some?: Prisma.ApiKeyWhereInput
+  none?: Prisma.ApiKeyWhereInput
+}
+
+export type ApiKeyOrderByRelationAggregateInput = {
+  _count?: Prisma.SortOrder
 }
 
 export type ApiKeyCreatescopesInput = {
@@ -506,6 +540,176 @@ export type NullableStringFieldUpdateOperationsInput = {
   set?: string | null
 }
 
+export type ApiKeyCreateNestedManyWithoutPersonInput = {
+  create?: Prisma.XOR<Prisma.ApiKeyCreateWithoutPersonInput, Prisma.ApiKeyUncheckedCreateWithoutPersonInput> | Prisma.ApiKeyCreateWithoutPersonInput[] | Prisma.ApiKeyUncheckedCreateWithoutPersonInput[]
+  connectOrCreate?: Prisma.ApiKeyCreateOrConnectWithoutPersonInput | Prisma.ApiKeyCreateOrConnectWithoutPersonInput[]
+  createMany?: Prisma.ApiKeyCreateManyPersonInputEnvelope
+  connect?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+}
+
+export type ApiKeyUncheckedCreateNestedManyWithoutPersonInput = {
+  create?: Prisma.XOR<Prisma.ApiKeyCreateWithoutPersonInput, Prisma.ApiKeyUncheckedCreateWithoutPersonInput> | Prisma.ApiKeyCreateWithoutPersonInput[] | Prisma.ApiKeyUncheckedCreateWithoutPersonInput[]
+  connectOrCreate?: Prisma.ApiKeyCreateOrConnectWithoutPersonInput | Prisma.ApiKeyCreateOrConnectWithoutPersonInput[]
+  createMany?: Prisma.ApiKeyCreateManyPersonInputEnvelope
+  connect?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+}
+
+export type ApiKeyUpdateManyWithoutPersonNestedInput = {
+  create?: Prisma.XOR<Prisma.ApiKeyCreateWithoutPersonInput, Prisma.ApiKeyUncheckedCreateWithoutPersonInput> | Prisma.ApiKeyCreateWithoutPersonInput[] | Prisma.ApiKeyUncheckedCreateWithoutPersonInput[]
+  connectOrCreate?: Prisma.ApiKeyCreateOrConnectWithoutPersonInput | Prisma.ApiKeyCreateOrConnectWithoutPersonInput[]
+  upsert?: Prisma.ApiKeyUpsertWithWhereUniqueWithoutPersonInput | Prisma.ApiKeyUpsertWithWhereUniqueWithoutPersonInput[]
+  createMany?: Prisma.ApiKeyCreateManyPersonInputEnvelope
+  set?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+  disconnect?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+  delete?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+  connect?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+  update?: Prisma.ApiKeyUpdateWithWhereUniqueWithoutPersonInput | Prisma.ApiKeyUpdateWithWhereUniqueWithoutPersonInput[]
+  updateMany?: Prisma.ApiKeyUpdateManyWithWhereWithoutPersonInput | Prisma.ApiKeyUpdateManyWithWhereWithoutPersonInput[]
+  deleteMany?: Prisma.ApiKeyScalarWhereInput | Prisma.ApiKeyScalarWhereInput[]
+}
+
+export type ApiKeyUncheckedUpdateManyWithoutPersonNestedInput = {
+  create?: Prisma.XOR<Prisma.ApiKeyCreateWithoutPersonInput, Prisma.ApiKeyUncheckedCreateWithoutPersonInput> | Prisma.ApiKeyCreateWithoutPersonInput[] | Prisma.ApiKeyUncheckedCreateWithoutPersonInput[]
+  connectOrCreate?: Prisma.ApiKeyCreateOrConnectWithoutPersonInput | Prisma.ApiKeyCreateOrConnectWithoutPersonInput[]
+  upsert?: Prisma.ApiKeyUpsertWithWhereUniqueWithoutPersonInput | Prisma.ApiKeyUpsertWithWhereUniqueWithoutPersonInput[]
+  createMany?: Prisma.ApiKeyCreateManyPersonInputEnvelope
+  set?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+  disconnect?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+  delete?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+  connect?: Prisma.ApiKeyWhereUniqueInput | Prisma.ApiKeyWhereUniqueInput[]
+  update?: Prisma.ApiKeyUpdateWithWhereUniqueWithoutPersonInput | Prisma.ApiKeyUpdateWithWhereUniqueWithoutPersonInput[]
+  updateMany?: Prisma.ApiKeyUpdateManyWithWhereWithoutPersonInput | Prisma.ApiKeyUpdateManyWithWhereWithoutPersonInput[]
+  deleteMany?: Prisma.ApiKeyScalarWhereInput | Prisma.ApiKeyScalarWhereInput[]
+}
+
+export type ApiKeyCreateWithoutPersonInput = {
+  projectId: number
+  id: string
+  name: string
+  prefix: string
+  hash: runtime.Bytes
+  scopes?: Prisma.ApiKeyCreatescopesInput | string[]
+  createdAt: Date | string
+  lastUsedAt?: Date | string | null
+  revokedAt?: Date | string | null
+  expiresAt?: Date | string | null
+  replacedBy?: string | null
+}
+
+export type ApiKeyUncheckedCreateWithoutPersonInput = {
+  projectId: number
+  id: string
+  name: string
+  prefix: string
+  hash: runtime.Bytes
+  scopes?: Prisma.ApiKeyCreatescopesInput | string[]
+  createdAt: Date | string
+  lastUsedAt?: Date | string | null
+  revokedAt?: Date | string | null
+  expiresAt?: Date | string | null
+  replacedBy?: string | null
+}
+
+export type ApiKeyCreateOrConnectWithoutPersonInput = {
+  where: Prisma.ApiKeyWhereUniqueInput
+  create: Prisma.XOR<Prisma.ApiKeyCreateWithoutPersonInput, Prisma.ApiKeyUncheckedCreateWithoutPersonInput>
+}
+
+export type ApiKeyCreateManyPersonInputEnvelope = {
+  data: Prisma.ApiKeyCreateManyPersonInput | Prisma.ApiKeyCreateManyPersonInput[]
+  skipDuplicates?: boolean
+}
+
+export type ApiKeyUpsertWithWhereUniqueWithoutPersonInput = {
+  where: Prisma.ApiKeyWhereUniqueInput
+  update: Prisma.XOR<Prisma.ApiKeyUpdateWithoutPersonInput, Prisma.ApiKeyUncheckedUpdateWithoutPersonInput>
+  create: Prisma.XOR<Prisma.ApiKeyCreateWithoutPersonInput, Prisma.ApiKeyUncheckedCreateWithoutPersonInput>
+}
+
+export type ApiKeyUpdateWithWhereUniqueWithoutPersonInput = {
+  where: Prisma.ApiKeyWhereUniqueInput
+  data: Prisma.XOR<Prisma.ApiKeyUpdateWithoutPersonInput, Prisma.ApiKeyUncheckedUpdateWithoutPersonInput>
+}
+
+export type ApiKeyUpdateManyWithWhereWithoutPersonInput = {
+  where: Prisma.ApiKeyScalarWhereInput
+  data: Prisma.XOR<Prisma.ApiKeyUpdateManyMutationInput, Prisma.ApiKeyUncheckedUpdateManyWithoutPersonInput>
+}
+
+export type ApiKeyScalarWhereInput = {
+  AND?: Prisma.ApiKeyScalarWhereInput | Prisma.ApiKeyScalarWhereInput[]
+  OR?: Prisma.ApiKeyScalarWhereInput[]
+  NOT?: Prisma.ApiKeyScalarWhereInput | Prisma.ApiKeyScalarWhereInput[]
+  projectId?: Prisma.IntFilter<"ApiKey"> | number
+  id?: Prisma.UuidFilter<"ApiKey"> | string
+  name?: Prisma.StringFilter<"ApiKey"> | string
+  prefix?: Prisma.StringFilter<"ApiKey"> | string
+  hash?: Prisma.BytesFilter<"ApiKey"> | runtime.Bytes
+  scopes?: Prisma.StringNullableListFilter<"ApiKey">
+  createdAt?: Prisma.DateTimeFilter<"ApiKey"> | Date | string
+  lastUsedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
+  revokedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
+  expiresAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
+  replacedBy?: Prisma.UuidNullableFilter<"ApiKey"> | string | null
+  personId?: Prisma.UuidNullableFilter<"ApiKey"> | string | null
+}
+
+export type ApiKeyCreateManyPersonInput = {
+  projectId: number
+  id: string
+  name: string
+  prefix: string
+  hash: runtime.Bytes
+  scopes?: Prisma.ApiKeyCreatescopesInput | string[]
+  createdAt: Date | string
+  lastUsedAt?: Date | string | null
+  revokedAt?: Date | string | null
+  expiresAt?: Date | string | null
+  replacedBy?: string | null
+}
+
+export type ApiKeyUpdateWithoutPersonInput = {
+  projectId?: Prisma.IntFieldUpdateOperationsInput | number
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  prefix?: Prisma.StringFieldUpdateOperationsInput | string
+  hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  replacedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+}
+
+export type ApiKeyUncheckedUpdateWithoutPersonInput = {
+  projectId?: Prisma.IntFieldUpdateOperationsInput | number
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  prefix?: Prisma.StringFieldUpdateOperationsInput | string
+  hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  replacedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+}
+
+export type ApiKeyUncheckedUpdateManyWithoutPersonInput = {
+  projectId?: Prisma.IntFieldUpdateOperationsInput | number
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  prefix?: Prisma.StringFieldUpdateOperationsInput | string
+  hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  expiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  replacedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+}
+
 
 
 export type ApiKeySelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -520,6 +724,8 @@ export type ApiKeySelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   revokedAt?: boolean
   expiresAt?: boolean
   replacedBy?: boolean
+  personId?: boolean
+  person?: boolean | Prisma.ApiKey$personArgs<ExtArgs>
 }, ExtArgs["result"]["apiKey"]>
 
 export type ApiKeySelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -534,6 +740,8 @@ export type ApiKeySelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extens
   revokedAt?: boolean
   expiresAt?: boolean
   replacedBy?: boolean
+  personId?: boolean
+  person?: boolean | Prisma.ApiKey$personArgs<ExtArgs>
 }, ExtArgs["result"]["apiKey"]>
 
 export type ApiKeySelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -548,6 +756,8 @@ export type ApiKeySelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extens
   revokedAt?: boolean
   expiresAt?: boolean
   replacedBy?: boolean
+  personId?: boolean
+  person?: boolean | Prisma.ApiKey$personArgs<ExtArgs>
 }, ExtArgs["result"]["apiKey"]>
 
 export type ApiKeySelectScalar = {
@@ -562,13 +772,25 @@ export type ApiKeySelectScalar = {
   revokedAt?: boolean
   expiresAt?: boolean
   replacedBy?: boolean
+  personId?: boolean
 }
 
-export type ApiKeyOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "name" | "prefix" | "hash" | "scopes" | "createdAt" | "lastUsedAt" | "revokedAt" | "expiresAt" | "replacedBy", ExtArgs["result"]["apiKey"]>
+export type ApiKeyOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "name" | "prefix" | "hash" | "scopes" | "createdAt" | "lastUsedAt" | "revokedAt" | "expiresAt" | "replacedBy" | "personId", ExtArgs["result"]["apiKey"]>
+export type ApiKeyInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  person?: boolean | Prisma.ApiKey$personArgs<ExtArgs>
+}
+export type ApiKeyIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  person?: boolean | Prisma.ApiKey$personArgs<ExtArgs>
+}
+export type ApiKeyIncludeUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  person?: boolean | Prisma.ApiKey$personArgs<ExtArgs>
+}
 
 export type $ApiKeyPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "ApiKey"
-  objects: {}
+  objects: {
+    person: Prisma.$PersonPayload<ExtArgs> | null
+  }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     projectId: number
     id: string
@@ -587,6 +809,10 @@ export type $ApiKeyPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
      * The key that took its place by rotation; a key is replaced at most once.
      */
     replacedBy: string | null
+    /**
+     * Whose key it is; it ends with the person. NULL: a service's.
+     */
+    personId: string | null
   }, ExtArgs["result"]["apiKey"]>
   composites: {}
 }
@@ -981,6 +1207,7 @@ readonly fields: ApiKeyFieldRefs;
  */
 export interface Prisma__ApiKeyClient<T, Null = never, ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs, GlobalOmitOptions = {}> extends Prisma.PrismaPromise<T> {
   readonly [Symbol.toStringTag]: "PrismaPromise"
+  person<T extends Prisma.ApiKey$personArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.ApiKey$personArgs<ExtArgs>>): Prisma.Prisma__PersonClient<runtime.Types.Result.GetResult<Prisma.$PersonPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -1021,6 +1248,7 @@ export interface ApiKeyFieldRefs {
   readonly revokedAt: Prisma.FieldRef<"ApiKey", 'DateTime'>
   readonly expiresAt: Prisma.FieldRef<"ApiKey", 'DateTime'>
   readonly replacedBy: Prisma.FieldRef<"ApiKey", 'String'>
+  readonly personId: Prisma.FieldRef<"ApiKey", 'String'>
 }
     
 
@@ -1037,6 +1265,10 @@ export type ApiKeyFindUniqueArgs<ExtArgs extends runtime.Types.Extensions.Intern
    * Omit specific fields from the ApiKey
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
   /**
    * Filter, which ApiKey to fetch.
    */
@@ -1056,6 +1288,10 @@ export type ApiKeyFindUniqueOrThrowArgs<ExtArgs extends runtime.Types.Extensions
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
   /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
+  /**
    * Filter, which ApiKey to fetch.
    */
   where: Prisma.ApiKeyWhereUniqueInput
@@ -1073,6 +1309,10 @@ export type ApiKeyFindFirstArgs<ExtArgs extends runtime.Types.Extensions.Interna
    * Omit specific fields from the ApiKey
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
   /**
    * Filter, which ApiKey to fetch.
    */
@@ -1122,6 +1362,10 @@ export type ApiKeyFindFirstOrThrowArgs<ExtArgs extends runtime.Types.Extensions.
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
   /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
+  /**
    * Filter, which ApiKey to fetch.
    */
   where?: Prisma.ApiKeyWhereInput
@@ -1169,6 +1413,10 @@ export type ApiKeyFindManyArgs<ExtArgs extends runtime.Types.Extensions.Internal
    * Omit specific fields from the ApiKey
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
   /**
    * Filter, which ApiKeys to fetch.
    */
@@ -1218,6 +1466,10 @@ export type ApiKeyCreateArgs<ExtArgs extends runtime.Types.Extensions.InternalAr
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
   /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
+  /**
    * The data needed to create a ApiKey.
    */
   data: Prisma.XOR<Prisma.ApiKeyCreateInput, Prisma.ApiKeyUncheckedCreateInput>
@@ -1251,6 +1503,10 @@ export type ApiKeyCreateManyAndReturnArgs<ExtArgs extends runtime.Types.Extensio
    */
   data: Prisma.ApiKeyCreateManyInput | Prisma.ApiKeyCreateManyInput[]
   skipDuplicates?: boolean
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyIncludeCreateManyAndReturn<ExtArgs> | null
 }
 
 /**
@@ -1265,6 +1521,10 @@ export type ApiKeyUpdateArgs<ExtArgs extends runtime.Types.Extensions.InternalAr
    * Omit specific fields from the ApiKey
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
   /**
    * The data needed to update a ApiKey.
    */
@@ -1317,6 +1577,10 @@ export type ApiKeyUpdateManyAndReturnArgs<ExtArgs extends runtime.Types.Extensio
    * Limit how many ApiKeys to update.
    */
   limit?: number
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyIncludeUpdateManyAndReturn<ExtArgs> | null
 }
 
 /**
@@ -1331,6 +1595,10 @@ export type ApiKeyUpsertArgs<ExtArgs extends runtime.Types.Extensions.InternalAr
    * Omit specific fields from the ApiKey
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
   /**
    * The filter to search for the ApiKey to update in case it exists.
    */
@@ -1358,6 +1626,10 @@ export type ApiKeyDeleteArgs<ExtArgs extends runtime.Types.Extensions.InternalAr
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
   /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
+  /**
    * Filter which ApiKey to delete.
    */
   where: Prisma.ApiKeyWhereUniqueInput
@@ -1378,6 +1650,25 @@ export type ApiKeyDeleteManyArgs<ExtArgs extends runtime.Types.Extensions.Intern
 }
 
 /**
+ * ApiKey.person
+ */
+export type ApiKey$personArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the Person
+   */
+  select?: Prisma.PersonSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the Person
+   */
+  omit?: Prisma.PersonOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.PersonInclude<ExtArgs> | null
+  where?: Prisma.PersonWhereInput
+}
+
+/**
  * ApiKey without action
  */
 export type ApiKeyDefaultArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
@@ -1389,4 +1680,8 @@ export type ApiKeyDefaultArgs<ExtArgs extends runtime.Types.Extensions.InternalA
    * Omit specific fields from the ApiKey
    */
   omit?: Prisma.ApiKeyOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
 }

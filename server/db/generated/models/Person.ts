@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.ts"
 
 /**
  * Model Person
- * Somebody who signs in with the identity provider.
+ * Somebody who signs in with the identity provider, or was invited.
  */
 export type PersonModel = runtime.Types.Result.DefaultSelection<Prisma.$PersonPayload>
 
@@ -33,6 +33,8 @@ export type PersonMinAggregateOutputType = {
   everywhere: string | null
   createdAt: Date | null
   lastLoginAt: Date | null
+  linkHash: runtime.Bytes | null
+  linkExpiresAt: Date | null
 }
 
 export type PersonMaxAggregateOutputType = {
@@ -44,6 +46,8 @@ export type PersonMaxAggregateOutputType = {
   everywhere: string | null
   createdAt: Date | null
   lastLoginAt: Date | null
+  linkHash: runtime.Bytes | null
+  linkExpiresAt: Date | null
 }
 
 export type PersonCountAggregateOutputType = {
@@ -55,6 +59,8 @@ export type PersonCountAggregateOutputType = {
   everywhere: number
   createdAt: number
   lastLoginAt: number
+  linkHash: number
+  linkExpiresAt: number
   _all: number
 }
 
@@ -68,6 +74,8 @@ export type PersonMinAggregateInputType = {
   everywhere?: true
   createdAt?: true
   lastLoginAt?: true
+  linkHash?: true
+  linkExpiresAt?: true
 }
 
 export type PersonMaxAggregateInputType = {
@@ -79,6 +87,8 @@ export type PersonMaxAggregateInputType = {
   everywhere?: true
   createdAt?: true
   lastLoginAt?: true
+  linkHash?: true
+  linkExpiresAt?: true
 }
 
 export type PersonCountAggregateInputType = {
@@ -90,6 +100,8 @@ export type PersonCountAggregateInputType = {
   everywhere?: true
   createdAt?: true
   lastLoginAt?: true
+  linkHash?: true
+  linkExpiresAt?: true
   _all?: true
 }
 
@@ -173,7 +185,9 @@ export type PersonGroupByOutputType = {
   email: string | null
   everywhere: string | null
   createdAt: Date
-  lastLoginAt: Date
+  lastLoginAt: Date | null
+  linkHash: runtime.Bytes | null
+  linkExpiresAt: Date | null
   _count: PersonCountAggregateOutputType | null
   _min: PersonMinAggregateOutputType | null
   _max: PersonMaxAggregateOutputType | null
@@ -205,9 +219,13 @@ export type PersonWhereInput = {
   email?: Prisma.StringNullableFilter<"Person"> | string | null
   everywhere?: Prisma.StringNullableFilter<"Person"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Person"> | Date | string
-  lastLoginAt?: Prisma.DateTimeFilter<"Person"> | Date | string
+  lastLoginAt?: Prisma.DateTimeNullableFilter<"Person"> | Date | string | null
+  linkHash?: Prisma.BytesNullableFilter<"Person"> | runtime.Bytes | null
+  linkExpiresAt?: Prisma.DateTimeNullableFilter<"Person"> | Date | string | null
   roles?: Prisma.ProjectRoleListRelationFilter
   sessions?: Prisma.BrowserSessionListRelationFilter
+  keys?: Prisma.ApiKeyListRelationFilter
+  passkeys?: Prisma.PasskeyListRelationFilter
 }
 
 export type PersonOrderByWithRelationInput = {
@@ -218,13 +236,18 @@ export type PersonOrderByWithRelationInput = {
   email?: Prisma.SortOrderInput | Prisma.SortOrder
   everywhere?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
-  lastLoginAt?: Prisma.SortOrder
+  lastLoginAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  linkHash?: Prisma.SortOrderInput | Prisma.SortOrder
+  linkExpiresAt?: Prisma.SortOrderInput | Prisma.SortOrder
   roles?: Prisma.ProjectRoleOrderByRelationAggregateInput
   sessions?: Prisma.BrowserSessionOrderByRelationAggregateInput
+  keys?: Prisma.ApiKeyOrderByRelationAggregateInput
+  passkeys?: Prisma.PasskeyOrderByRelationAggregateInput
 }
 
 export type PersonWhereUniqueInput = Prisma.AtLeast<{
   id?: string
+  linkHash?: runtime.Bytes
   issuer_subject?: Prisma.PersonIssuerSubjectCompoundUniqueInput
   AND?: Prisma.PersonWhereInput | Prisma.PersonWhereInput[]
   OR?: Prisma.PersonWhereInput[]
@@ -235,10 +258,13 @@ export type PersonWhereUniqueInput = Prisma.AtLeast<{
   email?: Prisma.StringNullableFilter<"Person"> | string | null
   everywhere?: Prisma.StringNullableFilter<"Person"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Person"> | Date | string
-  lastLoginAt?: Prisma.DateTimeFilter<"Person"> | Date | string
+  lastLoginAt?: Prisma.DateTimeNullableFilter<"Person"> | Date | string | null
+  linkExpiresAt?: Prisma.DateTimeNullableFilter<"Person"> | Date | string | null
   roles?: Prisma.ProjectRoleListRelationFilter
   sessions?: Prisma.BrowserSessionListRelationFilter
-}, "id" | "issuer_subject">
+  keys?: Prisma.ApiKeyListRelationFilter
+  passkeys?: Prisma.PasskeyListRelationFilter
+}, "id" | "linkHash" | "issuer_subject">
 
 export type PersonOrderByWithAggregationInput = {
   id?: Prisma.SortOrder
@@ -248,7 +274,9 @@ export type PersonOrderByWithAggregationInput = {
   email?: Prisma.SortOrderInput | Prisma.SortOrder
   everywhere?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
-  lastLoginAt?: Prisma.SortOrder
+  lastLoginAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  linkHash?: Prisma.SortOrderInput | Prisma.SortOrder
+  linkExpiresAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.PersonCountOrderByAggregateInput
   _max?: Prisma.PersonMaxOrderByAggregateInput
   _min?: Prisma.PersonMinOrderByAggregateInput
@@ -265,7 +293,9 @@ export type PersonScalarWhereWithAggregatesInput = {
   email?: Prisma.StringNullableWithAggregatesFilter<"Person"> | string | null
   everywhere?: Prisma.StringNullableWithAggregatesFilter<"Person"> | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Person"> | Date | string
-  lastLoginAt?: Prisma.DateTimeWithAggregatesFilter<"Person"> | Date | string
+  lastLoginAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Person"> | Date | string | null
+  linkHash?: Prisma.BytesNullableWithAggregatesFilter<"Person"> | runtime.Bytes | null
+  linkExpiresAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Person"> | Date | string | null
 }
 
 export type PersonCreateInput = {
@@ -276,9 +306,13 @@ export type PersonCreateInput = {
   email?: string | null
   everywhere?: string | null
   createdAt: Date | string
-  lastLoginAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
   roles?: Prisma.ProjectRoleCreateNestedManyWithoutPersonInput
   sessions?: Prisma.BrowserSessionCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUncheckedCreateInput = {
@@ -289,9 +323,13 @@ export type PersonUncheckedCreateInput = {
   email?: string | null
   everywhere?: string | null
   createdAt: Date | string
-  lastLoginAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
   roles?: Prisma.ProjectRoleUncheckedCreateNestedManyWithoutPersonInput
   sessions?: Prisma.BrowserSessionUncheckedCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUpdateInput = {
@@ -302,9 +340,13 @@ export type PersonUpdateInput = {
   email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  lastLoginAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   roles?: Prisma.ProjectRoleUpdateManyWithoutPersonNestedInput
   sessions?: Prisma.BrowserSessionUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonUncheckedUpdateInput = {
@@ -315,9 +357,13 @@ export type PersonUncheckedUpdateInput = {
   email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  lastLoginAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   roles?: Prisma.ProjectRoleUncheckedUpdateManyWithoutPersonNestedInput
   sessions?: Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUncheckedUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonCreateManyInput = {
@@ -328,7 +374,9 @@ export type PersonCreateManyInput = {
   email?: string | null
   everywhere?: string | null
   createdAt: Date | string
-  lastLoginAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
 }
 
 export type PersonUpdateManyMutationInput = {
@@ -339,7 +387,9 @@ export type PersonUpdateManyMutationInput = {
   email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  lastLoginAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type PersonUncheckedUpdateManyInput = {
@@ -350,7 +400,9 @@ export type PersonUncheckedUpdateManyInput = {
   email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  lastLoginAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type PersonNullableScalarRelationFilter = {
@@ -372,6 +424,8 @@ export type PersonCountOrderByAggregateInput = {
   everywhere?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastLoginAt?: Prisma.SortOrder
+  linkHash?: Prisma.SortOrder
+  linkExpiresAt?: Prisma.SortOrder
 }
 
 export type PersonMaxOrderByAggregateInput = {
@@ -383,6 +437,8 @@ export type PersonMaxOrderByAggregateInput = {
   everywhere?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastLoginAt?: Prisma.SortOrder
+  linkHash?: Prisma.SortOrder
+  linkExpiresAt?: Prisma.SortOrder
 }
 
 export type PersonMinOrderByAggregateInput = {
@@ -394,11 +450,29 @@ export type PersonMinOrderByAggregateInput = {
   everywhere?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastLoginAt?: Prisma.SortOrder
+  linkHash?: Prisma.SortOrder
+  linkExpiresAt?: Prisma.SortOrder
 }
 
 export type PersonScalarRelationFilter = {
   is?: Prisma.PersonWhereInput
   isNot?: Prisma.PersonWhereInput
+}
+
+export type PersonCreateNestedOneWithoutKeysInput = {
+  create?: Prisma.XOR<Prisma.PersonCreateWithoutKeysInput, Prisma.PersonUncheckedCreateWithoutKeysInput>
+  connectOrCreate?: Prisma.PersonCreateOrConnectWithoutKeysInput
+  connect?: Prisma.PersonWhereUniqueInput
+}
+
+export type PersonUpdateOneWithoutKeysNestedInput = {
+  create?: Prisma.XOR<Prisma.PersonCreateWithoutKeysInput, Prisma.PersonUncheckedCreateWithoutKeysInput>
+  connectOrCreate?: Prisma.PersonCreateOrConnectWithoutKeysInput
+  upsert?: Prisma.PersonUpsertWithoutKeysInput
+  disconnect?: Prisma.PersonWhereInput | boolean
+  delete?: Prisma.PersonWhereInput | boolean
+  connect?: Prisma.PersonWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.PersonUpdateToOneWithWhereWithoutKeysInput, Prisma.PersonUpdateWithoutKeysInput>, Prisma.PersonUncheckedUpdateWithoutKeysInput>
 }
 
 export type PersonCreateNestedOneWithoutSessionsInput = {
@@ -431,6 +505,100 @@ export type PersonUpdateOneRequiredWithoutRolesNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.PersonUpdateToOneWithWhereWithoutRolesInput, Prisma.PersonUpdateWithoutRolesInput>, Prisma.PersonUncheckedUpdateWithoutRolesInput>
 }
 
+export type PersonCreateNestedOneWithoutPasskeysInput = {
+  create?: Prisma.XOR<Prisma.PersonCreateWithoutPasskeysInput, Prisma.PersonUncheckedCreateWithoutPasskeysInput>
+  connectOrCreate?: Prisma.PersonCreateOrConnectWithoutPasskeysInput
+  connect?: Prisma.PersonWhereUniqueInput
+}
+
+export type PersonUpdateOneRequiredWithoutPasskeysNestedInput = {
+  create?: Prisma.XOR<Prisma.PersonCreateWithoutPasskeysInput, Prisma.PersonUncheckedCreateWithoutPasskeysInput>
+  connectOrCreate?: Prisma.PersonCreateOrConnectWithoutPasskeysInput
+  upsert?: Prisma.PersonUpsertWithoutPasskeysInput
+  connect?: Prisma.PersonWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.PersonUpdateToOneWithWhereWithoutPasskeysInput, Prisma.PersonUpdateWithoutPasskeysInput>, Prisma.PersonUncheckedUpdateWithoutPasskeysInput>
+}
+
+export type PersonCreateWithoutKeysInput = {
+  id: string
+  issuer: string
+  subject: string
+  name: string
+  email?: string | null
+  everywhere?: string | null
+  createdAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
+  roles?: Prisma.ProjectRoleCreateNestedManyWithoutPersonInput
+  sessions?: Prisma.BrowserSessionCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutPersonInput
+}
+
+export type PersonUncheckedCreateWithoutKeysInput = {
+  id: string
+  issuer: string
+  subject: string
+  name: string
+  email?: string | null
+  everywhere?: string | null
+  createdAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
+  roles?: Prisma.ProjectRoleUncheckedCreateNestedManyWithoutPersonInput
+  sessions?: Prisma.BrowserSessionUncheckedCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutPersonInput
+}
+
+export type PersonCreateOrConnectWithoutKeysInput = {
+  where: Prisma.PersonWhereUniqueInput
+  create: Prisma.XOR<Prisma.PersonCreateWithoutKeysInput, Prisma.PersonUncheckedCreateWithoutKeysInput>
+}
+
+export type PersonUpsertWithoutKeysInput = {
+  update: Prisma.XOR<Prisma.PersonUpdateWithoutKeysInput, Prisma.PersonUncheckedUpdateWithoutKeysInput>
+  create: Prisma.XOR<Prisma.PersonCreateWithoutKeysInput, Prisma.PersonUncheckedCreateWithoutKeysInput>
+  where?: Prisma.PersonWhereInput
+}
+
+export type PersonUpdateToOneWithWhereWithoutKeysInput = {
+  where?: Prisma.PersonWhereInput
+  data: Prisma.XOR<Prisma.PersonUpdateWithoutKeysInput, Prisma.PersonUncheckedUpdateWithoutKeysInput>
+}
+
+export type PersonUpdateWithoutKeysInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  issuer?: Prisma.StringFieldUpdateOperationsInput | string
+  subject?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  roles?: Prisma.ProjectRoleUpdateManyWithoutPersonNestedInput
+  sessions?: Prisma.BrowserSessionUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutPersonNestedInput
+}
+
+export type PersonUncheckedUpdateWithoutKeysInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  issuer?: Prisma.StringFieldUpdateOperationsInput | string
+  subject?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  roles?: Prisma.ProjectRoleUncheckedUpdateManyWithoutPersonNestedInput
+  sessions?: Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutPersonNestedInput
+}
+
 export type PersonCreateWithoutSessionsInput = {
   id: string
   issuer: string
@@ -439,8 +607,12 @@ export type PersonCreateWithoutSessionsInput = {
   email?: string | null
   everywhere?: string | null
   createdAt: Date | string
-  lastLoginAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
   roles?: Prisma.ProjectRoleCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUncheckedCreateWithoutSessionsInput = {
@@ -451,8 +623,12 @@ export type PersonUncheckedCreateWithoutSessionsInput = {
   email?: string | null
   everywhere?: string | null
   createdAt: Date | string
-  lastLoginAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
   roles?: Prisma.ProjectRoleUncheckedCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutPersonInput
 }
 
 export type PersonCreateOrConnectWithoutSessionsInput = {
@@ -479,8 +655,12 @@ export type PersonUpdateWithoutSessionsInput = {
   email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  lastLoginAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   roles?: Prisma.ProjectRoleUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonUncheckedUpdateWithoutSessionsInput = {
@@ -491,8 +671,12 @@ export type PersonUncheckedUpdateWithoutSessionsInput = {
   email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  lastLoginAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   roles?: Prisma.ProjectRoleUncheckedUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUncheckedUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonCreateWithoutRolesInput = {
@@ -503,8 +687,12 @@ export type PersonCreateWithoutRolesInput = {
   email?: string | null
   everywhere?: string | null
   createdAt: Date | string
-  lastLoginAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
   sessions?: Prisma.BrowserSessionCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUncheckedCreateWithoutRolesInput = {
@@ -515,8 +703,12 @@ export type PersonUncheckedCreateWithoutRolesInput = {
   email?: string | null
   everywhere?: string | null
   createdAt: Date | string
-  lastLoginAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
   sessions?: Prisma.BrowserSessionUncheckedCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutPersonInput
 }
 
 export type PersonCreateOrConnectWithoutRolesInput = {
@@ -543,8 +735,12 @@ export type PersonUpdateWithoutRolesInput = {
   email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  lastLoginAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   sessions?: Prisma.BrowserSessionUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonUncheckedUpdateWithoutRolesInput = {
@@ -555,8 +751,92 @@ export type PersonUncheckedUpdateWithoutRolesInput = {
   email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  lastLoginAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   sessions?: Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUncheckedUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutPersonNestedInput
+}
+
+export type PersonCreateWithoutPasskeysInput = {
+  id: string
+  issuer: string
+  subject: string
+  name: string
+  email?: string | null
+  everywhere?: string | null
+  createdAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
+  roles?: Prisma.ProjectRoleCreateNestedManyWithoutPersonInput
+  sessions?: Prisma.BrowserSessionCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyCreateNestedManyWithoutPersonInput
+}
+
+export type PersonUncheckedCreateWithoutPasskeysInput = {
+  id: string
+  issuer: string
+  subject: string
+  name: string
+  email?: string | null
+  everywhere?: string | null
+  createdAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
+  roles?: Prisma.ProjectRoleUncheckedCreateNestedManyWithoutPersonInput
+  sessions?: Prisma.BrowserSessionUncheckedCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutPersonInput
+}
+
+export type PersonCreateOrConnectWithoutPasskeysInput = {
+  where: Prisma.PersonWhereUniqueInput
+  create: Prisma.XOR<Prisma.PersonCreateWithoutPasskeysInput, Prisma.PersonUncheckedCreateWithoutPasskeysInput>
+}
+
+export type PersonUpsertWithoutPasskeysInput = {
+  update: Prisma.XOR<Prisma.PersonUpdateWithoutPasskeysInput, Prisma.PersonUncheckedUpdateWithoutPasskeysInput>
+  create: Prisma.XOR<Prisma.PersonCreateWithoutPasskeysInput, Prisma.PersonUncheckedCreateWithoutPasskeysInput>
+  where?: Prisma.PersonWhereInput
+}
+
+export type PersonUpdateToOneWithWhereWithoutPasskeysInput = {
+  where?: Prisma.PersonWhereInput
+  data: Prisma.XOR<Prisma.PersonUpdateWithoutPasskeysInput, Prisma.PersonUncheckedUpdateWithoutPasskeysInput>
+}
+
+export type PersonUpdateWithoutPasskeysInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  issuer?: Prisma.StringFieldUpdateOperationsInput | string
+  subject?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  roles?: Prisma.ProjectRoleUpdateManyWithoutPersonNestedInput
+  sessions?: Prisma.BrowserSessionUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUpdateManyWithoutPersonNestedInput
+}
+
+export type PersonUncheckedUpdateWithoutPasskeysInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  issuer?: Prisma.StringFieldUpdateOperationsInput | string
+  subject?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  roles?: Prisma.ProjectRoleUncheckedUpdateManyWithoutPersonNestedInput
+  sessions?: Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUncheckedUpdateManyWithoutPersonNestedInput
 }
 
 
@@ -567,11 +847,15 @@ export type PersonUncheckedUpdateWithoutRolesInput = {
 export type PersonCountOutputType = {
   roles: number
   sessions: number
+  keys: number
+  passkeys: number
 }
 
 export type PersonCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   roles?: boolean | PersonCountOutputTypeCountRolesArgs
   sessions?: boolean | PersonCountOutputTypeCountSessionsArgs
+  keys?: boolean | PersonCountOutputTypeCountKeysArgs
+  passkeys?: boolean | PersonCountOutputTypeCountPasskeysArgs
 }
 
 /**
@@ -598,6 +882,20 @@ export type PersonCountOutputTypeCountSessionsArgs<ExtArgs extends runtime.Types
   where?: Prisma.BrowserSessionWhereInput
 }
 
+/**
+ * PersonCountOutputType without action
+ */
+export type PersonCountOutputTypeCountKeysArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.ApiKeyWhereInput
+}
+
+/**
+ * PersonCountOutputType without action
+ */
+export type PersonCountOutputTypeCountPasskeysArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.PasskeyWhereInput
+}
+
 
 export type PersonSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   id?: boolean
@@ -608,8 +906,12 @@ export type PersonSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   everywhere?: boolean
   createdAt?: boolean
   lastLoginAt?: boolean
+  linkHash?: boolean
+  linkExpiresAt?: boolean
   roles?: boolean | Prisma.Person$rolesArgs<ExtArgs>
   sessions?: boolean | Prisma.Person$sessionsArgs<ExtArgs>
+  keys?: boolean | Prisma.Person$keysArgs<ExtArgs>
+  passkeys?: boolean | Prisma.Person$passkeysArgs<ExtArgs>
   _count?: boolean | Prisma.PersonCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["person"]>
 
@@ -622,6 +924,8 @@ export type PersonSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extens
   everywhere?: boolean
   createdAt?: boolean
   lastLoginAt?: boolean
+  linkHash?: boolean
+  linkExpiresAt?: boolean
 }, ExtArgs["result"]["person"]>
 
 export type PersonSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -633,6 +937,8 @@ export type PersonSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extens
   everywhere?: boolean
   createdAt?: boolean
   lastLoginAt?: boolean
+  linkHash?: boolean
+  linkExpiresAt?: boolean
 }, ExtArgs["result"]["person"]>
 
 export type PersonSelectScalar = {
@@ -644,12 +950,16 @@ export type PersonSelectScalar = {
   everywhere?: boolean
   createdAt?: boolean
   lastLoginAt?: boolean
+  linkHash?: boolean
+  linkExpiresAt?: boolean
 }
 
-export type PersonOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "issuer" | "subject" | "name" | "email" | "everywhere" | "createdAt" | "lastLoginAt", ExtArgs["result"]["person"]>
+export type PersonOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "issuer" | "subject" | "name" | "email" | "everywhere" | "createdAt" | "lastLoginAt" | "linkHash" | "linkExpiresAt", ExtArgs["result"]["person"]>
 export type PersonInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   roles?: boolean | Prisma.Person$rolesArgs<ExtArgs>
   sessions?: boolean | Prisma.Person$sessionsArgs<ExtArgs>
+  keys?: boolean | Prisma.Person$keysArgs<ExtArgs>
+  passkeys?: boolean | Prisma.Person$passkeysArgs<ExtArgs>
   _count?: boolean | Prisma.PersonCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type PersonIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {}
@@ -660,9 +970,14 @@ export type $PersonPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
   objects: {
     roles: Prisma.$ProjectRolePayload<ExtArgs>[]
     sessions: Prisma.$BrowserSessionPayload<ExtArgs>[]
+    keys: Prisma.$ApiKeyPayload<ExtArgs>[]
+    passkeys: Prisma.$PasskeyPayload<ExtArgs>[]
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     id: string
+    /**
+     * Of the identity provider. `plimsoll`: invited, and the subject is the id.
+     */
     issuer: string
     subject: string
     name: string
@@ -672,7 +987,12 @@ export type $PersonPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
      */
     everywhere: string | null
     createdAt: Date
-    lastLoginAt: Date
+    lastLoginAt: Date | null
+    /**
+     * Sha256 of the link with which an invited person signs in, once.
+     */
+    linkHash: runtime.Bytes | null
+    linkExpiresAt: Date | null
   }, ExtArgs["result"]["person"]>
   composites: {}
 }
@@ -1069,6 +1389,8 @@ export interface Prisma__PersonClient<T, Null = never, ExtArgs extends runtime.T
   readonly [Symbol.toStringTag]: "PrismaPromise"
   roles<T extends Prisma.Person$rolesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Person$rolesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$ProjectRolePayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   sessions<T extends Prisma.Person$sessionsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Person$sessionsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$BrowserSessionPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  keys<T extends Prisma.Person$keysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Person$keysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$ApiKeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  passkeys<T extends Prisma.Person$passkeysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Person$passkeysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$PasskeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -1106,6 +1428,8 @@ export interface PersonFieldRefs {
   readonly everywhere: Prisma.FieldRef<"Person", 'String'>
   readonly createdAt: Prisma.FieldRef<"Person", 'DateTime'>
   readonly lastLoginAt: Prisma.FieldRef<"Person", 'DateTime'>
+  readonly linkHash: Prisma.FieldRef<"Person", 'Bytes'>
+  readonly linkExpiresAt: Prisma.FieldRef<"Person", 'DateTime'>
 }
     
 
@@ -1544,6 +1868,54 @@ export type Person$sessionsArgs<ExtArgs extends runtime.Types.Extensions.Interna
   take?: number
   skip?: number
   distinct?: Prisma.BrowserSessionScalarFieldEnum | Prisma.BrowserSessionScalarFieldEnum[]
+}
+
+/**
+ * Person.keys
+ */
+export type Person$keysArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the ApiKey
+   */
+  select?: Prisma.ApiKeySelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the ApiKey
+   */
+  omit?: Prisma.ApiKeyOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ApiKeyInclude<ExtArgs> | null
+  where?: Prisma.ApiKeyWhereInput
+  orderBy?: Prisma.ApiKeyOrderByWithRelationInput | Prisma.ApiKeyOrderByWithRelationInput[]
+  cursor?: Prisma.ApiKeyWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.ApiKeyScalarFieldEnum | Prisma.ApiKeyScalarFieldEnum[]
+}
+
+/**
+ * Person.passkeys
+ */
+export type Person$passkeysArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the Passkey
+   */
+  select?: Prisma.PasskeySelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the Passkey
+   */
+  omit?: Prisma.PasskeyOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.PasskeyInclude<ExtArgs> | null
+  where?: Prisma.PasskeyWhereInput
+  orderBy?: Prisma.PasskeyOrderByWithRelationInput | Prisma.PasskeyOrderByWithRelationInput[]
+  cursor?: Prisma.PasskeyWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.PasskeyScalarFieldEnum | Prisma.PasskeyScalarFieldEnum[]
 }
 
 /**

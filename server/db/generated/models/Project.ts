@@ -54,6 +54,7 @@ export type ProjectMinAggregateOutputType = {
   sessionDays: number | null
   rollupDays: number | null
   horizon: Date | null
+  hidesNames: boolean | null
 }
 
 export type ProjectMaxAggregateOutputType = {
@@ -68,6 +69,7 @@ export type ProjectMaxAggregateOutputType = {
   sessionDays: number | null
   rollupDays: number | null
   horizon: Date | null
+  hidesNames: boolean | null
 }
 
 export type ProjectCountAggregateOutputType = {
@@ -82,6 +84,7 @@ export type ProjectCountAggregateOutputType = {
   sessionDays: number
   rollupDays: number
   horizon: number
+  hidesNames: number
   _all: number
 }
 
@@ -114,6 +117,7 @@ export type ProjectMinAggregateInputType = {
   sessionDays?: true
   rollupDays?: true
   horizon?: true
+  hidesNames?: true
 }
 
 export type ProjectMaxAggregateInputType = {
@@ -128,6 +132,7 @@ export type ProjectMaxAggregateInputType = {
   sessionDays?: true
   rollupDays?: true
   horizon?: true
+  hidesNames?: true
 }
 
 export type ProjectCountAggregateInputType = {
@@ -142,6 +147,7 @@ export type ProjectCountAggregateInputType = {
   sessionDays?: true
   rollupDays?: true
   horizon?: true
+  hidesNames?: true
   _all?: true
 }
 
@@ -243,6 +249,7 @@ export type ProjectGroupByOutputType = {
   sessionDays: number | null
   rollupDays: number | null
   horizon: Date | null
+  hidesNames: boolean
   _count: ProjectCountAggregateOutputType | null
   _avg: ProjectAvgAggregateOutputType | null
   _sum: ProjectSumAggregateOutputType | null
@@ -280,6 +287,7 @@ export type ProjectWhereInput = {
   sessionDays?: Prisma.IntNullableFilter<"Project"> | number | null
   rollupDays?: Prisma.IntNullableFilter<"Project"> | number | null
   horizon?: Prisma.DateTimeNullableFilter<"Project"> | Date | string | null
+  hidesNames?: Prisma.BoolFilter<"Project"> | boolean
 }
 
 export type ProjectOrderByWithRelationInput = {
@@ -294,6 +302,7 @@ export type ProjectOrderByWithRelationInput = {
   sessionDays?: Prisma.SortOrderInput | Prisma.SortOrder
   rollupDays?: Prisma.SortOrderInput | Prisma.SortOrder
   horizon?: Prisma.SortOrderInput | Prisma.SortOrder
+  hidesNames?: Prisma.SortOrder
 }
 
 export type ProjectWhereUniqueInput = Prisma.AtLeast<{
@@ -311,6 +320,7 @@ export type ProjectWhereUniqueInput = Prisma.AtLeast<{
   sessionDays?: Prisma.IntNullableFilter<"Project"> | number | null
   rollupDays?: Prisma.IntNullableFilter<"Project"> | number | null
   horizon?: Prisma.DateTimeNullableFilter<"Project"> | Date | string | null
+  hidesNames?: Prisma.BoolFilter<"Project"> | boolean
 }, "id" | "name">
 
 export type ProjectOrderByWithAggregationInput = {
@@ -325,6 +335,7 @@ export type ProjectOrderByWithAggregationInput = {
   sessionDays?: Prisma.SortOrderInput | Prisma.SortOrder
   rollupDays?: Prisma.SortOrderInput | Prisma.SortOrder
   horizon?: Prisma.SortOrderInput | Prisma.SortOrder
+  hidesNames?: Prisma.SortOrder
   _count?: Prisma.ProjectCountOrderByAggregateInput
   _avg?: Prisma.ProjectAvgOrderByAggregateInput
   _max?: Prisma.ProjectMaxOrderByAggregateInput
@@ -347,6 +358,7 @@ export type ProjectScalarWhereWithAggregatesInput = {
   sessionDays?: Prisma.IntNullableWithAggregatesFilter<"Project"> | number | null
   rollupDays?: Prisma.IntNullableWithAggregatesFilter<"Project"> | number | null
   horizon?: Prisma.DateTimeNullableWithAggregatesFilter<"Project"> | Date | string | null
+  hidesNames?: Prisma.BoolWithAggregatesFilter<"Project"> | boolean
 }
 
 export type ProjectCreateInput = {
@@ -360,6 +372,7 @@ export type ProjectCreateInput = {
   sessionDays?: number | null
   rollupDays?: number | null
   horizon?: Date | string | null
+  hidesNames?: boolean
 }
 
 export type ProjectUncheckedCreateInput = {
@@ -374,6 +387,7 @@ export type ProjectUncheckedCreateInput = {
   sessionDays?: number | null
   rollupDays?: number | null
   horizon?: Date | string | null
+  hidesNames?: boolean
 }
 
 export type ProjectUpdateInput = {
@@ -387,6 +401,7 @@ export type ProjectUpdateInput = {
   sessionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   rollupDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   horizon?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  hidesNames?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type ProjectUncheckedUpdateInput = {
@@ -401,6 +416,7 @@ export type ProjectUncheckedUpdateInput = {
   sessionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   rollupDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   horizon?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  hidesNames?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type ProjectCreateManyInput = {
@@ -415,6 +431,7 @@ export type ProjectCreateManyInput = {
   sessionDays?: number | null
   rollupDays?: number | null
   horizon?: Date | string | null
+  hidesNames?: boolean
 }
 
 export type ProjectUpdateManyMutationInput = {
@@ -428,6 +445,7 @@ export type ProjectUpdateManyMutationInput = {
   sessionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   rollupDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   horizon?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  hidesNames?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type ProjectUncheckedUpdateManyInput = {
@@ -442,6 +460,7 @@ export type ProjectUncheckedUpdateManyInput = {
   sessionDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   rollupDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   horizon?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  hidesNames?: Prisma.BoolFieldUpdateOperationsInput | boolean
 }
 
 export type ProjectCountOrderByAggregateInput = {
@@ -456,6 +475,7 @@ export type ProjectCountOrderByAggregateInput = {
   sessionDays?: Prisma.SortOrder
   rollupDays?: Prisma.SortOrder
   horizon?: Prisma.SortOrder
+  hidesNames?: Prisma.SortOrder
 }
 
 export type ProjectAvgOrderByAggregateInput = {
@@ -478,6 +498,7 @@ export type ProjectMaxOrderByAggregateInput = {
   sessionDays?: Prisma.SortOrder
   rollupDays?: Prisma.SortOrder
   horizon?: Prisma.SortOrder
+  hidesNames?: Prisma.SortOrder
 }
 
 export type ProjectMinOrderByAggregateInput = {
@@ -492,6 +513,7 @@ export type ProjectMinOrderByAggregateInput = {
   sessionDays?: Prisma.SortOrder
   rollupDays?: Prisma.SortOrder
   horizon?: Prisma.SortOrder
+  hidesNames?: Prisma.SortOrder
 }
 
 export type ProjectSumOrderByAggregateInput = {
@@ -548,6 +570,7 @@ export type ProjectSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   sessionDays?: boolean
   rollupDays?: boolean
   horizon?: boolean
+  hidesNames?: boolean
 }, ExtArgs["result"]["project"]>
 
 export type ProjectSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -562,6 +585,7 @@ export type ProjectSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   sessionDays?: boolean
   rollupDays?: boolean
   horizon?: boolean
+  hidesNames?: boolean
 }, ExtArgs["result"]["project"]>
 
 export type ProjectSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -576,6 +600,7 @@ export type ProjectSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   sessionDays?: boolean
   rollupDays?: boolean
   horizon?: boolean
+  hidesNames?: boolean
 }, ExtArgs["result"]["project"]>
 
 export type ProjectSelectScalar = {
@@ -590,9 +615,10 @@ export type ProjectSelectScalar = {
   sessionDays?: boolean
   rollupDays?: boolean
   horizon?: boolean
+  hidesNames?: boolean
 }
 
-export type ProjectOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "name" | "createdAt" | "archivedAt" | "deletingAt" | "policyRevision" | "alerting" | "alertRevision" | "sessionDays" | "rollupDays" | "horizon", ExtArgs["result"]["project"]>
+export type ProjectOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "name" | "createdAt" | "archivedAt" | "deletingAt" | "policyRevision" | "alerting" | "alertRevision" | "sessionDays" | "rollupDays" | "horizon" | "hidesNames", ExtArgs["result"]["project"]>
 
 export type $ProjectPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Project"
@@ -630,6 +656,10 @@ export type $ProjectPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
      * Retention has removed sessions from before this time; their rollups are kept.
      */
     horizon: Date | null
+    /**
+     * Whether the names of a few people are hidden from each other; see server/tenants/people/shown-names.ts.
+     */
+    hidesNames: boolean
   }, ExtArgs["result"]["project"]>
   composites: {}
 }
@@ -1064,6 +1094,7 @@ export interface ProjectFieldRefs {
   readonly sessionDays: Prisma.FieldRef<"Project", 'Int'>
   readonly rollupDays: Prisma.FieldRef<"Project", 'Int'>
   readonly horizon: Prisma.FieldRef<"Project", 'DateTime'>
+  readonly hidesNames: Prisma.FieldRef<"Project", 'Boolean'>
 }
     
 

@@ -131,6 +131,7 @@ export type SessionMinAggregateOutputType = {
   warned: boolean | null
   openSlot: number | null
   deletedAt: Date | null
+  personId: string | null
 }
 
 export type SessionMaxAggregateOutputType = {
@@ -178,6 +179,7 @@ export type SessionMaxAggregateOutputType = {
   warned: boolean | null
   openSlot: number | null
   deletedAt: Date | null
+  personId: string | null
 }
 
 export type SessionCountAggregateOutputType = {
@@ -225,6 +227,7 @@ export type SessionCountAggregateOutputType = {
   warned: number
   openSlot: number
   deletedAt: number
+  personId: number
   _all: number
 }
 
@@ -334,6 +337,7 @@ export type SessionMinAggregateInputType = {
   warned?: true
   openSlot?: true
   deletedAt?: true
+  personId?: true
 }
 
 export type SessionMaxAggregateInputType = {
@@ -381,6 +385,7 @@ export type SessionMaxAggregateInputType = {
   warned?: true
   openSlot?: true
   deletedAt?: true
+  personId?: true
 }
 
 export type SessionCountAggregateInputType = {
@@ -428,6 +433,7 @@ export type SessionCountAggregateInputType = {
   warned?: true
   openSlot?: true
   deletedAt?: true
+  personId?: true
   _all?: true
 }
 
@@ -562,6 +568,7 @@ export type SessionGroupByOutputType = {
   warned: boolean
   openSlot: number
   deletedAt: Date | null
+  personId: string | null
   _count: SessionCountAggregateOutputType | null
   _avg: SessionAvgAggregateOutputType | null
   _sum: SessionSumAggregateOutputType | null
@@ -632,6 +639,7 @@ export type SessionWhereInput = {
   warned?: Prisma.BoolFilter<"Session"> | boolean
   openSlot?: Prisma.IntFilter<"Session"> | number
   deletedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
+  personId?: Prisma.UuidNullableFilter<"Session"> | string | null
 }
 
 export type SessionOrderByWithRelationInput = {
@@ -679,6 +687,7 @@ export type SessionOrderByWithRelationInput = {
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  personId?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type SessionWhereUniqueInput = Prisma.AtLeast<{
@@ -730,6 +739,7 @@ export type SessionWhereUniqueInput = Prisma.AtLeast<{
   warned?: Prisma.BoolFilter<"Session"> | boolean
   openSlot?: Prisma.IntFilter<"Session"> | number
   deletedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
+  personId?: Prisma.UuidNullableFilter<"Session"> | string | null
 }, "projectId_id">
 
 export type SessionOrderByWithAggregationInput = {
@@ -777,6 +787,7 @@ export type SessionOrderByWithAggregationInput = {
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  personId?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.SessionCountOrderByAggregateInput
   _avg?: Prisma.SessionAvgOrderByAggregateInput
   _max?: Prisma.SessionMaxOrderByAggregateInput
@@ -832,6 +843,7 @@ export type SessionScalarWhereWithAggregatesInput = {
   warned?: Prisma.BoolWithAggregatesFilter<"Session"> | boolean
   openSlot?: Prisma.IntWithAggregatesFilter<"Session"> | number
   deletedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
+  personId?: Prisma.UuidNullableWithAggregatesFilter<"Session"> | string | null
 }
 
 export type SessionCreateInput = {
@@ -879,6 +891,7 @@ export type SessionCreateInput = {
   warned?: boolean
   openSlot?: number
   deletedAt?: Date | string | null
+  personId?: string | null
 }
 
 export type SessionUncheckedCreateInput = {
@@ -926,6 +939,7 @@ export type SessionUncheckedCreateInput = {
   warned?: boolean
   openSlot?: number
   deletedAt?: Date | string | null
+  personId?: string | null
 }
 
 export type SessionUpdateInput = {
@@ -973,6 +987,7 @@ export type SessionUpdateInput = {
   warned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   openSlot?: Prisma.IntFieldUpdateOperationsInput | number
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionUncheckedUpdateInput = {
@@ -1020,6 +1035,7 @@ export type SessionUncheckedUpdateInput = {
   warned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   openSlot?: Prisma.IntFieldUpdateOperationsInput | number
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionCreateManyInput = {
@@ -1067,6 +1083,7 @@ export type SessionCreateManyInput = {
   warned?: boolean
   openSlot?: number
   deletedAt?: Date | string | null
+  personId?: string | null
 }
 
 export type SessionUpdateManyMutationInput = {
@@ -1114,6 +1131,7 @@ export type SessionUpdateManyMutationInput = {
   warned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   openSlot?: Prisma.IntFieldUpdateOperationsInput | number
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionUncheckedUpdateManyInput = {
@@ -1161,6 +1179,7 @@ export type SessionUncheckedUpdateManyInput = {
   warned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   openSlot?: Prisma.IntFieldUpdateOperationsInput | number
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionProjectIdIdCompoundUniqueInput = {
@@ -1213,6 +1232,7 @@ export type SessionCountOrderByAggregateInput = {
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
 }
 
 export type SessionAvgOrderByAggregateInput = {
@@ -1290,6 +1310,7 @@ export type SessionMaxOrderByAggregateInput = {
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
 }
 
 export type SessionMinOrderByAggregateInput = {
@@ -1337,6 +1358,7 @@ export type SessionMinOrderByAggregateInput = {
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
 }
 
 export type SessionSumOrderByAggregateInput = {
@@ -1375,14 +1397,6 @@ export type NullableFloatFieldUpdateOperationsInput = {
   decrement?: number
   multiply?: number
   divide?: number
-}
-
-export type BigIntFieldUpdateOperationsInput = {
-  set?: bigint | number
-  increment?: bigint | number
-  decrement?: bigint | number
-  multiply?: bigint | number
-  divide?: bigint | number
 }
 
 
@@ -1432,6 +1446,7 @@ export type SessionSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   warned?: boolean
   openSlot?: boolean
   deletedAt?: boolean
+  personId?: boolean
 }, ExtArgs["result"]["session"]>
 
 export type SessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -1479,6 +1494,7 @@ export type SessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   warned?: boolean
   openSlot?: boolean
   deletedAt?: boolean
+  personId?: boolean
 }, ExtArgs["result"]["session"]>
 
 export type SessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -1526,6 +1542,7 @@ export type SessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   warned?: boolean
   openSlot?: boolean
   deletedAt?: boolean
+  personId?: boolean
 }, ExtArgs["result"]["session"]>
 
 export type SessionSelectScalar = {
@@ -1573,9 +1590,10 @@ export type SessionSelectScalar = {
   warned?: boolean
   openSlot?: boolean
   deletedAt?: boolean
+  personId?: boolean
 }
 
-export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "deletedAt", ExtArgs["result"]["session"]>
+export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "deletedAt" | "personId", ExtArgs["result"]["session"]>
 
 export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Session"
@@ -1657,6 +1675,10 @@ export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
      * Hidden since then, and removed once the time for undo is over. Indexed while set.
      */
     deletedAt: Date | null
+    /**
+     * Whose key sent the newest session event. No reference: the rows may be on another machine than people.
+     */
+    personId: string | null
   }, ExtArgs["result"]["session"]>
   composites: {}
 }
@@ -2124,6 +2146,7 @@ export interface SessionFieldRefs {
   readonly warned: Prisma.FieldRef<"Session", 'Boolean'>
   readonly openSlot: Prisma.FieldRef<"Session", 'Int'>
   readonly deletedAt: Prisma.FieldRef<"Session", 'DateTime'>
+  readonly personId: Prisma.FieldRef<"Session", 'String'>
 }
     
 

@@ -1,0 +1,87 @@
+import type { Page } from "@playwright/test";
+import { expect, listen, test } from "./fixtures.ts";
+import { violations } from "./support/axe.ts";
+import { PlimsollServer } from "./support/server.ts";
+
+let own: PlimsollServer;
+test.beforeAll(async () => {
+  own = await PlimsollServer.start();
+});
+test.afterAll(() => own?.stop());
+
+/** An authenticator that has the person's fingerprint. */
+async function addAuthenticator(page: Page): Promise<void> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("WebAuthn.enable");
+  await devtools.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+}
+
+test("an administrator invites a person, who comes back with a passkey and makes a key", async ({
+  browser,
+}) => {
+  const admin = await (await browser.newContext({ storageState: undefined })).newPage();
+  await admin.goto(own.loginUrl);
+  await admin.waitForURL(`${own.url}/`);
+  await admin.goto(`${own.url}/setup#task-people`);
+  await expect(admin.getByText("Invite people to give each an account and a role.")).toBeVisible();
+  await admin.getByRole("button", { name: "Invite person" }).click();
+  await admin.getByLabel("Name").fill("Ada");
+  expect(await violations(admin)).toEqual([]);
+  await admin.getByRole("button", { name: "Invite", exact: true }).click();
+  const link = (await admin.getByTestId("person-link").textContent())!;
+  await admin.getByRole("button", { name: "Done" }).click();
+  await expect(admin.getByTestId("people")).toContainText("has not signed in yet");
+
+  // Browsers make passkeys for a name, not for an address.
+  const site = own.url.replace("127.0.0.1", "localhost");
+  const context = await browser.newContext({ storageState: undefined });
+  const page = await context.newPage();
+  const errors = listen(page);
+  await addAuthenticator(page);
+  await page.goto(link.replace(own.url, site));
+  await page.waitForURL(`${site}/account`);
+  await expect(page.getByTestId("account")).toContainText("member");
+  await expect(page.getByText("No passkeys yet.")).toBeVisible();
+  await page.getByRole("button", { name: "Add passkey" }).click();
+  await expect(page.getByText("You can sign in with this passkey from now on.")).toBeVisible();
+  await expect(page.getByTestId("passkeys")).toContainText("for localhost · never used");
+  expect(await violations(page)).toEqual([]);
+
+  await page.getByRole("button", { name: "Sign out", exact: true }).first().click();
+  await page.waitForURL(/\/login/);
+  await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await page.waitForURL(`${site}/`);
+  await page.goto(`${site}/account`);
+  await expect(page.getByTestId("passkeys")).toContainText("used just now");
+
+  await page.getByRole("button", { name: "Create key" }).click();
+  await expect(page.getByRole("checkbox", { name: /^admin/ })).toHaveCount(0);
+  await page.getByLabel("Name").fill("my laptop");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  const secret = (await page.getByTestId("secret").textContent())!;
+  await page.getByRole("button", { name: "Done" }).click();
+  await expect(page.getByTestId("keys")).toContainText("my laptop");
+
+  await admin.reload();
+  await expect(admin.getByTestId("keys")).toContainText("Ada");
+  await admin.getByRole("button", { name: "Actions for Ada" }).click();
+  await admin.getByRole("menuitem", { name: "Remove" }).click();
+  await admin.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await expect(admin.getByText("Ada is removed.")).toBeVisible();
+  const headers = { authorization: `Bearer ${secret}` };
+  expect((await fetch(`${own.url}/api/v1/ingest/received`, { headers })).status).toBe(401);
+  await page.goto(`${site}/account`);
+  await page.waitForURL(/\/login/);
+  expect(errors).toEqual([]);
+  await context.close();
+  await admin.context().close();
+});
