@@ -51,17 +51,17 @@ test("an administrator invites a person, who comes back with a passkey and makes
   await page.waitForURL(`${site}/account`);
   await expect(page.getByTestId("account")).toContainText("member");
   await expect(page.getByText("No passkeys yet.")).toBeVisible();
+  expect(await violations(page)).toEqual([]);
   await page.getByRole("button", { name: "Add passkey" }).click();
   await expect(page.getByText("You can sign in with this passkey from now on.")).toBeVisible();
   await expect(page.getByTestId("passkeys")).toContainText("for localhost · never used");
-  expect(await violations(page)).toEqual([]);
 
   await page.getByRole("button", { name: "Sign out", exact: true }).first().click();
   await page.waitForURL(/\/login/);
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await page.waitForURL(`${site}/`);
   await page.goto(`${site}/account`);
-  await expect(page.getByTestId("passkeys")).toContainText("used just now");
+  await expect(page.getByTestId("passkeys")).toContainText(/used (just now|\d+ s ago)/);
 
   await page.getByRole("button", { name: "Create key" }).click();
   await expect(page.getByRole("checkbox", { name: /^admin/ })).toHaveCount(0);
@@ -79,7 +79,7 @@ test("an administrator invites a person, who comes back with a passkey and makes
   await expect(admin.getByText("Ada is removed.")).toBeVisible();
   const headers = { authorization: `Bearer ${secret}` };
   expect((await fetch(`${own.url}/api/v1/ingest/received`, { headers })).status).toBe(401);
-  await page.goto(`${site}/account`);
+  // The open page goes there by itself.
   await page.waitForURL(/\/login/);
   expect(errors).toEqual([]);
   await context.close();

@@ -72,7 +72,7 @@ test("a person signs in with the identity provider, and an administrator gives t
   await admin.getByRole("menuitem", { name: "Remove" }).click();
   await admin.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await expect(people.getByText("Nora")).toBeHidden();
-  await newcomer.goto("/sessions");
+  // The open page goes there by itself.
   await expect(newcomer).toHaveURL(/\/login/);
   await expect(admin.getByText("Role changed").first()).toBeVisible();
   expect(errors).toEqual([]);

@@ -65,14 +65,16 @@ async function offerSignIn(form: HTMLFormElement): Promise<void> {
     link.textContent = `Sign in with ${provider}`;
     link.href = `/api/v1/sign-in/start?next=${encodeURIComponent(safeRedirect(next))}`;
     link.parentElement!.hidden = false;
-    document.getElementById("no-token")!.textContent = "Or open a login link";
-    document.getElementById("no-token-text")!.textContent =
-      "The administrator of this server can make one. It works once, and its browser may do everything.";
   }
   const passkey = document.querySelector<HTMLButtonElement>("#passkey")!;
   if (ways?.passkeys && window.PublicKeyCredential?.parseRequestOptionsFromJSON !== undefined) {
     passkey.parentElement!.hidden = false;
     passkey.addEventListener("click", () => void usePasskey(passkey));
+  }
+  if (provider || ways?.passkeys) {
+    document.getElementById("no-token")!.textContent = "Or open a link";
+    document.getElementById("no-token-text")!.textContent =
+      "An administrator of this server can make one for you. It works once.";
   }
   if (ways?.access_token !== true) return;
   form.hidden = false;

@@ -48,6 +48,7 @@ describe("currentProject", () => {
     is_default: id === 1,
     created_at: "2026-11-22T08:00:00.000Z",
     archived_at: null,
+    hides_names: false,
   });
   const projects = [project(1, "default"), project(2, "billing")];
 

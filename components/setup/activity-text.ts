@@ -26,6 +26,8 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   project_renamed: "Project renamed",
   project_archived: "Project archived",
   project_unarchived: "Project unarchived",
+  names_hidden: "Names of people hidden",
+  names_shown: "Names of people shown",
   project_deleted: "Project deleted",
   sessions_deleted: "Sessions deleted",
   sessions_restored: "Sessions restored",

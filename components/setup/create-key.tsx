@@ -93,7 +93,7 @@ export function CreateKey({ own, onCreated, onClose }: Props) {
                   onChange={() => toggle(scope)}
                   className="size-4 accent-accent"
                 />
-                <code className="w-16 shrink-0 font-mono text-xs">{label}</code>
+                <code className="w-28 shrink-0 font-mono text-xs">{label}</code>
                 <span className="text-muted">{note}</span>
               </label>
             ),

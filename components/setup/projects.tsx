@@ -103,7 +103,23 @@ function Row({ project, isCurrent, onRename, onDelete }: RowProps) {
 
 function Actions({ project, onRename, onDelete }: Omit<RowProps, "isCurrent">) {
   const { archive, unarchive } = useArchiving();
-  const { id, name, is_default, archived_at } = project;
+  const { id, name, is_default, archived_at, hides_names } = project;
+  const trpc = useTRPC();
+  const client = useQueryClient();
+  const hideNames = useMutation(
+    trpc.projects.hideNames.mutationOptions({
+      onSuccess: ({ hides_names }) => {
+        toast.success(
+          hides_names
+            ? `${name} hides whose a session is while fewer than five people have a role in it.`
+            : `${name} shows whose a session is.`,
+          { action: { label: "Undo", onClick: () => hideNames.mutate({ id, hidden: !hides_names }) } },
+        );
+        return client.invalidateQueries();
+      },
+      onError: (error) => toast.error(`${name} was not changed: ${error.message}`),
+    }),
+  );
   return (
     <Menu
       trigger={
@@ -115,6 +131,9 @@ function Actions({ project, onRename, onDelete }: Omit<RowProps, "isCurrent">) {
       className="min-w-36"
     >
       <MenuItem onSelect={onRename}>Rename</MenuItem>
+      <MenuItem onSelect={() => hideNames.mutate({ id, hidden: !hides_names })}>
+        {hides_names ? "Show names of people" : "Hide names of few people"}
+      </MenuItem>
       {!is_default && (
         <>
           <MenuItem onSelect={() => (archived_at === null ? archive : unarchive).mutate({ id })}>

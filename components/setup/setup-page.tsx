@@ -63,7 +63,7 @@ export function SetupPage() {
           </Task>
           <Task id="task-people">
             {isAdmin ? <Keys onCreated={setSecret} /> : <NotAllowed />}
-            <p className="text-[13px] text-muted">
+            <p className="text-[13px] text-muted min-[1500px]:col-span-2">
               Your own keys, browsers and passkeys are in{" "}
               <Link
                 href={withSharedParams("/account", params)}

@@ -24,7 +24,9 @@ const NEEDS: Record<string, Permission> = Object.fromEntries(
     "see receipts": ["ingest.received"],
     "know oneself": ["account passkeys.list passkeys.begin passkeys.add passkeys.remove"],
     "use an account": ["browsers.list browsers.signOut browsers.signOutOthers"],
-    "see projects": ["projects.list projects.rename projects.archive projects.unarchive projects.delete"],
+    "see projects": [
+      "projects.list projects.rename projects.archive projects.unarchive projects.hideNames projects.delete",
+    ],
     annotate: ["sessions.tag sessions.saveNote sessions.views.save sessions.views.remove"],
     silence: ["alerts.silences.create alerts.silences.end alerts.acknowledge"],
     "connect machines": ["machines.look machines.decide"],

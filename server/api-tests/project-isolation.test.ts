@@ -413,6 +413,12 @@ const PROCEDURES: Record<string, Row> = {
     shows: true,
     foreign: 404,
   },
+  "projects.hideNames": {
+    kind: "mutation",
+    input: ({ project }) => ({ id: project.id, hidden: true }),
+    shows: true,
+    foreign: 404,
+  },
   "projects.delete": {
     kind: "mutation",
     input: ({ project: { id, name } }) => ({ id, name }),

@@ -25,6 +25,7 @@ const project = (id: number, name: string, archivedAt: Date | null = null): Proj
   createdAt: new Date(0),
   archivedAt,
   sessionDays: null,
+  hidesNames: false,
 });
 /** Cached projects, and one that only the database knows. */
 const listed = [project(1, "default"), project(7, "billing"), project(8, "old", new Date(0))];

@@ -28,6 +28,7 @@ describe("the directory of projects", () => {
       createdAt: new Date(0),
       archivedAt: new Date(5),
       sessionDays: null,
+      hidesNames: false,
     };
     expect(await directory.get(id)).toEqual(project);
     expect(await directory.find(String(id))).toEqual(project);

@@ -9,6 +9,8 @@ export interface Project {
   archivedAt: Date | null;
   /** Days for which sessions are kept. Null: for good. */
   sessionDays: number | null;
+  /** See server/tenants/people/shown-names.ts. */
+  hidesNames: boolean;
 }
 
 export interface DirectoryOptions {
@@ -34,7 +36,14 @@ export function createDirectory({ prisma, now = Date.now }: DirectoryOptions) {
   async function read(): Promise<ReadonlyMap<number, Project>> {
     const rows = await prisma.project.findMany({
       where: { deletingAt: null },
-      select: { id: true, name: true, createdAt: true, archivedAt: true, sessionDays: true },
+      select: {
+        id: true,
+        name: true,
+        createdAt: true,
+        archivedAt: true,
+        sessionDays: true,
+        hidesNames: true,
+      },
       orderBy: { id: "asc" },
     });
     return new Map(rows.map((row) => [row.id, row]));

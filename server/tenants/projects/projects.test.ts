@@ -57,6 +57,7 @@ describe("projects", () => {
       is_default: false,
       created_at: "2026-11-22T08:00:00.000Z",
       archived_at: null,
+      hides_names: false,
     });
     const listed = await projects.list();
     expect(listed[0]).toMatchObject({ id: 1, name: "default", is_default: true });

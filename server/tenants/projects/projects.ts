@@ -126,6 +126,24 @@ export function createProjects(options: ProjectsOptions) {
     },
 
     /**
+     * Hides the names of people from each other while they are few, or shows them again.
+     * @throws PlimsollError `not_found`
+     */
+    async hideNames(id: number, hidden: boolean, actor: Actor): Promise<ProjectView> {
+      await prisma.$transaction(async (tx) => {
+        const [row] = await tx.project.updateManyAndReturn({
+          where: { id, deletingAt: null, hidesNames: !hidden },
+          data: { hidesNames: hidden },
+        });
+        if (row === undefined) return;
+        const action = hidden ? "names_hidden" : "names_shown";
+        await addEntry(tx, now(), { actor, action, projectId: id, target: row.name });
+      });
+      changed();
+      return view(id);
+    },
+
+    /**
      * Marks the project for deletion and revokes its keys. Its rows are removed later, in bounded steps.
      * @param name the project's current name, as a confirmation
      * @throws PlimsollError `not_found`, `conflict` for the default project, `bad_request` for another name
@@ -187,12 +205,13 @@ async function nameIsFree<T>(name: string, write: Promise<T>): Promise<T> {
   }
 }
 
-function viewOf({ id, name, createdAt, archivedAt }: Project): ProjectView {
+function viewOf({ id, name, createdAt, archivedAt, hidesNames }: Project): ProjectView {
   return {
     id,
     name,
     is_default: id === DEFAULT_PROJECT_ID,
     created_at: createdAt.toISOString(),
     archived_at: archivedAt?.toISOString() ?? null,
+    hides_names: hidesNames,
   };
 }

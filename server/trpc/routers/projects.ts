@@ -1,6 +1,7 @@
 import {
   CreateProjectInput,
   DeleteProjectInput,
+  HideNamesInput,
   ProjectList,
   ProjectQuery,
   ProjectView,
@@ -67,6 +68,21 @@ export const projects = router({
     .mutation(({ ctx: { principal, services }, input }) => {
       requireReach(principal, input.id);
       return services.projects.unarchive(input.id, actorOf(principal));
+    }),
+
+  hideNames: procedure("see projects")
+    .meta(
+      rest(
+        "PUT",
+        "/projects/{id}/names",
+        "Hide names of people while fewer than five have a role, or show them",
+      ),
+    )
+    .input(HideNamesInput)
+    .output(ProjectView)
+    .mutation(({ ctx: { principal, services }, input: { id, hidden } }) => {
+      requireReach(principal, id);
+      return services.projects.hideNames(id, hidden, actorOf(principal));
     }),
 
   delete: procedure("see projects")

@@ -27,6 +27,8 @@ export const AUDIT_ACTIONS = [
   "project_renamed",
   "project_archived",
   "project_unarchived",
+  "names_hidden",
+  "names_shown",
   "project_deleted",
   "sessions_deleted",
   "sessions_restored",
@@ -88,6 +90,8 @@ export const AUDIT_TOPICS = {
     "project_renamed",
     "project_archived",
     "project_unarchived",
+    "names_hidden",
+    "names_shown",
     "project_deleted",
   ],
   deletions: [

@@ -21,6 +21,8 @@ export const ProjectView = z.object({
   created_at: z.iso.datetime({ offset: true }),
   /** Null while the project takes events. */
   archived_at: z.iso.datetime({ offset: true }).nullable(),
+  /** Names of people are hidden from each other while fewer than five have a role in the project. */
+  hides_names: z.boolean(),
 });
 export type ProjectView = z.infer<typeof ProjectView>;
 
@@ -29,5 +31,6 @@ export const ProjectList = z.object({ projects: z.array(ProjectView) });
 export const ProjectQuery = z.object({ id });
 export const CreateProjectInput = z.object({ name: ProjectName });
 export const RenameProjectInput = z.object({ id, name: ProjectName });
+export const HideNamesInput = z.object({ id, hidden: z.boolean() });
 /** `name` is the project's current name, as a confirmation. */
 export const DeleteProjectInput = z.object({ id, name: callText(60) });
