@@ -83,7 +83,7 @@ const aiSdk6: Conversation = async (session, { tracer }, baseURL) => {
 
 /** @param integration what turns the events of the AI SDK 7 into spans */
 const aiSdk7 =
-  (integration: (tracer: Tracer) => ai7.Telemetry): Conversation =>
+  (integration: (tracer: Tracer) => otelV7.OpenTelemetry | otelV7.LegacyOpenTelemetry): Conversation =>
   async (session, { tracer }, baseURL) => {
     const asked = createOpenAI7({ baseURL, apiKey: "dummy" }).chat(KNOWN_MODEL);
     const common = (agent?: string) => ({
@@ -93,7 +93,8 @@ const aiSdk7 =
       telemetry: {
         functionId: agent,
         includeRuntimeContext: { sessionId: true, agent: true } as const,
-        integrations: integration(tracer),
+        // Of another copy of the package: what TypeScript says of the two depends on what it checked before.
+        integrations: integration(tracer) as unknown as ai7.Telemetry,
       },
     });
     const research = ai7.tool({
