@@ -111,7 +111,7 @@ function unitOf(
   const start = join(root, "scripts/start.mjs");
   if (!existsSync(start) || !existsSync(join(root, "dist/server/main.js"))) {
     throw new CliError(`There is no built server in ${root}.`, {
-      hint: "Run this in a checkout of Plimsoll after npm start.",
+      hint: "Install the package plimsoll, or run npm start in the checkout first.",
     });
   }
   const user = system && process.env.SUDO_USER ? process.env.SUDO_USER : undefined;
