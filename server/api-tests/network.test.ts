@@ -3,10 +3,11 @@ import { connect as connectTcp } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { AuditPage, DoctorReport } from "@plimsoll/protocol/api";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { hasOpenssl, makeCertificate } from "../../packages/guard/src/testing/certificate.ts";
+import { makeCertificate } from "../../packages/guard/src/testing/certificate.ts";
 import {
   ACCESS_TOKEN,
   ask,
+  canListen,
   type NetworkServer,
   networkAddress,
   type Sending,
@@ -14,9 +15,6 @@ import {
 } from "../testing/network.ts";
 import { untilPasses } from "../testing/until.ts";
 import { turn, unique } from "./support.ts";
-
-// Without an address besides loopback, there is no network to listen on.
-const canListen = hasOpenssl && networkAddress !== undefined;
 
 const login = (access_token: string, headers: Record<string, string> = {}): Sending => ({
   body: JSON.stringify({ access_token }),

@@ -10,7 +10,6 @@ import type {
   SessionPage,
 } from "@plimsoll/protocol/api";
 import { expect } from "vitest";
-import { migratedDatabase } from "../testing/database.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { dayRange, finishedReplay, turn, unique } from "./support.ts";
@@ -43,25 +42,20 @@ export interface TwoProjects {
   server: TestServer;
   a: Side;
   b: Side;
-  stop(): Promise<void>;
+  stop(): Promise<unknown>;
 }
 
-export async function startTwoProjects(): Promise<TwoProjects> {
-  const database = await migratedDatabase();
-  const server = await startTestServer({
-    databaseUrl: database.url,
-    env: { PLIMSOLL_WEBHOOK_ALLOW: "loopback" },
-  });
-  async function stop(): Promise<void> {
-    await server.stop();
-    await database.close();
-  }
+/** @param start starts the server with these settings */
+export async function startTwoProjects(
+  start: (env: Record<string, string>) => Promise<TestServer> = (env) => startTestServer({ env }),
+): Promise<TwoProjects> {
+  const server = await start({ PLIMSOLL_WEBHOOK_ALLOW: "loopback" });
   try {
     const a = await makeSide(server, "project-a", "in-a", 3);
     const b = await makeSide(server, `project-${MARKER}`, MARKER, 5);
-    return { databaseUrl: database.url, server, a, b, stop };
+    return { databaseUrl: server.databaseUrl!, server, a, b, stop: () => server.stop() };
   } catch (error) {
-    await stop();
+    await server.stop();
     throw error;
   }
 }

@@ -3,7 +3,11 @@ import { type IncomingHttpHeaders, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Certificate, makeCertificate } from "../../packages/guard/src/testing/certificate.ts";
+import {
+  type Certificate,
+  hasOpenssl,
+  makeCertificate,
+} from "../../packages/guard/src/testing/certificate.ts";
 import { freePort } from "./nginx.ts";
 import { startTestServer, type TestServer } from "./server.ts";
 
@@ -11,6 +15,9 @@ import { startTestServer, type TestServer } from "./server.ts";
 export const networkAddress = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .find(({ internal, family }) => !internal && family === "IPv4")?.address;
+
+/** Without an address besides loopback, there is no network to listen on. */
+export const canListen = hasOpenssl && networkAddress !== undefined;
 
 export const ACCESS_TOKEN = "correct-horse-battery-staple-and-more";
 
@@ -44,7 +51,7 @@ export async function startNetworkServer(env: Record<string, string> = {}): Prom
   const address = networkAddress!;
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-network-"));
   const certificate = makeCertificate(folder, "server", [`IP:${address}`]);
-  const port = await freePort();
+  const port = Number(env.PORT ?? (await freePort()));
   const publicUrl = `https://${address}:${port}`;
   const server = await startTestServer({
     env: {

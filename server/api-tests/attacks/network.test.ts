@@ -1,16 +1,13 @@
 import type { AuditPage } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ENDPOINTS } from "../../../fuzz/endpoints.ts";
-import { hasOpenssl } from "../../../packages/guard/src/testing/certificate.ts";
 import {
   ACCESS_TOKEN,
+  canListen,
   type NetworkServer,
   networkAddress,
   startNetworkServer,
 } from "../../testing/network.ts";
-
-// Without an address besides loopback, there is no network to attack over.
-const canListen = hasOpenssl && networkAddress !== undefined;
 
 /** Needs no credential, or takes one in its body. */
 const OPEN = [
