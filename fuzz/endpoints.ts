@@ -130,6 +130,11 @@ export const ENDPOINTS: readonly Endpoint[] = [
     sends: "parameters",
     weight: 150,
   },
+  ...["csv", "ndjson"].map((ending) => ({
+    ...{ method: "GET", path: `/api/v1/audit.${ending}`, weight: 20 },
+    input: inputOfProcedure("audit.list"),
+    sends: "parameters" as const,
+  })),
   {
     method: "POST",
     path: "/api/v1/login",

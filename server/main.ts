@@ -15,6 +15,7 @@ import { openWriters, queriesOf } from "./db/sql.ts";
 import { createDemo } from "./demo/run.ts";
 import { describeError, PlimsollError } from "./errors.ts";
 import { createMachineApp } from "./http/app.ts";
+import { auditExportRoutes } from "./http/audit-export.ts";
 import { backupRoutes } from "./http/backup.ts";
 import { BodyRoom } from "./http/body-room.ts";
 import { builtAssets } from "./http/built-assets.ts";
@@ -37,6 +38,7 @@ import { Mappings } from "./mappings/mappings.ts";
 import { Policies } from "./policies/policies.ts";
 import { ReplayJobs } from "./policies/replay/jobs.ts";
 import { Rollouts } from "./policies/rollouts.ts";
+import { readEntries } from "./read/audit.ts";
 import { projectRoot } from "./root.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { SharedReads } from "./shared-reads.ts";
@@ -44,6 +46,7 @@ import { loginUrl, openAccess } from "./tenants/access/index.ts";
 import { offerLogin } from "./tenants/access/login-link.ts";
 import { factsOf } from "./tenants/access/principal.ts";
 import { eventQuota, readQuota } from "./tenants/access/quota.ts";
+import { auditReach } from "./tenants/audit/reach.ts";
 import { createDeletions } from "./tenants/deletion/deletions.ts";
 import { createRetention } from "./tenants/deletion/retention.ts";
 import { openIdentityProvider } from "./tenants/people/identity-provider.ts";
@@ -345,6 +348,10 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       }),
       machineLoginRoutes({ access, keys, logins: machineLogins, publicUrl }),
       csvRoutes({ log, access, room, ...reading }),
+      auditExportRoutes({
+        ...{ log, access, reads },
+        entries: (principal, query) => readEntries(prisma, auditReach(principal), query),
+      }),
       backupRoutes({
         log,
         access,

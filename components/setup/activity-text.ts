@@ -58,6 +58,8 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   session_view_deleted: "View deleted",
   backup_written: "Backup written",
   backup_restored: "Backup restored",
+  demo_started: "Demo started",
+  demo_stopped: "Demo stopped",
 };
 
 const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries(ACTION_TEXT));
@@ -86,6 +88,10 @@ export function actorText({ kind, id, name, address }: AuditEntryView["actor"]):
       return kind;
   }
 }
+
+/** Who wrote a note, a rule or the like; null if nobody knows. */
+export const authorText = ({ actor, actor_name }: { actor: string | null; actor_name: string | null }) =>
+  actor === null ? null : actorText({ kind: actor, id: null, name: actor_name, address: null });
 
 /** The project, unless everything happens in one, or the entry is about the project itself. */
 export function projectText(

@@ -3,8 +3,11 @@
 
 import type { AuditEntryView, AuditTopic } from "@plimsoll/protocol/api";
 import { hashKey, keepPreviousData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { Download } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Ago } from "../clock.tsx";
+import { withProject } from "../projects/address.ts";
+import { useProject } from "../projects/current.tsx";
 import { useProjects } from "../projects/use-projects.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -15,17 +18,24 @@ import { actionText, actorText, projectText } from "./activity-text.ts";
 import { Section } from "./section.tsx";
 
 const ALL = "all";
-const TOPICS: readonly { value: AuditTopic | typeof ALL; label: string }[] = [
+const TOPIC_TEXT: Readonly<Record<AuditTopic, string>> = {
+  logins: "Logins",
+  people: "People",
+  keys: "Keys",
+  windows: "Model windows",
+  mappings: "Mappings",
+  projects: "Projects",
+  deletions: "Deletions",
+  policies: "Policies",
+  alerts: "Alerts",
+  sessions: "Sessions",
+  backups: "Backups",
+  demo: "Demo",
+};
+const TOPICS = [
   { value: ALL, label: "All activity" },
-  { value: "logins", label: "Logins" },
-  { value: "keys", label: "Keys" },
-  { value: "windows", label: "Model windows" },
-  { value: "mappings", label: "Mappings" },
-  { value: "projects", label: "Projects" },
-  { value: "deletions", label: "Deletions" },
-  { value: "policies", label: "Policies" },
-  { value: "backups", label: "Backups" },
-];
+  ...Object.entries(TOPIC_TEXT).map(([value, label]) => ({ value: value as AuditTopic, label })),
+] as const;
 
 /** Reads the log again after every change that this page makes. */
 function useRefreshAfterChanges(): void {
@@ -58,19 +68,30 @@ export function Activity() {
       placeholderData: keepPreviousData,
     }),
   );
+  const csvHref = withProject(
+    `/api/v1/audit.csv${topic === undefined ? "" : `?topic=${topic}`}`,
+    useProject(),
+  );
   const entries = query.data?.pages.flatMap((page) => page.items);
   return (
     <Section
       id="activity"
       title="Activity"
-      note="Logins and changes of keys, window sizes and projects, in all projects. Entries are kept for 400 days."
+      note="Who signed in, and who changed what. Entries are kept for 400 days."
       action={
-        <SelectMenu
-          name="Topic"
-          value={topic ?? ALL}
-          options={TOPICS}
-          onChange={(next) => setTopic(next === ALL ? undefined : next)}
-        />
+        <div className="flex gap-2">
+          <SelectMenu
+            name="Topic"
+            value={topic ?? ALL}
+            options={TOPICS}
+            onChange={(next) => setTopic(next === ALL ? undefined : next)}
+          />
+          <Button asChild>
+            <a href={csvHref} download>
+              <Download aria-hidden /> CSV
+            </a>
+          </Button>
+        </div>
       }
     >
       {entries === undefined ? (

@@ -60,6 +60,7 @@ function rowOf({ at, action, count, target, detail, actor, project, project_id }
 
 function actorText({ kind, id, name, address }: AuditEntryView["actor"]): string {
   switch (kind) {
+    case "person":
     case "browser":
       return [name ?? "unknown browser", address].filter(Boolean).join(", ");
     case "key":

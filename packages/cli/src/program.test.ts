@@ -232,7 +232,8 @@ describe("plimsoll audit", () => {
       }),
       entry(3, { actor: { kind: "key", id: "k", name: "ops", address: null }, project_id: 4, project: null }),
       entry(4, { actor: { kind: "browser", id: "b", name: "Firefox on Linux", address: "::1" } }),
-      entry(5, { action: "something_newer", actor: { kind: "robot", id: null, name: null, address: null } }),
+      entry(5, { actor: { kind: "person", id: "p", name: "Ada", address: "192.0.2.7" } }),
+      entry(6, { action: "something_newer", actor: { kind: "robot", id: null, name: null, address: null } }),
     ];
     const text = await run({ "audit.list": () => ({ items, next_cursor: null }) }, "audit");
     for (const hostile of ["\u001b", "\u202e"]) expect(text).not.toContain(hostile);
@@ -240,7 +241,8 @@ describe("plimsoll audit", () => {
     expect(text).toMatch(/login_failed ×37 +10\.0\.0\.1\n/);
     expect(text).toMatch(/key ops +4 \(deleted\)/);
     expect(text).toMatch(/Firefox on Linux, ::1/);
-    expect(text).toMatch(/something_newer +key 5 +robot/);
+    expect(text).toMatch(/Ada, 192\.0\.2\.7/);
+    expect(text).toMatch(/something_newer +key 6 +robot/);
   });
 
   it("asks for page after page until it has enough", async () => {

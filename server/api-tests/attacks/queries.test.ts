@@ -32,6 +32,8 @@ const ROUTES = [
   "/api/v1/sessions.csv",
   `/api/v1/sessions/${SOME_ID}/turns.csv`,
   "/api/v1/projects",
+  "/api/v1/audit.csv",
+  "/api/v1/audit.ndjson",
   "/api/v1/ingest/counts",
   "/metrics",
   "/openapi.json",

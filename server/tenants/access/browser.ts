@@ -213,7 +213,16 @@ export function createBrowsers(options: BrowserOptions) {
         ? ({ status: "ended" } as const)
         : await identities.provider.renew(JSON.parse(text) as Renewal);
     if (answer.status === "ended") {
-      await prisma.browserSession.deleteMany({ where: { hash: row.hash } });
+      const target = `${row.person?.name}: ${described(row)}`;
+      const detail =
+        text === undefined
+          ? "nobody can say whether the person may still be here"
+          : "the identity provider no longer lets the person in";
+      await prisma.$transaction(async (tx) => {
+        const ended = await tx.browserSession.deleteMany({ where: { hash: row.hash } });
+        const note = { actor: { kind: "server" }, action: "browser_signed_out", target, detail } as const;
+        if (ended.count > 0) await addEntry(tx, at, note);
+      });
       end([row]);
       return undefined;
     }

@@ -27,6 +27,7 @@ import { loginUrl } from "../../tenants/access/index.ts";
 import { actorOf, may, type Principal } from "../../tenants/access/principal.ts";
 import type { People } from "../../tenants/people/people.ts";
 import type { Services } from "../context.ts";
+import { auditReach } from "../../tenants/audit/reach.ts";
 import { procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("audit");
@@ -109,12 +110,7 @@ export const audit = router({
     .input(AuditQuery)
     .output(AuditPage)
     .query(({ ctx: { principal, services }, input }) => {
-      const { kind, projectId } = principal;
-      const isAnyProject = kind !== "key" && may(principal, "manage people");
-      const reach = isAnyProject
-        ? ({ everything: true } as const)
-        : ({ everything: false, projectId } as const);
-      return readEntries(services.prisma, reach, input);
+      return readEntries(services.prisma, auditReach(principal), input);
     }),
 });
 

@@ -1,6 +1,4 @@
 import {
-  DEMO_HARNESSES,
-  DeleteDemoInput,
   DeleteHarnessesInput,
   DeleteSessionsInput,
   DeletionView,
@@ -20,7 +18,7 @@ const sessionsRest = restRoutes("sessions");
 const harnessesRest = restRoutes("metrics");
 const projectsRest = restRoutes("projects");
 
-const by = (principal: Principal, dryRun = false) => ({
+export const by = (principal: Principal, dryRun = false) => ({
   projectId: principal.projectId,
   actor: actorOf(principal),
   dryRun,
@@ -82,15 +80,6 @@ export const harness = router({
       services.deletions.undeleteHarnesses(input.instances, by(principal)),
     ),
 });
-
-/** Stops the demo fleet first: what still runs would start its sessions anew. */
-export const deleteDemo = procedure("delete")
-  .input(DeleteDemoInput)
-  .output(DeletionView)
-  .mutation(async ({ ctx: { principal, services }, input }) => {
-    if (!input.dry_run) await services.demo.stop(principal.projectId);
-    return services.deletions.deleteHarnesses(DEMO_HARNESSES, by(principal, input.dry_run));
-  });
 
 export const retention = router({
   get: procedure("delete")

@@ -1,14 +1,21 @@
-import { DEMO_MINUTES, DemoView, StartDemoInput } from "@plimsoll/protocol/api";
+import {
+  DEMO_HARNESSES,
+  DEMO_MINUTES,
+  DeleteDemoInput,
+  DeletionView,
+  DemoView,
+  StartDemoInput,
+} from "@plimsoll/protocol/api";
 import { z } from "zod";
+import { actorOf, type Principal } from "../../tenants/access/principal.ts";
+import type { Services } from "../context.ts";
 import { procedure, router } from "../init.ts";
-import { deleteDemo } from "./deletion.ts";
+import { by } from "./deletion.ts";
 
 const none = z.object({}).optional();
 
 /** The demo fleet. It runs a program on the server's machine, so it is for administrators alone. */
 export const demo = router({
-  delete: deleteDemo,
-
   get: procedure("administer")
     .input(none)
     .output(DemoView)
@@ -18,12 +25,34 @@ export const demo = router({
     .input(StartDemoInput.default({ minutes: DEMO_MINUTES }))
     .output(DemoView)
     .mutation(async ({ ctx: { principal, services }, input: { minutes } }) => {
-      await services.projects.requireOpen(principal.projectId);
-      return services.demo.start(principal.projectId, minutes);
+      const { projectId } = principal;
+      await services.projects.requireOpen(projectId);
+      const view = services.demo.start(projectId, minutes);
+      const detail = `for ${minutes} ${minutes === 1 ? "minute" : "minutes"}`;
+      await services.audit.note({ actor: actorOf(principal), action: "demo_started", projectId, detail });
+      return view;
     }),
 
   stop: procedure("administer")
     .input(none)
     .output(DemoView)
-    .mutation(({ ctx }) => ctx.services.demo.stop(ctx.principal.projectId)),
+    .mutation(({ ctx: { principal, services } }) => stop(services, principal)),
+
+  /** Stops the demo fleet first: what still runs would start its sessions anew. */
+  delete: procedure("delete")
+    .input(DeleteDemoInput)
+    .output(DeletionView)
+    .mutation(async ({ ctx: { principal, services }, input }) => {
+      if (!input.dry_run) await stop(services, principal);
+      return services.deletions.deleteHarnesses(DEMO_HARNESSES, by(principal, input.dry_run));
+    }),
 });
+
+async function stop({ demo, audit }: Services, principal: Principal): Promise<DemoView> {
+  const { projectId } = principal;
+  const { state } = demo.view(projectId);
+  const view = await demo.stop(projectId);
+  if (state === "starting" || state === "running")
+    await audit.note({ actor: actorOf(principal), action: "demo_stopped", projectId });
+  return view;
+}

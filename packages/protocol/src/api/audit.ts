@@ -59,6 +59,8 @@ export const AUDIT_ACTIONS = [
   "session_view_deleted",
   "backup_written",
   "backup_restored",
+  "demo_started",
+  "demo_stopped",
 ] as const;
 export const AuditAction = z.enum(AUDIT_ACTIONS);
 export type AuditAction = z.infer<typeof AuditAction>;
@@ -130,6 +132,7 @@ export const AUDIT_TOPICS = {
     "session_view_deleted",
   ],
   backups: ["backup_written", "backup_restored"],
+  demo: ["demo_started", "demo_stopped"],
 } as const satisfies Record<string, readonly AuditAction[]>;
 export type AuditTopic = keyof typeof AUDIT_TOPICS;
 export const AuditTopic = z.enum(Object.keys(AUDIT_TOPICS) as [AuditTopic, ...AuditTopic[]]);
