@@ -7,6 +7,7 @@ import { Ellipsis, Plus, Send, TriangleAlert } from "lucide-react";
 import { useState } from "react";
 import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
+import { authorText } from "../setup/activity-text.ts";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -87,7 +88,8 @@ function Row({ endpoint, onEdit, onSecret }: RowProps) {
   const trpc = useTRPC();
   const { refresh, failed } = useAlertAction();
   const [tested, setTested] = useState<AlertAttempt>();
-  const { id, name, kind, address, pause_reason, waiting, last_attempt } = endpoint;
+  const { id, name, kind, address, pause_reason, waiting, last_attempt, updated_at } = endpoint;
+  const author = authorText(endpoint);
   const changed = { onSuccess: refresh, onError: failed("change the endpoint") };
   const pause = useMutation(trpc.alerts.endpoints.pause.mutationOptions(changed));
   const resume = useMutation(trpc.alerts.endpoints.resume.mutationOptions(changed));
@@ -130,6 +132,12 @@ function Row({ endpoint, onEdit, onSecret }: RowProps) {
             </>
           )}
           {waiting > 0 && ` · ${plural(waiting, "delivery waits", "deliveries wait")}`}
+          {author !== null && (
+            <>
+              {` · changed by ${author} `}
+              <Ago at={updated_at} />
+            </>
+          )}
         </p>
       </div>
       <div className="flex items-start gap-1">

@@ -8,7 +8,9 @@ import { ALERT_PRESET_NAMES, ALERT_PRESETS } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, Plus } from "lucide-react";
 import { useState } from "react";
+import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
+import { authorText } from "../setup/activity-text.ts";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -224,6 +226,9 @@ function Row({ view, timeline, onEdit }: RowProps) {
           <span>{told}</span>
           {firing > 0 && <span className="text-hard">{plural(firing, "alert fires", "alerts fire")}</span>}
           {pending > 0 && <span>{pending} pending</span>}
+          <span>
+            {authorText(view)}, <Ago at={view.updated_at} />
+          </span>
         </p>
       </div>
       <div className="min-w-0 max-md:order-1 max-md:col-span-3">

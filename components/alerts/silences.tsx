@@ -8,7 +8,7 @@ import { BellOff } from "lucide-react";
 import { useState } from "react";
 import { useZone } from "../clock.tsx";
 import { shortTime } from "../format.ts";
-import { actorText } from "../setup/activity-text.ts";
+import { authorText } from "../setup/activity-text.ts";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -57,7 +57,7 @@ function Row({ silence }: { silence: AlertSilenceView }) {
   const end = useMutation(
     trpc.alerts.silences.end.mutationOptions({ onSuccess: refresh, onError: failed("end the silence") }),
   );
-  const { id, matchers, comment, ends_at, actor, actor_name } = silence;
+  const { id, matchers, comment, ends_at } = silence;
   const what = matchers.map(matcherText).join(", ");
   return (
     <li className="flex items-start gap-4 border-t py-2 text-[13px] first:border-t-0">
@@ -65,8 +65,7 @@ function Row({ silence }: { silence: AlertSilenceView }) {
         <p className="font-medium wrap-anywhere">{what}</p>
         <p className="text-muted wrap-anywhere">{comment}</p>
         <p className="text-xs text-faint">
-          until {shortTime(Date.parse(ends_at), zone)} · by{" "}
-          {actorText({ kind: actor, id: null, name: actor_name, address: null })}
+          until {shortTime(Date.parse(ends_at), zone)} · by {authorText(silence)}
         </p>
       </div>
       <Button

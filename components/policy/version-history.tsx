@@ -5,6 +5,7 @@ import type { PolicyVersionView, WholePolicy } from "@plimsoll/protocol/api";
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Ago } from "../clock.tsx";
+import { authorText } from "../setup/activity-text.ts";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -96,11 +97,6 @@ export function VersionHistory({
       )}
     </Section>
   );
-}
-
-function authorText({ actor, actor_name }: PolicyVersionView): string {
-  if (actor === "key") return `Key ${actor_name ?? ""}`;
-  return actor === "browser" ? (actor_name ?? "Browser") : actor === "local" ? "Command line" : "Server";
 }
 
 function VersionDialog({

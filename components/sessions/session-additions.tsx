@@ -7,6 +7,7 @@ import { type ReactNode, useState } from "react";
 import { LocalTime } from "../clock.tsx";
 import { shortTime } from "../format.ts";
 import { Link } from "../projects/link.tsx";
+import { authorText } from "../setup/activity-text.ts";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
 import { lazyPart } from "../ui/lazy-part.tsx";
@@ -18,7 +19,7 @@ import { useTagging } from "./use-tagging.ts";
 const NoteDialog = lazyPart(() => import("./note-dialog.tsx").then(({ NoteDialog }) => NoteDialog));
 
 interface Props {
-  detail: Pick<SessionDetail, "session" | "note">;
+  detail: Pick<SessionDetail, "session" | "note" | "tag_authors">;
   /** What else is known of the session, before its tags. */
   children: ReactNode;
 }
@@ -26,7 +27,12 @@ interface Props {
 /** Tags and note of a session, with what changes them. */
 export function SessionAdditions({ detail, children }: Props) {
   usePreload(NoteDialog.load);
-  const { session, note } = detail;
+  const { session, note, tag_authors } = detail;
+  const addedBy = (tag: string) => {
+    const found = tag_authors.find((one) => one.tag === tag);
+    const author = found === undefined ? null : authorText(found);
+    return author === null ? "" : `. Added by ${author}`;
+  };
   const { change } = useTagging();
   const [editing, setEditing] = useState(false);
   return (
@@ -42,7 +48,7 @@ export function SessionAdditions({ detail, children }: Props) {
               >
                 <Link
                   href={`/sessions?${new URLSearchParams({ tag, range: "all" })}`}
-                  title={`View all sessions tagged ${tag}`}
+                  title={`View all sessions tagged ${tag}${addedBy(tag)}`}
                   className="flex min-w-0 hover:underline"
                 >
                   <Name className="truncate">{tag}</Name>

@@ -7,6 +7,7 @@ import { useRouter, useSearchParams } from "next/navigation";
 import { useState } from "react";
 import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
+import { authorText } from "../setup/activity-text.ts";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
 import { lazyPart } from "../ui/lazy-part.tsx";
@@ -72,6 +73,7 @@ export function ViewsMenu() {
             className={CHECKED_ITEM}
             onSelect={() => open(viewHref(view))}
             aria-current={view.id === current?.id}
+            title={view.actor === null ? undefined : `Saved by ${authorText(view)}`}
           >
             {view.id === current?.id && (
               <Check aria-hidden className="absolute left-2 size-3.5 text-accent" />

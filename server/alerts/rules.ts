@@ -6,7 +6,7 @@ import type { PrismaClient, Transaction } from "../db/client.ts";
 import { databaseTime } from "../db/database-clock.ts";
 import type { AlertRule as RuleRow } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { type Actor, addEntries, addEntry } from "../tenants/audit/entry.ts";
+import { type Actor, addEntries, addEntry, authorOf } from "../tenants/audit/entry.ts";
 import { iso } from "../times.ts";
 import { raiseAlertRevision } from "./alert-revision.ts";
 import { readRules, writeRules } from "./rules-yaml.ts";
@@ -173,7 +173,7 @@ export class AlertRules {
       judgedVersion: 1,
       enabled,
       body: rule as object,
-      ...savedBy(actor),
+      ...authorOf(actor),
       createdAt: now,
       updatedAt: now,
     }));
@@ -210,7 +210,7 @@ export class AlertRules {
         enabled,
         version,
         judgedVersion: judgesSame ? row.judgedVersion : version,
-        ...savedBy(actor),
+        ...authorOf(actor),
         updatedAt: now,
       },
     });
@@ -266,8 +266,6 @@ function viewOf(row: RuleRow, open: OpenCount | undefined): AlertRuleView {
     updated_at: iso(row.updatedAt),
   };
 }
-
-const savedBy = (actor: Actor) => ({ actor: actor.kind, actorName: "name" in actor ? actor.name : null });
 
 const sameRule = (one: AlertRule, other: AlertRule) => canonicalJson(one) === canonicalJson(other);
 

@@ -5,7 +5,7 @@ import type { PrismaClient, Transaction } from "../db/client.ts";
 import { databaseTime } from "../db/database-clock.ts";
 import type { AlertSilence } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { type Actor, addEntry } from "../tenants/audit/entry.ts";
+import { type Actor, addEntry, authorOf } from "../tenants/audit/entry.ts";
 import { iso } from "../times.ts";
 import { raiseAlertRevision } from "./alert-revision.ts";
 
@@ -60,8 +60,7 @@ export class AlertSilences {
           comment,
           startsAt: startsAt ?? now,
           endsAt,
-          actor: actor.kind,
-          actorName: "name" in actor ? actor.name : null,
+          ...authorOf(actor),
           createdAt: now,
         },
       });

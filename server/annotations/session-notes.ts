@@ -1,7 +1,7 @@
 import type { SaveNoteCall, SessionNoteText } from "@plimsoll/protocol/api";
 import { PlimsollError } from "../errors.ts";
 import { noteText } from "../read/session.ts";
-import { type Actor, addEntry } from "../tenants/audit/entry.ts";
+import { type Actor, addEntry, authorOf } from "../tenants/audit/entry.ts";
 import { changeAlone, type SessionChangeOptions } from "../tenants/projects/change-project.ts";
 
 /** Notes that people write on sessions, one for each session. */
@@ -38,8 +38,7 @@ export class SessionNotes {
         note,
         revision: expected + 1,
         updatedAt: new Date(clock()),
-        actor: actor.kind,
-        actorName: "name" in actor ? actor.name : null,
+        ...authorOf(actor),
       };
       await addEntry(tx, clock(), {
         actor,

@@ -1,5 +1,5 @@
 import { MOST_TAGS, type TaggedSessions, type TagSessionsCall } from "@plimsoll/protocol/api";
-import { type Actor, addEntry } from "../tenants/audit/entry.ts";
+import { type Actor, addEntry, authorOf } from "../tenants/audit/entry.ts";
 import { changeAlone, type SessionChangeOptions } from "../tenants/projects/change-project.ts";
 
 /** Tags that people put on sessions. */
@@ -14,6 +14,7 @@ export class SessionTags {
   async change(projectId: number, call: TagSessionsCall, actor: Actor): Promise<TaggedSessions> {
     const { prisma, clock, changed } = this.#options;
     const { ids, tag, action } = call;
+    const { actor: kind, actorName } = authorOf(actor);
     const result = await changeAlone(prisma, projectId, async (tx) => {
       const full =
         action === "remove"
@@ -30,8 +31,8 @@ export class SessionTags {
               WHERE project_id = ${projectId} AND tag = ${tag} AND session_id = ANY(${ids}::uuid[])
               RETURNING session_id AS id`
           : await tx.$queryRaw<{ id: string }[]>`
-              INSERT INTO session_tags (project_id, session_id, tag)
-              SELECT ${projectId}, id, ${tag} FROM sessions
+              INSERT INTO session_tags (project_id, session_id, tag, actor, actor_name)
+              SELECT ${projectId}, id, ${tag}, ${kind}::text, ${actorName}::text FROM sessions
               WHERE project_id = ${projectId} AND id = ANY(${ids}::uuid[]) AND deleted_at IS NULL
                 AND NOT id = ANY(${full.map(({ id }) => id)}::uuid[])
               ON CONFLICT DO NOTHING RETURNING session_id AS id`;

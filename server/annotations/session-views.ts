@@ -1,7 +1,7 @@
 import { MOST_SAVED_VIEWS, type SavedSessionView, type SaveSessionViewCall } from "@plimsoll/protocol/api";
 import type { SessionView } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { type Actor, addEntry } from "../tenants/audit/entry.ts";
+import { type Actor, addEntry, authorOf } from "../tenants/audit/entry.ts";
 import { changeAlone, type SessionChangeOptions } from "../tenants/projects/change-project.ts";
 import { iso } from "../times.ts";
 
@@ -28,6 +28,7 @@ export class SessionViews {
   async save(projectId: number, call: SaveSessionViewCall, actor: Actor): Promise<SavedSessionView> {
     const { prisma, clock } = this.#options;
     const { id, name, query, is_default: isDefault } = call;
+    const held = { name, query, isDefault, ...authorOf(actor) };
     const saved = await changeAlone(prisma, projectId, async (tx) => {
       const views = await tx.sessionView.findMany({ where: { projectId } });
       const namesake = views.find((view) => view.name === name && view.id !== id);
@@ -46,8 +47,8 @@ export class SessionViews {
         });
       const row = await tx.sessionView.upsert({
         where: { projectId_id: { projectId, id } },
-        create: { projectId, id, name, query, isDefault, createdAt: new Date(clock()) },
-        update: { name, query, isDefault },
+        create: { projectId, id, createdAt: new Date(clock()), ...held },
+        update: held,
       });
       const detail = before === undefined || before.name === name ? undefined : `was ${before.name}`;
       await addEntry(tx, clock(), {
@@ -74,6 +75,7 @@ export class SessionViews {
   }
 }
 
-function viewOf({ id, name, query, isDefault, createdAt }: SessionView): SavedSessionView {
-  return { id, name, query, is_default: isDefault, created_at: iso(createdAt) };
+function viewOf({ isDefault, createdAt, actorName, ...row }: SessionView): SavedSessionView {
+  const { id, name, query, actor } = row;
+  return { id, name, query, is_default: isDefault, created_at: iso(createdAt), actor, actor_name: actorName };
 }

@@ -15,7 +15,7 @@ import { PolicyBook } from "../lines/policy-book.ts";
 import type { LiveHub } from "../live/hub.ts";
 import { mistakesText } from "../mistakes.ts";
 import { hasComments, parseYaml } from "../parse-yaml.ts";
-import { type Actor, addEntry } from "../tenants/audit/entry.ts";
+import { type Actor, addEntry, authorOf } from "../tenants/audit/entry.ts";
 import { ALL_HARNESSES, addStep, nextRevision } from "./policy-steps.ts";
 import { beginRollout, supersedeRollouts } from "./rollout-rows.ts";
 
@@ -120,8 +120,7 @@ export class Policies {
           body: parsed.body as object,
           text: typeof body === "string" && hasComments(body) ? body : null,
           reason: saved.reason,
-          actor: actor.kind,
-          actorName: "name" in actor ? actor.name : null,
+          ...authorOf(actor),
           restores: saved.restores ?? null,
           createdAt: now,
         },

@@ -47,7 +47,7 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
   const session = await findSession(reader, id);
   const agents = await findAgents(reader, id);
   const owned = { projectId, agentId: { in: agents.map((agent) => agent.id) } };
-  const [windows, boundaries, crossings, additionsOf, note] = await Promise.all([
+  const [windows, boundaries, crossings, additionsOf, note, tags] = await Promise.all([
     prisma.window.findMany({
       where: owned,
       orderBy: [{ lastAt: "desc" }, { agentId: "asc" }, { index: "desc" }],
@@ -61,6 +61,7 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
     prisma.crossing.findMany({ where: owned, orderBy: [{ at: "desc" }, { id: "desc" }], take: MOST_MARKS }),
     readAdditions(reader, [id]),
     prisma.sessionNote.findUnique({ where: { projectId_sessionId: { projectId, sessionId: id } } }),
+    prisma.sessionTag.findMany({ where: { projectId, sessionId: id }, orderBy: { tag: "asc" } }),
   ]);
   windows.sort((a, b) => a.index - b.index);
   const timeline = (await readTimelines(reader, [session.harness]))(session.harness);
@@ -73,6 +74,7 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
   return {
     session: sessionRow(session, additionsOf(id), reader.now),
     note: noteText(note),
+    tag_authors: tags.map(({ tag, actor, actorName }) => ({ tag, actor, actor_name: actorName })),
     main_agent_id: main?.id ?? null,
     agents: agents.map((agent) => ({
       ...agentView(agent, timeline, judgedAt(agent, status !== "live", reader.now), {

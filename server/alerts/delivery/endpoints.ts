@@ -11,7 +11,7 @@ import type { PrismaClient, Transaction } from "../../db/client.ts";
 import { databaseTime } from "../../db/database-clock.ts";
 import type { AlertEndpoint } from "../../db/generated/client.ts";
 import { PlimsollError } from "../../errors.ts";
-import { type Actor, addEntry } from "../../tenants/audit/entry.ts";
+import { type Actor, addEntry, authorOf } from "../../tenants/audit/entry.ts";
 import { iso } from "../../times.ts";
 import { raiseAlertRevision } from "../alert-revision.ts";
 import { testNotification } from "../formats/test-notification.ts";
@@ -107,7 +107,7 @@ export class AlertEndpoints {
       if ((await tx.alertEndpoint.count({ where: { projectId } })) >= MOST_ENDPOINTS)
         throw new PlimsollError("conflict", `The project has ${MOST_ENDPOINTS} endpoints. Delete one first.`);
       await refuseTakenName(tx, projectId, name, undefined);
-      const row = { projectId, id, name, version: 1, createdAt: now, updatedAt: now };
+      const row = { projectId, id, name, version: 1, createdAt: now, updatedAt: now, ...authorOf(actor) };
       await tx.alertEndpoint.create({ data: { ...row, ...this.#targetFields(projectId, id, secrets) } });
       await this.#note(tx, "alert_endpoint_created", projectId, name, actor, target.kind);
     });
@@ -145,6 +145,7 @@ export class AlertEndpoints {
           name,
           version: row.version + 1,
           updatedAt: now,
+          ...authorOf(actor),
           ...(secrets && this.#targetFields(projectId, id, secrets)),
           // A new target has not failed yet.
           ...(secrets && { failingSince: null }),
@@ -205,6 +206,7 @@ export class AlertEndpoints {
           previousSecretUntil,
           version: row.version + 1,
           updatedAt: now,
+          ...authorOf(actor),
         },
       });
       await this.#note(tx, "alert_endpoint_changed", projectId, row.name, actor, "new signing secret");
@@ -219,15 +221,14 @@ export class AlertEndpoints {
       if ((row.pauseReason !== null) === paused) return;
       await tx.alertEndpoint.update({
         where: { projectId_id: { projectId, id } },
-        data: paused
-          ? { pauseReason: "person", pausedAt: now, version: row.version + 1, updatedAt: now }
-          : {
-              pauseReason: null,
-              pausedAt: null,
-              failingSince: null,
-              version: row.version + 1,
-              updatedAt: now,
-            },
+        data: {
+          version: row.version + 1,
+          updatedAt: now,
+          ...authorOf(actor),
+          ...(paused
+            ? { pauseReason: "person", pausedAt: now }
+            : { pauseReason: null, pausedAt: null, failingSince: null }),
+        },
       });
       // What waits is tried at once, and no attempt is planned long after the pause.
       if (!paused)
@@ -314,6 +315,8 @@ function viewOf(row: AlertEndpoint, keyId: string): Omit<AlertEndpointView, "wai
     previous_secret_until: time(row.previousSecretUntil),
     last_attempt:
       lastAt === null ? null : { at: iso(lastAt), outcome: lastOutcome as AttemptOutcome, status },
+    actor: row.actor,
+    actor_name: row.actorName,
     created_at: iso(row.createdAt),
     updated_at: iso(row.updatedAt),
   };

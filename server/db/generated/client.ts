@@ -68,13 +68,12 @@ export type Person = Prisma.PersonModel
 export type ProjectRole = Prisma.ProjectRoleModel
 /**
  * Model Passkey
- * Who changed what, and when. Rows are added and trimmed. Only the count of failed logins of a client and hour grows.
  * With which an invited person signs in.
  */
 export type Passkey = Prisma.PasskeyModel
 /**
  * Model AuditEntry
- * 
+ * Who changed what, and when. Rows are added and trimmed. Only the count of failed logins of a client and hour grows.
  */
 export type AuditEntry = Prisma.AuditEntryModel
 /**

@@ -13,6 +13,12 @@ export type Actor =
   /** The server itself. */
   | { kind: "server" };
 
+/** The columns that name who wrote a row, for people to read. */
+export const authorOf = (actor: Actor): { actor: Actor["kind"]; actorName: string | null } => ({
+  actor: actor.kind,
+  actorName: "name" in actor ? actor.name : null,
+});
+
 export interface AuditNote {
   actor: Actor;
   action: AuditAction;

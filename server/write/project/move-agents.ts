@@ -26,8 +26,8 @@ WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project_id = $1 AND s.id = m.
 /** What people added to a session goes where its agents went. */
 const MOVE_ADDITIONS = [
   `
-INSERT INTO session_tags (project_id, session_id, tag)
-SELECT $1::int4, g.heir, t.tag FROM (SELECT * FROM ${GONE}) g JOIN session_tags t ON t.project_id = $1 AND t.session_id = g.gone
+INSERT INTO session_tags (project_id, session_id, tag, actor, actor_name)
+SELECT $1::int4, g.heir, t.tag, t.actor, t.actor_name FROM (SELECT * FROM ${GONE}) g JOIN session_tags t ON t.project_id = $1 AND t.session_id = g.gone
 ON CONFLICT DO NOTHING`,
   `
 INSERT INTO session_notes (project_id, session_id, note, revision, updated_at, actor, actor_name)

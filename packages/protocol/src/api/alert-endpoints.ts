@@ -71,6 +71,9 @@ export const AlertEndpointView = z.object({
   last_attempt: AlertAttempt.pick({ at: true, outcome: true, status: true }).nullable(),
   /** Rules that send to it. */
   rules: z.number().int(),
+  /** Who changed it last; see `actor` of AuditEntryView. Null: before servers kept that. */
+  actor: z.string().nullable(),
+  actor_name: z.string().nullable(),
   created_at: time,
   updated_at: time,
 });

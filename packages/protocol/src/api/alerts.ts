@@ -18,7 +18,7 @@ export const AlertRuleView = z.object({
   /** Open alerts of the rule. */
   pending: z.number().int(),
   firing: z.number().int(),
-  /** Who saved it last: `browser`, `local` (the command line), `key` or `server`. */
+  /** Who saved it last: `person`, `browser`, `local` (the command line), `key` or `server`. */
   actor: z.string(),
   actor_name: z.string().nullable(),
   created_at: time,

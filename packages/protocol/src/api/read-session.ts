@@ -162,6 +162,10 @@ export interface MovedSession {
 export const SessionDetail = z.object({
   session: SessionSummary,
   note: SessionNoteText,
+  /** Who added each tag; see `actor` of AuditEntryView. Null: before servers kept that. */
+  tag_authors: z.array(
+    z.object({ tag: z.string(), actor: z.string().nullable(), actor_name: z.string().nullable() }),
+  ),
   /** The agent that stands for the session. */
   main_agent_id: z.string().nullable(),
   /** At most 500: the main agent and those with the most turns. */

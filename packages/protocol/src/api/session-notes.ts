@@ -83,7 +83,7 @@ export const SessionNoteText = z.object({
   revision: z.number().int(),
   /** Null if nobody has written a note. */
   updated_at: time.nullable(),
-  /** Who wrote it: a browser, a key or the command line. */
+  /** Who wrote it: the name of a person, a browser or a key, or the command line. */
   updated_by: z.string().nullable(),
 });
 export type SessionNoteText = z.infer<typeof SessionNoteText>;
@@ -137,6 +137,9 @@ export const SavedSessionView = z.object({
   query: z.string(),
   is_default: z.boolean(),
   created_at: time,
+  /** Who saved it last; see `actor` of AuditEntryView. Null: before servers kept that. */
+  actor: z.string().nullable(),
+  actor_name: z.string().nullable(),
 });
 export type SavedSessionView = z.infer<typeof SavedSessionView>;
 

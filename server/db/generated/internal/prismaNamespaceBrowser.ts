@@ -743,7 +743,9 @@ export const AlertEndpointScalarFieldEnum = {
   lastOutcome: 'lastOutcome',
   lastStatus: 'lastStatus',
   createdAt: 'createdAt',
-  updatedAt: 'updatedAt'
+  updatedAt: 'updatedAt',
+  actor: 'actor',
+  actorName: 'actorName'
 } as const
 
 export type AlertEndpointScalarFieldEnum = (typeof AlertEndpointScalarFieldEnum)[keyof typeof AlertEndpointScalarFieldEnum]
@@ -812,7 +814,9 @@ export type RejectedEventScalarFieldEnum = (typeof RejectedEventScalarFieldEnum)
 export const SessionTagScalarFieldEnum = {
   projectId: 'projectId',
   sessionId: 'sessionId',
-  tag: 'tag'
+  tag: 'tag',
+  actor: 'actor',
+  actorName: 'actorName'
 } as const
 
 export type SessionTagScalarFieldEnum = (typeof SessionTagScalarFieldEnum)[keyof typeof SessionTagScalarFieldEnum]
@@ -837,7 +841,9 @@ export const SessionViewScalarFieldEnum = {
   name: 'name',
   query: 'query',
   isDefault: 'isDefault',
-  createdAt: 'createdAt'
+  createdAt: 'createdAt',
+  actor: 'actor',
+  actorName: 'actorName'
 } as const
 
 export type SessionViewScalarFieldEnum = (typeof SessionViewScalarFieldEnum)[keyof typeof SessionViewScalarFieldEnum]

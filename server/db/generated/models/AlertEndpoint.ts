@@ -56,6 +56,8 @@ export type AlertEndpointMinAggregateOutputType = {
   lastStatus: number | null
   createdAt: Date | null
   updatedAt: Date | null
+  actor: string | null
+  actorName: string | null
 }
 
 export type AlertEndpointMaxAggregateOutputType = {
@@ -76,6 +78,8 @@ export type AlertEndpointMaxAggregateOutputType = {
   lastStatus: number | null
   createdAt: Date | null
   updatedAt: Date | null
+  actor: string | null
+  actorName: string | null
 }
 
 export type AlertEndpointCountAggregateOutputType = {
@@ -96,6 +100,8 @@ export type AlertEndpointCountAggregateOutputType = {
   lastStatus: number
   createdAt: number
   updatedAt: number
+  actor: number
+  actorName: number
   _all: number
 }
 
@@ -130,6 +136,8 @@ export type AlertEndpointMinAggregateInputType = {
   lastStatus?: true
   createdAt?: true
   updatedAt?: true
+  actor?: true
+  actorName?: true
 }
 
 export type AlertEndpointMaxAggregateInputType = {
@@ -150,6 +158,8 @@ export type AlertEndpointMaxAggregateInputType = {
   lastStatus?: true
   createdAt?: true
   updatedAt?: true
+  actor?: true
+  actorName?: true
 }
 
 export type AlertEndpointCountAggregateInputType = {
@@ -170,6 +180,8 @@ export type AlertEndpointCountAggregateInputType = {
   lastStatus?: true
   createdAt?: true
   updatedAt?: true
+  actor?: true
+  actorName?: true
   _all?: true
 }
 
@@ -277,6 +289,8 @@ export type AlertEndpointGroupByOutputType = {
   lastStatus: number | null
   createdAt: Date
   updatedAt: Date
+  actor: string | null
+  actorName: string | null
   _count: AlertEndpointCountAggregateOutputType | null
   _avg: AlertEndpointAvgAggregateOutputType | null
   _sum: AlertEndpointSumAggregateOutputType | null
@@ -320,6 +334,8 @@ export type AlertEndpointWhereInput = {
   lastStatus?: Prisma.IntNullableFilter<"AlertEndpoint"> | number | null
   createdAt?: Prisma.DateTimeFilter<"AlertEndpoint"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"AlertEndpoint"> | Date | string
+  actor?: Prisma.StringNullableFilter<"AlertEndpoint"> | string | null
+  actorName?: Prisma.StringNullableFilter<"AlertEndpoint"> | string | null
 }
 
 export type AlertEndpointOrderByWithRelationInput = {
@@ -340,6 +356,8 @@ export type AlertEndpointOrderByWithRelationInput = {
   lastStatus?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrderInput | Prisma.SortOrder
+  actorName?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type AlertEndpointWhereUniqueInput = Prisma.AtLeast<{
@@ -365,6 +383,8 @@ export type AlertEndpointWhereUniqueInput = Prisma.AtLeast<{
   lastStatus?: Prisma.IntNullableFilter<"AlertEndpoint"> | number | null
   createdAt?: Prisma.DateTimeFilter<"AlertEndpoint"> | Date | string
   updatedAt?: Prisma.DateTimeFilter<"AlertEndpoint"> | Date | string
+  actor?: Prisma.StringNullableFilter<"AlertEndpoint"> | string | null
+  actorName?: Prisma.StringNullableFilter<"AlertEndpoint"> | string | null
 }, "projectId_id" | "projectId_name">
 
 export type AlertEndpointOrderByWithAggregationInput = {
@@ -385,6 +405,8 @@ export type AlertEndpointOrderByWithAggregationInput = {
   lastStatus?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrderInput | Prisma.SortOrder
+  actorName?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.AlertEndpointCountOrderByAggregateInput
   _avg?: Prisma.AlertEndpointAvgOrderByAggregateInput
   _max?: Prisma.AlertEndpointMaxOrderByAggregateInput
@@ -413,6 +435,8 @@ export type AlertEndpointScalarWhereWithAggregatesInput = {
   lastStatus?: Prisma.IntNullableWithAggregatesFilter<"AlertEndpoint"> | number | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"AlertEndpoint"> | Date | string
   updatedAt?: Prisma.DateTimeWithAggregatesFilter<"AlertEndpoint"> | Date | string
+  actor?: Prisma.StringNullableWithAggregatesFilter<"AlertEndpoint"> | string | null
+  actorName?: Prisma.StringNullableWithAggregatesFilter<"AlertEndpoint"> | string | null
 }
 
 export type AlertEndpointCreateInput = {
@@ -433,6 +457,8 @@ export type AlertEndpointCreateInput = {
   lastStatus?: number | null
   createdAt: Date | string
   updatedAt: Date | string
+  actor?: string | null
+  actorName?: string | null
 }
 
 export type AlertEndpointUncheckedCreateInput = {
@@ -453,6 +479,8 @@ export type AlertEndpointUncheckedCreateInput = {
   lastStatus?: number | null
   createdAt: Date | string
   updatedAt: Date | string
+  actor?: string | null
+  actorName?: string | null
 }
 
 export type AlertEndpointUpdateInput = {
@@ -473,6 +501,8 @@ export type AlertEndpointUpdateInput = {
   lastStatus?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type AlertEndpointUncheckedUpdateInput = {
@@ -493,6 +523,8 @@ export type AlertEndpointUncheckedUpdateInput = {
   lastStatus?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type AlertEndpointCreateManyInput = {
@@ -513,6 +545,8 @@ export type AlertEndpointCreateManyInput = {
   lastStatus?: number | null
   createdAt: Date | string
   updatedAt: Date | string
+  actor?: string | null
+  actorName?: string | null
 }
 
 export type AlertEndpointUpdateManyMutationInput = {
@@ -533,6 +567,8 @@ export type AlertEndpointUpdateManyMutationInput = {
   lastStatus?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type AlertEndpointUncheckedUpdateManyInput = {
@@ -553,6 +589,8 @@ export type AlertEndpointUncheckedUpdateManyInput = {
   lastStatus?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type AlertEndpointProjectIdNameCompoundUniqueInput = {
@@ -583,6 +621,8 @@ export type AlertEndpointCountOrderByAggregateInput = {
   lastStatus?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  actorName?: Prisma.SortOrder
 }
 
 export type AlertEndpointAvgOrderByAggregateInput = {
@@ -609,6 +649,8 @@ export type AlertEndpointMaxOrderByAggregateInput = {
   lastStatus?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  actorName?: Prisma.SortOrder
 }
 
 export type AlertEndpointMinOrderByAggregateInput = {
@@ -629,6 +671,8 @@ export type AlertEndpointMinOrderByAggregateInput = {
   lastStatus?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   updatedAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  actorName?: Prisma.SortOrder
 }
 
 export type AlertEndpointSumOrderByAggregateInput = {
@@ -657,6 +701,8 @@ export type AlertEndpointSelect<ExtArgs extends runtime.Types.Extensions.Interna
   lastStatus?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  actor?: boolean
+  actorName?: boolean
 }, ExtArgs["result"]["alertEndpoint"]>
 
 export type AlertEndpointSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -677,6 +723,8 @@ export type AlertEndpointSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   lastStatus?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  actor?: boolean
+  actorName?: boolean
 }, ExtArgs["result"]["alertEndpoint"]>
 
 export type AlertEndpointSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -697,6 +745,8 @@ export type AlertEndpointSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   lastStatus?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  actor?: boolean
+  actorName?: boolean
 }, ExtArgs["result"]["alertEndpoint"]>
 
 export type AlertEndpointSelectScalar = {
@@ -717,9 +767,11 @@ export type AlertEndpointSelectScalar = {
   lastStatus?: boolean
   createdAt?: boolean
   updatedAt?: boolean
+  actor?: boolean
+  actorName?: boolean
 }
 
-export type AlertEndpointOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "name" | "kind" | "address" | "version" | "sealed" | "keyId" | "previousSecretUntil" | "pauseReason" | "pausedAt" | "failingSince" | "lastAt" | "lastOutcome" | "lastStatus" | "createdAt" | "updatedAt", ExtArgs["result"]["alertEndpoint"]>
+export type AlertEndpointOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "name" | "kind" | "address" | "version" | "sealed" | "keyId" | "previousSecretUntil" | "pauseReason" | "pausedAt" | "failingSince" | "lastAt" | "lastOutcome" | "lastStatus" | "createdAt" | "updatedAt" | "actor" | "actorName", ExtArgs["result"]["alertEndpoint"]>
 
 export type $AlertEndpointPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "AlertEndpoint"
@@ -763,6 +815,11 @@ export type $AlertEndpointPayload<ExtArgs extends runtime.Types.Extensions.Inter
     lastStatus: number | null
     createdAt: Date
     updatedAt: Date
+    /**
+     * Who changed it last; see AuditEntry. NULL: before 0010.
+     */
+    actor: string | null
+    actorName: string | null
   }, ExtArgs["result"]["alertEndpoint"]>
   composites: {}
 }
@@ -1203,6 +1260,8 @@ export interface AlertEndpointFieldRefs {
   readonly lastStatus: Prisma.FieldRef<"AlertEndpoint", 'Int'>
   readonly createdAt: Prisma.FieldRef<"AlertEndpoint", 'DateTime'>
   readonly updatedAt: Prisma.FieldRef<"AlertEndpoint", 'DateTime'>
+  readonly actor: Prisma.FieldRef<"AlertEndpoint", 'String'>
+  readonly actorName: Prisma.FieldRef<"AlertEndpoint", 'String'>
 }
     
 

@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.ts"
 
 /**
  * Model AuditEntry
- * 
+ * Who changed what, and when. Rows are added and trimmed. Only the count of failed logins of a client and hour grows.
  */
 export type AuditEntryModel = runtime.Types.Result.DefaultSelection<Prisma.$AuditEntryPayload>
 
@@ -555,7 +555,7 @@ export type $AuditEntryPayload<ExtArgs extends runtime.Types.Extensions.Internal
     at: Date
     action: string
     /**
-     * browser, local, key, server or visitor.
+     * person, browser, local, key, server or visitor.
      */
     actor: string
     actorId: string | null

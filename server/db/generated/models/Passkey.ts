@@ -14,7 +14,6 @@ import type * as Prisma from "../internal/prismaNamespace.ts"
 
 /**
  * Model Passkey
- * Who changed what, and when. Rows are added and trimmed. Only the count of failed logins of a client and hour grows.
  * With which an invited person signs in.
  */
 export type PasskeyModel = runtime.Types.Result.DefaultSelection<Prisma.$PasskeyPayload>

@@ -38,18 +38,24 @@ export type SessionTagMinAggregateOutputType = {
   projectId: number | null
   sessionId: string | null
   tag: string | null
+  actor: string | null
+  actorName: string | null
 }
 
 export type SessionTagMaxAggregateOutputType = {
   projectId: number | null
   sessionId: string | null
   tag: string | null
+  actor: string | null
+  actorName: string | null
 }
 
 export type SessionTagCountAggregateOutputType = {
   projectId: number
   sessionId: number
   tag: number
+  actor: number
+  actorName: number
   _all: number
 }
 
@@ -66,18 +72,24 @@ export type SessionTagMinAggregateInputType = {
   projectId?: true
   sessionId?: true
   tag?: true
+  actor?: true
+  actorName?: true
 }
 
 export type SessionTagMaxAggregateInputType = {
   projectId?: true
   sessionId?: true
   tag?: true
+  actor?: true
+  actorName?: true
 }
 
 export type SessionTagCountAggregateInputType = {
   projectId?: true
   sessionId?: true
   tag?: true
+  actor?: true
+  actorName?: true
   _all?: true
 }
 
@@ -171,6 +183,8 @@ export type SessionTagGroupByOutputType = {
   projectId: number
   sessionId: string
   tag: string
+  actor: string | null
+  actorName: string | null
   _count: SessionTagCountAggregateOutputType | null
   _avg: SessionTagAvgAggregateOutputType | null
   _sum: SessionTagSumAggregateOutputType | null
@@ -200,12 +214,16 @@ export type SessionTagWhereInput = {
   projectId?: Prisma.IntFilter<"SessionTag"> | number
   sessionId?: Prisma.UuidFilter<"SessionTag"> | string
   tag?: Prisma.StringFilter<"SessionTag"> | string
+  actor?: Prisma.StringNullableFilter<"SessionTag"> | string | null
+  actorName?: Prisma.StringNullableFilter<"SessionTag"> | string | null
 }
 
 export type SessionTagOrderByWithRelationInput = {
   projectId?: Prisma.SortOrder
   sessionId?: Prisma.SortOrder
   tag?: Prisma.SortOrder
+  actor?: Prisma.SortOrderInput | Prisma.SortOrder
+  actorName?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type SessionTagWhereUniqueInput = Prisma.AtLeast<{
@@ -216,12 +234,16 @@ export type SessionTagWhereUniqueInput = Prisma.AtLeast<{
   projectId?: Prisma.IntFilter<"SessionTag"> | number
   sessionId?: Prisma.UuidFilter<"SessionTag"> | string
   tag?: Prisma.StringFilter<"SessionTag"> | string
+  actor?: Prisma.StringNullableFilter<"SessionTag"> | string | null
+  actorName?: Prisma.StringNullableFilter<"SessionTag"> | string | null
 }, "projectId_sessionId_tag">
 
 export type SessionTagOrderByWithAggregationInput = {
   projectId?: Prisma.SortOrder
   sessionId?: Prisma.SortOrder
   tag?: Prisma.SortOrder
+  actor?: Prisma.SortOrderInput | Prisma.SortOrder
+  actorName?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.SessionTagCountOrderByAggregateInput
   _avg?: Prisma.SessionTagAvgOrderByAggregateInput
   _max?: Prisma.SessionTagMaxOrderByAggregateInput
@@ -236,48 +258,64 @@ export type SessionTagScalarWhereWithAggregatesInput = {
   projectId?: Prisma.IntWithAggregatesFilter<"SessionTag"> | number
   sessionId?: Prisma.UuidWithAggregatesFilter<"SessionTag"> | string
   tag?: Prisma.StringWithAggregatesFilter<"SessionTag"> | string
+  actor?: Prisma.StringNullableWithAggregatesFilter<"SessionTag"> | string | null
+  actorName?: Prisma.StringNullableWithAggregatesFilter<"SessionTag"> | string | null
 }
 
 export type SessionTagCreateInput = {
   projectId: number
   sessionId: string
   tag: string
+  actor?: string | null
+  actorName?: string | null
 }
 
 export type SessionTagUncheckedCreateInput = {
   projectId: number
   sessionId: string
   tag: string
+  actor?: string | null
+  actorName?: string | null
 }
 
 export type SessionTagUpdateInput = {
   projectId?: Prisma.IntFieldUpdateOperationsInput | number
   sessionId?: Prisma.StringFieldUpdateOperationsInput | string
   tag?: Prisma.StringFieldUpdateOperationsInput | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionTagUncheckedUpdateInput = {
   projectId?: Prisma.IntFieldUpdateOperationsInput | number
   sessionId?: Prisma.StringFieldUpdateOperationsInput | string
   tag?: Prisma.StringFieldUpdateOperationsInput | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionTagCreateManyInput = {
   projectId: number
   sessionId: string
   tag: string
+  actor?: string | null
+  actorName?: string | null
 }
 
 export type SessionTagUpdateManyMutationInput = {
   projectId?: Prisma.IntFieldUpdateOperationsInput | number
   sessionId?: Prisma.StringFieldUpdateOperationsInput | string
   tag?: Prisma.StringFieldUpdateOperationsInput | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionTagUncheckedUpdateManyInput = {
   projectId?: Prisma.IntFieldUpdateOperationsInput | number
   sessionId?: Prisma.StringFieldUpdateOperationsInput | string
   tag?: Prisma.StringFieldUpdateOperationsInput | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionTagProjectIdSessionIdTagCompoundUniqueInput = {
@@ -290,6 +328,8 @@ export type SessionTagCountOrderByAggregateInput = {
   projectId?: Prisma.SortOrder
   sessionId?: Prisma.SortOrder
   tag?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  actorName?: Prisma.SortOrder
 }
 
 export type SessionTagAvgOrderByAggregateInput = {
@@ -300,12 +340,16 @@ export type SessionTagMaxOrderByAggregateInput = {
   projectId?: Prisma.SortOrder
   sessionId?: Prisma.SortOrder
   tag?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  actorName?: Prisma.SortOrder
 }
 
 export type SessionTagMinOrderByAggregateInput = {
   projectId?: Prisma.SortOrder
   sessionId?: Prisma.SortOrder
   tag?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  actorName?: Prisma.SortOrder
 }
 
 export type SessionTagSumOrderByAggregateInput = {
@@ -318,27 +362,35 @@ export type SessionTagSelect<ExtArgs extends runtime.Types.Extensions.InternalAr
   projectId?: boolean
   sessionId?: boolean
   tag?: boolean
+  actor?: boolean
+  actorName?: boolean
 }, ExtArgs["result"]["sessionTag"]>
 
 export type SessionTagSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   projectId?: boolean
   sessionId?: boolean
   tag?: boolean
+  actor?: boolean
+  actorName?: boolean
 }, ExtArgs["result"]["sessionTag"]>
 
 export type SessionTagSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   projectId?: boolean
   sessionId?: boolean
   tag?: boolean
+  actor?: boolean
+  actorName?: boolean
 }, ExtArgs["result"]["sessionTag"]>
 
 export type SessionTagSelectScalar = {
   projectId?: boolean
   sessionId?: boolean
   tag?: boolean
+  actor?: boolean
+  actorName?: boolean
 }
 
-export type SessionTagOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "sessionId" | "tag", ExtArgs["result"]["sessionTag"]>
+export type SessionTagOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "sessionId" | "tag" | "actor" | "actorName", ExtArgs["result"]["sessionTag"]>
 
 export type $SessionTagPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "SessionTag"
@@ -347,6 +399,11 @@ export type $SessionTagPayload<ExtArgs extends runtime.Types.Extensions.Internal
     projectId: number
     sessionId: string
     tag: string
+    /**
+     * Who added it; see AuditEntry. NULL: before 0010.
+     */
+    actor: string | null
+    actorName: string | null
   }, ExtArgs["result"]["sessionTag"]>
   composites: {}
 }
@@ -773,6 +830,8 @@ export interface SessionTagFieldRefs {
   readonly projectId: Prisma.FieldRef<"SessionTag", 'Int'>
   readonly sessionId: Prisma.FieldRef<"SessionTag", 'String'>
   readonly tag: Prisma.FieldRef<"SessionTag", 'String'>
+  readonly actor: Prisma.FieldRef<"SessionTag", 'String'>
+  readonly actorName: Prisma.FieldRef<"SessionTag", 'String'>
 }
     
 

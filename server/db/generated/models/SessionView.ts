@@ -41,6 +41,8 @@ export type SessionViewMinAggregateOutputType = {
   query: string | null
   isDefault: boolean | null
   createdAt: Date | null
+  actor: string | null
+  actorName: string | null
 }
 
 export type SessionViewMaxAggregateOutputType = {
@@ -50,6 +52,8 @@ export type SessionViewMaxAggregateOutputType = {
   query: string | null
   isDefault: boolean | null
   createdAt: Date | null
+  actor: string | null
+  actorName: string | null
 }
 
 export type SessionViewCountAggregateOutputType = {
@@ -59,6 +63,8 @@ export type SessionViewCountAggregateOutputType = {
   query: number
   isDefault: number
   createdAt: number
+  actor: number
+  actorName: number
   _all: number
 }
 
@@ -78,6 +84,8 @@ export type SessionViewMinAggregateInputType = {
   query?: true
   isDefault?: true
   createdAt?: true
+  actor?: true
+  actorName?: true
 }
 
 export type SessionViewMaxAggregateInputType = {
@@ -87,6 +95,8 @@ export type SessionViewMaxAggregateInputType = {
   query?: true
   isDefault?: true
   createdAt?: true
+  actor?: true
+  actorName?: true
 }
 
 export type SessionViewCountAggregateInputType = {
@@ -96,6 +106,8 @@ export type SessionViewCountAggregateInputType = {
   query?: true
   isDefault?: true
   createdAt?: true
+  actor?: true
+  actorName?: true
   _all?: true
 }
 
@@ -192,6 +204,8 @@ export type SessionViewGroupByOutputType = {
   query: string
   isDefault: boolean
   createdAt: Date
+  actor: string | null
+  actorName: string | null
   _count: SessionViewCountAggregateOutputType | null
   _avg: SessionViewAvgAggregateOutputType | null
   _sum: SessionViewSumAggregateOutputType | null
@@ -224,6 +238,8 @@ export type SessionViewWhereInput = {
   query?: Prisma.StringFilter<"SessionView"> | string
   isDefault?: Prisma.BoolFilter<"SessionView"> | boolean
   createdAt?: Prisma.DateTimeFilter<"SessionView"> | Date | string
+  actor?: Prisma.StringNullableFilter<"SessionView"> | string | null
+  actorName?: Prisma.StringNullableFilter<"SessionView"> | string | null
 }
 
 export type SessionViewOrderByWithRelationInput = {
@@ -233,6 +249,8 @@ export type SessionViewOrderByWithRelationInput = {
   query?: Prisma.SortOrder
   isDefault?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrderInput | Prisma.SortOrder
+  actorName?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type SessionViewWhereUniqueInput = Prisma.AtLeast<{
@@ -247,6 +265,8 @@ export type SessionViewWhereUniqueInput = Prisma.AtLeast<{
   query?: Prisma.StringFilter<"SessionView"> | string
   isDefault?: Prisma.BoolFilter<"SessionView"> | boolean
   createdAt?: Prisma.DateTimeFilter<"SessionView"> | Date | string
+  actor?: Prisma.StringNullableFilter<"SessionView"> | string | null
+  actorName?: Prisma.StringNullableFilter<"SessionView"> | string | null
 }, "projectId_id" | "projectId_name">
 
 export type SessionViewOrderByWithAggregationInput = {
@@ -256,6 +276,8 @@ export type SessionViewOrderByWithAggregationInput = {
   query?: Prisma.SortOrder
   isDefault?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrderInput | Prisma.SortOrder
+  actorName?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.SessionViewCountOrderByAggregateInput
   _avg?: Prisma.SessionViewAvgOrderByAggregateInput
   _max?: Prisma.SessionViewMaxOrderByAggregateInput
@@ -273,6 +295,8 @@ export type SessionViewScalarWhereWithAggregatesInput = {
   query?: Prisma.StringWithAggregatesFilter<"SessionView"> | string
   isDefault?: Prisma.BoolWithAggregatesFilter<"SessionView"> | boolean
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"SessionView"> | Date | string
+  actor?: Prisma.StringNullableWithAggregatesFilter<"SessionView"> | string | null
+  actorName?: Prisma.StringNullableWithAggregatesFilter<"SessionView"> | string | null
 }
 
 export type SessionViewCreateInput = {
@@ -282,6 +306,8 @@ export type SessionViewCreateInput = {
   query: string
   isDefault?: boolean
   createdAt: Date | string
+  actor?: string | null
+  actorName?: string | null
 }
 
 export type SessionViewUncheckedCreateInput = {
@@ -291,6 +317,8 @@ export type SessionViewUncheckedCreateInput = {
   query: string
   isDefault?: boolean
   createdAt: Date | string
+  actor?: string | null
+  actorName?: string | null
 }
 
 export type SessionViewUpdateInput = {
@@ -300,6 +328,8 @@ export type SessionViewUpdateInput = {
   query?: Prisma.StringFieldUpdateOperationsInput | string
   isDefault?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionViewUncheckedUpdateInput = {
@@ -309,6 +339,8 @@ export type SessionViewUncheckedUpdateInput = {
   query?: Prisma.StringFieldUpdateOperationsInput | string
   isDefault?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionViewCreateManyInput = {
@@ -318,6 +350,8 @@ export type SessionViewCreateManyInput = {
   query: string
   isDefault?: boolean
   createdAt: Date | string
+  actor?: string | null
+  actorName?: string | null
 }
 
 export type SessionViewUpdateManyMutationInput = {
@@ -327,6 +361,8 @@ export type SessionViewUpdateManyMutationInput = {
   query?: Prisma.StringFieldUpdateOperationsInput | string
   isDefault?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionViewUncheckedUpdateManyInput = {
@@ -336,6 +372,8 @@ export type SessionViewUncheckedUpdateManyInput = {
   query?: Prisma.StringFieldUpdateOperationsInput | string
   isDefault?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  actorName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionViewProjectIdNameCompoundUniqueInput = {
@@ -355,6 +393,8 @@ export type SessionViewCountOrderByAggregateInput = {
   query?: Prisma.SortOrder
   isDefault?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  actorName?: Prisma.SortOrder
 }
 
 export type SessionViewAvgOrderByAggregateInput = {
@@ -368,6 +408,8 @@ export type SessionViewMaxOrderByAggregateInput = {
   query?: Prisma.SortOrder
   isDefault?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  actorName?: Prisma.SortOrder
 }
 
 export type SessionViewMinOrderByAggregateInput = {
@@ -377,6 +419,8 @@ export type SessionViewMinOrderByAggregateInput = {
   query?: Prisma.SortOrder
   isDefault?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  actorName?: Prisma.SortOrder
 }
 
 export type SessionViewSumOrderByAggregateInput = {
@@ -392,6 +436,8 @@ export type SessionViewSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   query?: boolean
   isDefault?: boolean
   createdAt?: boolean
+  actor?: boolean
+  actorName?: boolean
 }, ExtArgs["result"]["sessionView"]>
 
 export type SessionViewSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -401,6 +447,8 @@ export type SessionViewSelectCreateManyAndReturn<ExtArgs extends runtime.Types.E
   query?: boolean
   isDefault?: boolean
   createdAt?: boolean
+  actor?: boolean
+  actorName?: boolean
 }, ExtArgs["result"]["sessionView"]>
 
 export type SessionViewSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -410,6 +458,8 @@ export type SessionViewSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.E
   query?: boolean
   isDefault?: boolean
   createdAt?: boolean
+  actor?: boolean
+  actorName?: boolean
 }, ExtArgs["result"]["sessionView"]>
 
 export type SessionViewSelectScalar = {
@@ -419,9 +469,11 @@ export type SessionViewSelectScalar = {
   query?: boolean
   isDefault?: boolean
   createdAt?: boolean
+  actor?: boolean
+  actorName?: boolean
 }
 
-export type SessionViewOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "name" | "query" | "isDefault" | "createdAt", ExtArgs["result"]["sessionView"]>
+export type SessionViewOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "name" | "query" | "isDefault" | "createdAt" | "actor" | "actorName", ExtArgs["result"]["sessionView"]>
 
 export type $SessionViewPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "SessionView"
@@ -439,6 +491,11 @@ export type $SessionViewPayload<ExtArgs extends runtime.Types.Extensions.Interna
      */
     isDefault: boolean
     createdAt: Date
+    /**
+     * Who saved it last; see AuditEntry. NULL: before 0010.
+     */
+    actor: string | null
+    actorName: string | null
   }, ExtArgs["result"]["sessionView"]>
   composites: {}
 }
@@ -868,6 +925,8 @@ export interface SessionViewFieldRefs {
   readonly query: Prisma.FieldRef<"SessionView", 'String'>
   readonly isDefault: Prisma.FieldRef<"SessionView", 'Boolean'>
   readonly createdAt: Prisma.FieldRef<"SessionView", 'DateTime'>
+  readonly actor: Prisma.FieldRef<"SessionView", 'String'>
+  readonly actorName: Prisma.FieldRef<"SessionView", 'String'>
 }
     
 
