@@ -1,3 +1,5 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import type {
   AlertDeliveryPage,
   AlertEndpointWithSecret,
@@ -5,8 +7,11 @@ import type {
   SessionPage,
 } from "@plimsoll/protocol/api";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import type { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { createMachineApp, type MachineAppDeps, type MachineEnv } from "../http/app.ts";
+import { projectRoot } from "../root.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { dayRange, finishedReplay, rangeQuery, turn, UNKNOWN_MODEL, unique } from "./support.ts";
 
@@ -209,6 +214,32 @@ const OTHERS = [
   "post /api/v1/projects/{id}/unarchive",
 ];
 
+/** Routes beside the procedures: found in the code, so that a new one without a description fails. */
+async function plainRoutes(): Promise<string[]> {
+  // Whatever a route is made with. No route is called here.
+  const anything: unknown = new Proxy(() => anything, { get: () => anything });
+  const folder = join(projectRoot(), "server/http");
+  const sources = (await readdir(folder)).filter((name) => /(?<!\.test|\.d)\.ts$/.test(name));
+  const modules = await Promise.all(
+    sources.map((name) => import(join(folder, name)) as Promise<Record<string, unknown>>),
+  );
+  let found: { method: string; path: string }[] = [];
+  const routes = modules
+    .flatMap((module) => Object.entries(module))
+    .filter(([name]) => name.endsWith("Routes"))
+    .map(([, make]) => (make as (deps: unknown) => (app: Hono<MachineEnv>) => void)(anything));
+  const keep = (app: Hono<MachineEnv>) => {
+    found = app.routes;
+  };
+  const parts: Partial<MachineAppDeps> = { routes: [...routes, keep] };
+  createMachineApp(
+    new Proxy(parts, { get: (given, name) => given[name as "routes"] ?? anything }) as MachineAppDeps,
+  );
+  return [
+    ...new Set(found.map(({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, "{$1}")}`)),
+  ];
+}
+
 function schemaOf(path: string, method: string, status: string): z.ZodType {
   const response = document.paths[path]?.[method]?.responses[status];
   const schema = response?.content?.["application/json"]?.schema;
@@ -240,14 +271,61 @@ describe("/openapi.json", () => {
     expect(JSON.stringify(document)).toContain(server.url);
   });
 
-  it("describes everything a machine may call, and nothing else", () => {
+  it("describes everything that may be called, and nothing else", async () => {
     const described = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method} ${path}`),
     );
-    expect(described.sort()).toEqual(
-      [...OTHERS, ...Object.keys(PROCEDURES).map((path) => `get ${path}`)].sort(),
-    );
+    const plain = await plainRoutes();
+    expect(plain).toContain("post /api/v1/login");
+    expect(plain).toContain("get /api/v1/sign-in/callback");
+    // tRPC is for our own clients; what it does for others is in the REST paths.
+    const routes = plain.filter((route) => route !== "all /api/trpc/*");
+    const procedures = Object.keys(PROCEDURES).map((path) => `get ${path}`);
+    expect(described.sort()).toEqual([...new Set([...OTHERS, ...procedures, ...routes])].sort());
   });
+
+  it.each<
+    [method: string, path: string, status: number, sent?: { query?: string; body?: unknown; as?: string }]
+  >([
+    ["post", "/api/v1/login", 400, { body: {} }],
+    ["post", "/api/v1/login", 401, { body: { token: "wrong" } }],
+    ["post", "/api/v1/logout", 200],
+    ["get", "/api/v1/sign-in", 200],
+    ["get", "/api/v1/sign-in/start", 404],
+    ["get", "/api/v1/sign-in/callback", 404],
+    ["post", "/api/v1/device/code", 200, { body: { machine: "laptop" } }],
+    ["post", "/api/v1/device/code", 400, { body: {} }],
+    ["post", "/api/v1/device/token", 200, { body: { device_code: "unknown" } }],
+    ["post", "/api/v1/device/token", 400, { body: {} }],
+    ["post", "/api/v1/device/revoke", 401],
+    ["get", "/api/v1/local-proof", 200, { query: `?challenge=${"0".repeat(64)}` }],
+    ["get", "/api/v1/local-proof", 400],
+    ["get", "/api/v1/sessions.csv", 200, { query: `?${rangeQuery}`, as: "local" }],
+    ["get", "/api/v1/sessions.csv", 400, { as: "local" }],
+    ["post", "/api/v1/sessions.csv", 400, { body: {}, as: "local" }],
+    ["get", "/api/v1/backup", 401],
+    ["post", "/api/v1/restore", 401],
+    ["get", "/api/v1/live", 401],
+    ["get", "/healthz", 200],
+    ["get", "/readyz", 200],
+    ["get", "/metrics", 200, { as: "local" }],
+    ["get", "/metrics", 401],
+  ])(
+    "describes what %s %s answers with %d",
+    async (method, path, status, { query = "", body, as = "" } = {}) => {
+      const answer = await server.request(path + query, {
+        method: method.toUpperCase(),
+        headers: { ...(as !== "local" && { authorization: "" }), "content-type": "application/json" },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      expect(answer.status, answer.text).toBe(status);
+      const { content } = document.paths[path]![method]!.responses[status]!;
+      const type = Object.keys(content!)[0]!;
+      expect(answer.headers.get("content-type")).toContain(type);
+      if (type !== "application/json") return;
+      expect(schemaOf(path, method, String(status)).safeParse(answer.body).error?.issues ?? []).toEqual([]);
+    },
+  );
 
   it("gives every operation an id and an error for every client's mistake", () => {
     const ids = Object.values(document.paths).flatMap((operations) =>

@@ -59,6 +59,8 @@ const ROUTES: [method: string, path: string, permission: Permission][] = [
   ["GET", "/api/v1/policy", "read policies"],
   ["PUT", "/api/v1/policy", "change policies"],
   ["GET", "/api/v1/audit", "administer"],
+  ["GET", "/api/v1/audit.csv", "administer"],
+  ["GET", "/api/v1/audit.ndjson", "administer"],
   ["POST", "/api/v1/events", "send or acknowledge"],
   ["POST", "/otlp/v1/logs", "send"],
   ["GET", "/api/v1/backup", "back up"],
@@ -174,6 +176,24 @@ describe("signing in with the identity provider", () => {
     expect(await foreign.text()).toContain("Back to the sign-in page");
     await fetch(back, { headers: { cookie: binding } });
     expect((await fetch(back, { headers: { cookie: binding } })).status).toBe(401);
+  });
+
+  it("answers with the headers that /openapi.json names", async () => {
+    const { body } = await server.get<{
+      paths: Record<string, { get: { responses: Record<string, { headers: Record<string, unknown> }> } }>;
+    }>("/openapi.json");
+    const named = (path: string, status: number) =>
+      Object.keys(body.paths[path]!.get.responses[status]!.headers).sort();
+    const has = (headers: Headers, names: string[]) => names.filter((name) => headers.has(name));
+    const started = await fetch(`${server.url}/api/v1/sign-in/start`, { redirect: "manual" });
+    const first = named("/api/v1/sign-in/start", started.status);
+    expect(first).toEqual(["Location", "Set-Cookie"]);
+    expect(has(started.headers, first)).toEqual(first);
+    const answer = await signIn("viewer");
+    const second = named("/api/v1/sign-in/callback", answer.status);
+    expect(second).toEqual(["Refresh", "Set-Cookie"]);
+    expect(has(answer.headers, second)).toEqual(second);
+    expect(answer.headers.get("content-type")).toContain("text/html");
   });
 
   it("does not lead to another site afterwards", async () => {

@@ -3,12 +3,16 @@ import type {
   DoctorReport,
   KeyView,
   ProjectView,
+  Role,
   SavedMappingList,
   SavedSessionViewList,
   SessionPage,
 } from "@plimsoll/protocol/api";
+import { ROLES } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { TestServer } from "../testing/server.ts";
+import { canListen } from "../testing/network.ts";
+import { type PeopleServer, startPeopleServer } from "../testing/people-server.ts";
+import { startTestServer, type TestServer } from "../testing/server.ts";
 import { appRouter } from "../trpc/router.ts";
 import { openLive } from "./live-client.ts";
 import { dayRange, rangeQuery, turn, unique } from "./support.ts";
@@ -29,10 +33,23 @@ let projects: TwoProjects;
 let server: TestServer;
 let a: Side;
 let b: Side;
+/** The same server, over the network; undefined on a machine without an address besides loopback. */
+let people: PeopleServer | undefined;
+/** Of people with a role in project A. */
+const cookies = new Map<Role, string>();
 
 beforeAll(async () => {
-  projects = await startTwoProjects();
+  projects = await startTwoProjects(async (env) => {
+    if (!canListen) return startTestServer({ env });
+    const accounts = Object.fromEntries(ROLES.map((role) => [role, { name: role }]));
+    people = await startPeopleServer({ accounts, over: "network", env });
+    return people;
+  });
   ({ server, a, b } = projects);
+  for (const role of people === undefined ? [] : ROLES) {
+    cookies.set(role, await people!.signIn(role));
+    await people!.give(role, a.project.id, role);
+  }
 });
 afterAll(() => projects?.stop());
 // Runs before the hook above.
@@ -467,6 +484,48 @@ describe("a key never reaches another project through a procedure", () => {
     }
   });
 
+  describe.skipIf(!canListen).each(ROLES)("nor does a %s over the network", (role) => {
+    function asPerson(path: string, { kind }: Row, input: unknown, project: string, parameter = "") {
+      const query = kind === "query" ? `?input=${encodeURIComponent(JSON.stringify(input))}` : "?";
+      return people!.ask(`/api/trpc/${path}${query}${parameter}`, {
+        headers: { cookie: cookies.get(role)!, origin: people!.publicUrl, "plimsoll-project": project },
+        ...(kind === "mutation" && { body: JSON.stringify(input) }),
+      });
+    }
+    const foreign = entries.filter(([, row]) => row.foreign !== undefined);
+
+    it("by an id", async () => {
+      const own = String(a.project.id);
+      const answers: unknown[] = [];
+      for (const [path, row] of foreign) {
+        const { status, text, json } = await asPerson(
+          path,
+          row,
+          inputOf(row, b),
+          own,
+          `&project=${b.project.id}`,
+        );
+        const { code } = refusal({ status, body: json } as never);
+        if (status === 200) expectNothingOfB(text, path);
+        else expect(text, path).not.toContain(MARKER);
+        const isTooLow = role !== "admin" && code === "forbidden_role";
+        if (status !== row.foreign && !isTooLow) answers.push([path, status, code]);
+      }
+      expect(answers).toEqual([]);
+    });
+
+    it("by its name or id", async () => {
+      for (const [path, row] of foreign)
+        for (const project of [String(b.project.id), encodeURIComponent(b.project.name)]) {
+          const { status, json } = await asPerson(path, row, inputOf(row, b), project);
+          expect([path, refusal({ status, body: json } as never)]).toEqual([
+            path,
+            { status: 404, code: "not_found" },
+          ]);
+        }
+    });
+  });
+
   it("and what it tried changed nothing there", async () => {
     const { windows } = await call<{ windows: { model: string }[] }>(
       server,
@@ -571,13 +630,21 @@ describe("a key never reaches another project over HTTP", () => {
     "/api/v1/retention/preview?session_days=1",
     "/api/v1/projects",
     "/api/v1/audit",
+    "/api/v1/audit.csv",
+    "/api/v1/audit.ndjson",
+    `/api/v1/sessions.csv?${rangeQuery}`,
+    `/api/v1/sessions/${sessionId}/turns.csv`,
+    "/metrics",
   ];
+  /** Tells nothing of a project, or is for people alone; and the live stream, which does not end. */
+  const OTHERS = ["/healthz", "/readyz", "/api/v1/local-proof", "/api/v1/backup", "/api/v1/live"];
 
   it("whose readable paths are all listed here", async () => {
     const { body } = await server.get<{ paths: Record<string, Record<string, unknown>> }>("/openapi.json");
     const described = Object.entries(body.paths)
       .filter(([, operations]) => "get" in operations)
-      .map(([path]) => path);
+      .map(([path]) => path)
+      .filter((path) => !OTHERS.includes(path) && !path.startsWith("/api/v1/sign-in"));
     const listed = paths(a).map((path) =>
       path
         .split("?")[0]!
@@ -600,7 +667,7 @@ describe("a key never reaches another project over HTTP", () => {
       expectNothingOfB(text, path);
     }
     for (const path of paths(b).filter(
-      (path) => !/ingest|rejudging|retention|extent|session-count|windows/.test(path),
+      (path) => !/ingest|rejudging|retention|extent|session-count|windows|metrics/.test(path),
     )) {
       const { text } = await server.get(path, b.key.secret);
       expect(

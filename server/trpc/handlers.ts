@@ -15,6 +15,7 @@ import { PlimsollError, retryAfterSeconds } from "../errors.ts";
 import type { Principal } from "../tenants/access/principal.ts";
 import type { Context, Services } from "./context.ts";
 import { plimsollError } from "./init.ts";
+import { errorOf, json, plainPaths } from "./plain-routes.ts";
 import { appRouter } from "./router.ts";
 
 /** Who sends a request; asked once, by the procedures that need to know. */
@@ -124,12 +125,22 @@ export function openApiDocument(version: string, baseUrl: string): OpenAPIObject
     version,
     openApiVersion: "3.1.0",
     baseUrl,
-    tags: ["events", "metrics", "sessions", "policies", "mappings", "projects", "audit"],
+    tags: [
+      ...["events", "metrics", "sessions", "alerts", "policies", "mappings", "projects", "audit"],
+      ...["people", "machines", "operations"],
+    ],
     securitySchemes: {
       key: {
         type: "http",
         scheme: "bearer",
         description: "A key made in Setup or with `npx plimsoll key create`.",
+      },
+      session: {
+        type: "apiKey",
+        in: "cookie",
+        name: "plimsoll_session",
+        description:
+          "The session of a browser. With a port in the address, the name ends with _ and the port.",
       },
     },
   });
@@ -145,16 +156,11 @@ export function openApiDocument(version: string, baseUrl: string): OpenAPIObject
     ...eventsPath(errorSchema),
     ...otlpPaths(),
     ...policyPath(errorSchema),
+    ...plainPaths(errorSchema),
     ...document.paths,
   };
   return document;
 }
-
-const json = (schema: object) => ({ "application/json": { schema } });
-const errorOf = (errorSchema: object) => (description: string) => ({
-  description,
-  content: json(errorSchema),
-});
 
 function policyPath(errorSchema: object): NonNullable<OpenAPIObject["paths"]> {
   const error = errorOf(errorSchema);
