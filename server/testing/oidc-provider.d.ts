@@ -12,7 +12,10 @@ declare module "oidc-provider" {
     callback(): RequestListener;
     on(
       event: "grant.success",
-      listener: (ctx: { oidc: { account?: Source; entities: Record<string, Source> } }) => void,
+      listener: (ctx: {
+        body: unknown;
+        oidc: { account?: Source; entities: Record<string, Source> };
+      }) => void,
     ): this;
     RefreshToken: { revokeByGrantId(grantId: string): Promise<void> };
     AccessToken: { revokeByGrantId(grantId: string): Promise<void> };

@@ -34,6 +34,10 @@ export interface TestProvider {
    */
   signIn(url: string, login: string, choice?: "consent" | "cancel"): Promise<URL>;
   setGroups(login: string, groups: string[]): void;
+  /** Every access, refresh and ID token that it gave out. */
+  tokens(): readonly string[];
+  /** How often a refresh token was exchanged. */
+  refreshes(): number;
   /** Ends all that the provider gave out for a person. */
   revoke(login: string): Promise<void>;
   /** Its connections break and its port refuses others, until `restart`. */
@@ -59,6 +63,8 @@ export async function startTestProvider(options: TestProviderOptions): Promise<T
   const issuer = `http://127.0.0.1:${port}`;
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const grants = new Map<string, Set<string>>();
+  const tokens: string[] = [];
+  let refreshes = 0;
   const provider = new Provider(issuer, {
     clients: [
       {
@@ -77,7 +83,10 @@ export async function startTestProvider(options: TestProviderOptions): Promise<T
     findAccount: (_: unknown, id: string) =>
       accounts[id] && { accountId: id, claims: async () => ({ sub: id, ...accounts[id] }) },
   });
-  provider.on("grant.success", ({ oidc: { entities } }) => {
+  provider.on("grant.success", ({ body, oidc: { entities } }) => {
+    const { access_token, refresh_token, id_token } = body as Record<string, string | undefined>;
+    tokens.push(...[access_token, refresh_token, id_token].filter((token) => token !== undefined));
+    if (entities.AuthorizationCode === undefined) refreshes += 1;
     const { accountId, grantId } = (entities.AuthorizationCode ?? entities.RefreshToken) as {
       accountId: string;
       grantId: string;
@@ -98,6 +107,8 @@ export async function startTestProvider(options: TestProviderOptions): Promise<T
     setGroups(login, groups) {
       accounts[login] = { ...accounts[login], groups };
     },
+    tokens: () => tokens,
+    refreshes: () => refreshes,
     async revoke(login) {
       for (const grantId of grants.get(login) ?? []) {
         await provider.RefreshToken.revokeByGrantId(grantId);
