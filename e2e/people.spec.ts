@@ -21,6 +21,8 @@ test.beforeAll(async () => {
         ]),
       ),
       new: { name: "Nora" },
+      left: { name: "Lena" },
+      guest: { name: "Gus" },
     },
     redirectUris: [`http://127.0.0.1:${port}/api/v1/sign-in/callback`],
   });
@@ -80,12 +82,41 @@ test("a person signs in with the identity provider, and an administrator gives t
   await admin.context().close();
 });
 
+/** The person as the server knows them, after their first sign-in. */
+async function personId(name: string): Promise<string> {
+  const { people } = await own.query<{ people: { id: string; name: string }[] }>("people.list", {});
+  return people.find((person) => person.name === name)!.id;
+}
+
+test("a person whose role is taken away reads whom to ask, and nothing of an outage", async ({ browser }) => {
+  const first = await signIn(browser, "left", "/sessions");
+  const id = await personId("Lena");
+  await own.mutate("people.setRole", { id, project_id: null, role: "viewer" });
+  await first.reload();
+  await expect(first.getByTestId("live")).toHaveAttribute("data-state", "live");
+  await own.mutate("people.setRole", { id, project_id: null, role: null });
+  const outage = first.getByTestId("outage").waitFor();
+  outage.catch(() => {});
+  const noRole = first.getByText("Lena, you have no role in Plimsoll yet").waitFor();
+  expect(await Promise.race([outage.then(() => "outage"), noRole.then(() => "no role")])).toBe("no role");
+  await first.context().close();
+});
+
+test("a person with a role in one project opens it without naming it", async ({ browser }) => {
+  const { id } = await own.mutate<{ id: number }>("projects.create", { name: "billing" });
+  const first = await signIn(browser, "guest", "/sessions");
+  await own.mutate("people.setRole", { id: await personId("Gus"), project_id: id, role: "viewer" });
+  await first.reload();
+  await expect(first.getByRole("heading", { name: "Sessions", exact: true })).toBeVisible();
+  await expect(first.getByText("There is no project")).toBeHidden();
+  await expect(first.getByTestId("outage")).toBeHidden();
+  await first.context().close();
+});
+
 for (const role of ["viewer", "member", "editor"] as const) {
   test(`Setup shows a ${role} what they may do there`, async ({ browser }) => {
     const first = await signIn(browser, role);
-    const { people } = await own.query<{ people: { id: string; name: string }[] }>("people.list", {});
-    const { id } = people.find(({ name }) => name === NAMES[role])!;
-    await own.mutate("people.setRole", { id, project_id: null, role });
+    await own.mutate("people.setRole", { id: await personId(NAMES[role]), project_id: null, role });
     await first.reload();
     await expect(first.getByRole("heading", { name: "Signed-in browsers" })).toBeVisible();
     await expect(first.getByText(`You are ${role} in this project`).first()).toBeVisible();

@@ -6,6 +6,7 @@ import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from "react";
 import { projectUrl } from "../projects/current.tsx";
 import { useProjects } from "../projects/use-projects.ts";
+import { codeOf } from "../query-client.ts";
 import { useTRPCClient } from "../trpc.ts";
 import { refetchUrgency, type Urgency } from "./affected-queries.ts";
 import { coalesce } from "./coalesce.ts";
@@ -88,6 +89,9 @@ function refetchHydrated(client: QueryClient, hashes: string[]): Promise<void> {
 
 const isOfPolicies = (key: readonly unknown[]) => Array.isArray(key[0]) && key[0][0] === "policies";
 
+/** How the server answers about a project in which the person has no role. */
+const NO_ROLE: ReadonlySet<string | undefined> = new Set(["FORBIDDEN", "NOT_FOUND"]);
+
 const stillSignedIn = (api: ApiClient) => ({
   queryKey: ["still signed in"],
   queryFn: () => api.instance.query(),
@@ -106,6 +110,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
 
   useEffect(() => {
     if (noProject) return;
+    store.set(CONNECTING);
     const fast = coalesce<ChangedMessage>(FAST_MS, (messages) => refresh(client, api, messages));
     const soon = coalesce<ChangedMessage>(SOON_MS, (messages) => refetch(client, "soon", messages), FAST_MS);
     const slow = coalesce<ChangedMessage>(
@@ -164,8 +169,12 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       };
       source.onerror = () => {
         // The browser stops reconnecting after some HTTP errors, so retry here.
-        // A browser that was signed out learns it from an ordinary answer, and goes to the login page.
-        if (failures === 0) void client.fetchQuery(stillSignedIn(api)).catch(() => {});
+        // A browser that was signed out learns it from an ordinary answer, and goes to the login page. A person who has no role
+        // any more gets another list of projects, and a page that says so.
+        if (failures === 0)
+          void client.fetchQuery(stillSignedIn(api)).catch((error: unknown) => {
+            if (NO_ROLE.has(codeOf(error))) void client.invalidateQueries();
+          });
         monitor.failed();
         reopen();
       };

@@ -58,4 +58,10 @@ describe("currentProject", () => {
     expect(currentProject(projects, "billing")?.id).toBe(2);
     expect(currentProject(projects, "3")).toBeUndefined();
   });
+
+  it("is the oldest project of a person who has no role in the default one", () => {
+    const others = [{ ...projects[1]!, id: 7 }, projects[1]!];
+    expect(currentProject(others, null)?.id).toBe(2);
+    expect(currentProject([], null)).toBeUndefined();
+  });
 });

@@ -27,11 +27,15 @@ export function switchHref(path: string, params: URLSearchParams, id: number): s
   return withProject(href, id === DEFAULT_PROJECT_ID ? null : String(id));
 }
 
-/** The project that a URL means, among those there are. */
+/**
+ * The project that a URL means, among those that the person may see. A URL that names none means the default project; without a
+ * role there, the oldest one, as on the server.
+ */
 export function currentProject(
   projects: readonly ProjectView[],
   named: string | null,
 ): ProjectView | undefined {
-  if (named === null) return projects.find(({ is_default }) => is_default);
+  if (named === null)
+    return projects.find(({ is_default }) => is_default) ?? projects.toSorted((a, b) => a.id - b.id)[0];
   return projects.find(({ id, name }) => String(id) === named || name === named);
 }
