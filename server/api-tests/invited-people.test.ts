@@ -171,6 +171,18 @@ describe("the passkey of a person who was invited", () => {
     ]);
   });
 
+  it("is in the audit log when it comes and goes", async () => {
+    const browser = await openLink(await invite("Jo"));
+    await addPasskey(browser);
+    const { passkeys } = await query<{ passkeys: { id: string }[] }>(browser, "passkeys.list");
+    await mutate(browser, "passkeys.remove", { id: passkeys[0]!.id });
+    const { items } = await server.trpc<AuditPage>("audit.list", { topic: "people" });
+    expect(items.slice(0, 2)).toMatchObject([
+      { action: "passkey_removed", target: "laptop", actor: { kind: "person", name: "Jo" } },
+      { action: "passkey_added", target: "laptop", actor: { kind: "person", name: "Jo" } },
+    ]);
+  });
+
   it("ends with the person", async () => {
     const link = await invite("Ida");
     const browser = await openLink(link);

@@ -2,11 +2,14 @@ import {
   AuditQuery,
   LOCAL_PROOF_PATH,
   LocalProof,
+  LoginAnswer,
   MACHINE_LOGIN_PATHS,
   MachineLoginAnswer,
   MachineLoginCodes,
   MachineLoginPoll,
   MachineLoginRequest,
+  PasskeyOptions,
+  PasskeySignIn,
   SelectedSessions,
   ServerHealth,
   SessionsQuery,
@@ -93,7 +96,7 @@ function signInPaths(error: ErrorOf) {
           }),
         },
         responses: {
-          200: { ...answer("Signed in", done("ok")), headers: cookieHeader },
+          200: { ...answer("Signed in", LoginAnswer), headers: cookieHeader },
           400: error("The body has neither of the two"),
           401: error("The link was used or is too old, or the access token is wrong"),
           403: foreign,
@@ -121,6 +124,38 @@ function signInPaths(error: ErrorOf) {
         summary: "How a person may sign in besides with a login link",
         security: NOBODY,
         responses: { 200: answer("The ways", SignInWays) },
+      },
+    },
+    "/api/v1/sign-in/passkey/start": {
+      post: {
+        operationId: "passkey-start",
+        tags: ["people"],
+        summary: "What a browser needs to ask for a passkey",
+        security: NOBODY,
+        responses: {
+          200: {
+            ...answer("The options of `navigator.credentials.get`", PasskeyOptions),
+            headers: cookieHeader,
+          },
+          400: error("Asked by an address that is no name, at which browsers have no passkeys"),
+          403: foreign,
+        },
+      },
+    },
+    "/api/v1/sign-in/passkey": {
+      post: {
+        operationId: "passkey-sign-in",
+        tags: ["people"],
+        summary: "Exchanges the answer of a passkey for a session cookie",
+        security: NOBODY,
+        requestBody: body(PasskeySignIn),
+        responses: {
+          200: { ...answer("Signed in", LoginAnswer), headers: cookieHeader },
+          400: error("The body is not the answer of a passkey"),
+          401: error("The passkey is not known, or was refused"),
+          403: foreign,
+          413: error("Too large"),
+        },
       },
     },
     "/api/v1/sign-in/start": {

@@ -18,7 +18,7 @@ describe("sign-ins that wait", () => {
 
   it("make room when their time is over, before any other is dropped", () => {
     let now = 0;
-    const pending = createPendingSignIns(() => now, 3);
+    const pending = createPendingSignIns<{ returnTo: string }>(() => now, 3);
     pending.add("old", "b", signIn(0));
     now = 1;
     for (const state of ["a", "b"]) pending.add(state, "b", signIn(1));

@@ -25,9 +25,9 @@ import { PlimsollError } from "../../errors.ts";
 import { readEntries } from "../../read/audit.ts";
 import { loginUrl } from "../../tenants/access/index.ts";
 import { actorOf, may, type Principal } from "../../tenants/access/principal.ts";
+import { auditReach } from "../../tenants/audit/reach.ts";
 import type { People } from "../../tenants/people/people.ts";
 import type { Services } from "../context.ts";
-import { auditReach } from "../../tenants/audit/reach.ts";
 import { procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("audit");
