@@ -1,5 +1,14 @@
 /** Most characters (UTF-16 units) of an event's names. */
-export const LONGEST = { id: 128, harness: 128, session: 256, agent: 128, model: 200 } as const;
+export const LONGEST = {
+  id: 128,
+  harness: 128,
+  session: 256,
+  agent: 128,
+  model: 200,
+  machine: 128,
+  repository: 256,
+  branch: 256,
+} as const;
 
 /** Largest numbers an event may hold. Three counts of tokens are added up, and their sum must fit PostgreSQL's integer. */
 export const LARGEST = {

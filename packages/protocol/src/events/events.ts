@@ -2,6 +2,7 @@ import { z } from "zod";
 import { PolicySettings } from "../policy/policy-schema.ts";
 import { STOP_REASONS, WITNESSES } from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
+import { branchName, machineName, repositoryName } from "./origin-names.ts";
 
 export { DEFAULT_AGENT, instantMs, LARGEST, LONGEST };
 
@@ -66,6 +67,11 @@ const envelope = {
   /** Of a sub-agent that its harness runs as a session: the id of that session. */
   own_session: text(LONGEST.session).optional(),
   window: z.number().int().min(0).max(LARGEST.window).optional(),
+  /** Where the session runs. Cleaned rather than refused: no turn is worth less for an odd host name. */
+  machine: z.string().transform(machineName).optional(),
+  /** The name of a git remote, without what logs in to it. */
+  repository: z.string().transform(repositoryName).optional(),
+  branch: z.string().transform(branchName).optional(),
 };
 
 /** Whether `input_tokens` already includes the cached tokens. */

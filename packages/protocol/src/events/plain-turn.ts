@@ -1,6 +1,7 @@
 import { STOP_REASONS, type StopReason, WITNESSES, type Witness } from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 import type { Basis, Composition, TurnEvent, Usage } from "./events.ts";
+import { branchName, machineName, repositoryName } from "./origin-names.ts";
 
 /** Stands for "not what a plain turn has here". */
 const NOT_PLAIN = -1;
@@ -12,7 +13,8 @@ const NOT_PLAIN = -1;
 export function readPlainTurn(value: object): TurnEvent | undefined {
   const sent = value as Record<keyof TurnEvent, unknown>;
   const { id, harness, session, agent = DEFAULT_AGENT, parent_agent, own_session, model } = sent;
-  const { estimated, purpose, composition_estimated, stop_reason, witness } = sent;
+  const { estimated, purpose, composition_estimated, stop_reason, witness, machine, repository, branch } =
+    sent;
   if (
     !isText(id, LONGEST.id) ||
     !isText(harness, LONGEST.harness) ||
@@ -21,6 +23,9 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     !isText(model, LONGEST.model) ||
     !(parent_agent === undefined || isText(parent_agent, LONGEST.agent)) ||
     !(own_session === undefined || isText(own_session, LONGEST.session)) ||
+    !isMaybeString(machine) ||
+    !isMaybeString(repository) ||
+    !isMaybeString(branch) ||
     !(estimated === undefined || typeof estimated === "boolean") ||
     !(composition_estimated === undefined || typeof composition_estimated === "boolean") ||
     !(purpose === undefined || purpose === "compaction") ||
@@ -59,6 +64,9 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     parent_agent,
     own_session,
     window,
+    machine: machine === undefined ? undefined : machineName(machine),
+    repository: repository === undefined ? undefined : repositoryName(repository),
+    branch: branch === undefined ? undefined : branchName(branch),
     type: "turn",
     model,
     seq,
@@ -129,6 +137,9 @@ function isText(value: unknown, longest: number): value is string {
     value.isWellFormed()
   );
 }
+
+const isMaybeString = (value: unknown): value is string | undefined =>
+  value === undefined || typeof value === "string";
 
 function isObject<Shape>(value: unknown): value is Record<keyof Shape, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
