@@ -31,53 +31,67 @@ export const anyEvent = fc
     limit: fc.option(fc.constantFrom(8_000, 32_768), { nil: undefined, freq: 4 }),
     compaction: fc.boolean(),
     stop: fc.constantFrom(undefined, ...STOP_REASONS),
+    machine: fc.constantFrom(undefined, undefined, "laptop", "desktop"),
+    branch: fc.constantFrom(undefined, undefined, "main", "next"),
   })
-  .map(({ n, kind, agent, session, tokens, cache, output, model, limit, compaction, stop }) => {
-    // Some events fall on the very same millisecond.
-    const at = HOUR + Math.floor(n / 2) * 30_000;
-    const envelope = { id: `${kind}-${n}`, at, harness: "h", session, agent };
-    switch (kind) {
-      case "masked":
-        return { ...envelope, type: "masked", observations: 2 };
-      case "compacted":
-        return { ...envelope, type: "compacted", trigger: "auto", tokens_before: 9_000, tokens_after: 1_000 };
-      case "restarted":
-        return {
-          ...envelope,
-          type: "restarted",
-          number: n,
-          previous_turns: 3,
-          carryover_turns: 1,
-          reason: "full",
-        };
-      case "crossed":
-        return {
-          ...envelope,
-          type: "threshold_crossed",
-          threshold: "warning",
-          direction: compaction ? "down" : "up",
-          threshold_tokens: 1_500,
-          context_tokens: tokens ?? 1_600,
-        };
-      case "session":
-        return {
-          ...envelope,
-          type: "session",
-          status: n % 2 === 0 ? "started" : "ended",
-          title: `title ${n}`,
-        };
-      default:
-        return {
-          ...envelope,
-          type: "turn",
-          model,
-          usage: { input_tokens: tokens, cache_read_tokens: cache, output_tokens: output },
-          ...(limit === undefined ? {} : { context_window: limit }),
-          ...(compaction && n % 7 === 0 ? { purpose: "compaction" } : {}),
-          ...(stop === undefined ? {} : { stop_reason: stop }),
-        };
-    }
-  });
+  .map(
+    ({ n, kind, agent, session, tokens, cache, output, model, limit, compaction, stop, machine, branch }) => {
+      // Some events fall on the very same millisecond.
+      const at = HOUR + Math.floor(n / 2) * 30_000;
+      const envelope = {
+        ...{ id: `${kind}-${n}`, at, harness: "h", session, agent },
+        ...(machine && { machine }),
+        ...(branch && { repository: "example.org/a", branch }),
+      };
+      switch (kind) {
+        case "masked":
+          return { ...envelope, type: "masked", observations: 2 };
+        case "compacted":
+          return {
+            ...envelope,
+            type: "compacted",
+            trigger: "auto",
+            tokens_before: 9_000,
+            tokens_after: 1_000,
+          };
+        case "restarted":
+          return {
+            ...envelope,
+            type: "restarted",
+            number: n,
+            previous_turns: 3,
+            carryover_turns: 1,
+            reason: "full",
+          };
+        case "crossed":
+          return {
+            ...envelope,
+            type: "threshold_crossed",
+            threshold: "warning",
+            direction: compaction ? "down" : "up",
+            threshold_tokens: 1_500,
+            context_tokens: tokens ?? 1_600,
+          };
+        case "session":
+          return {
+            ...envelope,
+            type: "session",
+            status: n % 2 === 0 ? "started" : "ended",
+            title: `title ${n}`,
+          };
+        default:
+          return {
+            ...envelope,
+            type: "turn",
+            model,
+            usage: { input_tokens: tokens, cache_read_tokens: cache, output_tokens: output },
+            ...(limit === undefined ? {} : { context_window: limit }),
+            ...(compaction && n % 7 === 0 ? { purpose: "compaction" } : {}),
+            ...(stop === undefined ? {} : { stop_reason: stop }),
+          };
+      }
+    },
+  );
 
 /** Marks with the same id must say the same; turns may repeat with other counts. */
 export function distinctMarks<T extends { id: string; type: string; agent: string; session: string }>(

@@ -78,6 +78,6 @@ function empty(table: string, row: Record<string, unknown>): boolean {
 
 export async function emptyTables(prisma: PrismaClient): Promise<void> {
   await prisma.$executeRawUnsafe(
-    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "removed_counts", "models", "observed_windows", "segments", "turn_blocks", "journal", "projectors", "refolds", "rejected_events"].map((table) => `"${table}"`).join(", ")}`,
+    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "removed_counts", "models", "machines", "observed_windows", "segments", "turn_blocks", "journal", "projectors", "refolds", "rejected_events"].map((table) => `"${table}"`).join(", ")}`,
   );
 }

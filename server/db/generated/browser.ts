@@ -83,6 +83,11 @@ export type Harness = Prisma.HarnessModel
  */
 export type Session = Prisma.SessionModel
 /**
+ * Model Machine
+ * Machines that events name.
+ */
+export type Machine = Prisma.MachineModel
+/**
  * Model Agent
  * 
  */

@@ -49,6 +49,9 @@ const ENVELOPE = new Set([
   "parent_agent",
   "own_session",
   "window",
+  "machine",
+  "repository",
+  "branch",
 ]);
 
 /** The fields of an event beyond its envelope. */

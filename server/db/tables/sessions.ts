@@ -26,6 +26,11 @@ export const sessions = defineTable("sessions", ["id"], {
   openSlot: "int4",
   peakBin: "int2",
   warned: "bool",
+  machine: "text?",
+  machineAt: "time?",
+  repository: "text?",
+  branch: "text?",
+  repositoryAt: "time?",
 });
 
 export type SessionRow = RowOf<typeof sessions>;

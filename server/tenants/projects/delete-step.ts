@@ -28,6 +28,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   boundaries: "agent_id, id",
   turn_blocks: "agent, first_at, first_key",
   harnesses: "id",
+  machines: "name",
   models: "id",
   rollups: "grain, harness, bucket, model",
   boundary_rollups: "grain, harness, bucket, type",

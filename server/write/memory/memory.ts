@@ -20,7 +20,7 @@ import { sessions } from "../../db/tables/sessions.ts";
 import { addAcknowledgements, type HarnessAcks, readAcknowledgements } from "../../lines/acknowledgements.ts";
 import { PolicyBook } from "../../lines/policy-book.ts";
 import type { KnownAgent } from "../plan/agent-changes.ts";
-import type { ArrivedHarness } from "../plan/group-events.ts";
+import type { ArrivedHarness, ArrivedMachine } from "../plan/group-events.ts";
 import { KnownKeys } from "../plan/known-keys.ts";
 import type { KnownSession } from "../plan/plan-session.ts";
 import { type Tail, tailKilobytes } from "../plan/tail.ts";
@@ -59,6 +59,8 @@ export class ProjectMemory {
     sizeCalculation: tailKilobytes,
   });
   readonly rollupNames: RollupNames;
+  /** The harness instances under which a session is stored; see shared-sessions.ts. */
+  readonly instances = new LRUCache<string, readonly string[]>({ max: REMEMBERED });
   policy = PolicyBook.empty;
   /** Window sizes that the harnesses of the project reported. */
   observed = new ObservedWindows();
@@ -68,6 +70,9 @@ export class ProjectMemory {
   readonly #harnesses = new LRUCache<string, true>({ max: REMEMBERED });
   readonly #newModels = new NewRows();
   readonly #newHarnesses = new NewRows();
+  /** Names of machines that have a row. */
+  readonly #machines = new LRUCache<string, true>({ max: REMEMBERED });
+  readonly #newMachines = new NewRows();
   readonly #modelIds = new Map<string, number>();
   readonly #modelNames = new Map<number, string>();
   readonly #windows = new Map<string, number>();
@@ -95,7 +100,7 @@ export class ProjectMemory {
     remembered = REMEMBERED,
   ): Promise<ProjectMemory> {
     const memory = new ProjectMemory(projectId, remembered);
-    const [policy, observed, stored, windows, newHarnesses, [last]] = await Promise.all([
+    const [policy, observed, stored, windows, newHarnesses, newMachines, [last]] = await Promise.all([
       PolicyBook.read(sql, projectId),
       readObservedWindows(sql, projectId),
       sql.query<Record<string, unknown>>(
@@ -107,6 +112,7 @@ export class ProjectMemory {
         projectId,
       ),
       sql.query<{ day: number; rows: number }>(NEW_HARNESSES, projectId),
+      sql.query<{ day: number; rows: number }>(NEW_MACHINES, projectId),
       sql.query<{ number: number | null }>(
         "SELECT max(number) AS number FROM agents WHERE project_id = $1",
         projectId,
@@ -120,6 +126,7 @@ export class ProjectMemory {
       memory.#newModels.add(dayOf(addedAt));
     }
     for (const { day, rows } of newHarnesses) memory.#newHarnesses.add(day, rows);
+    for (const { day, rows } of newMachines) memory.#newMachines.add(day, rows);
     for (const { model, tokens } of windows) memory.#windows.set(model, tokens);
     memory.#lastNumber = last?.number ?? 0;
     return memory;
@@ -282,6 +289,29 @@ export class ProjectMemory {
     return { admitted, described };
   }
 
+  /**
+   * Leaves out new machines beyond the day's limit.
+   * @param perDay most new machines of a day
+   */
+  async admitMachines(
+    sql: Pick<Sql, "query">,
+    arrived: readonly ArrivedMachine[],
+    perDay: number,
+  ): Promise<ArrivedMachine[]> {
+    const unknown = arrived.filter(({ name }) => !this.#machines.has(name)).map(({ name }) => name);
+    const found =
+      unknown.length === 0 ? [] : await sql.query<{ name: string }>(FIND_MACHINES, this.projectId, unknown);
+    for (const { name } of found) this.#machines.set(name, true);
+    return arrived.filter(({ name, lastReceivedAt }) => {
+      if (this.#machines.has(name)) return true;
+      const day = dayOf(lastReceivedAt);
+      if (this.#newMachines.of(day) >= perDay) return false;
+      this.#newMachines.add(day);
+      this.#machines.set(name, true);
+      return true;
+    });
+  }
+
   /** The number of a model; the same in every process, because it is derived from the name. */
   modelId(name: string): number {
     const known = this.#modelIds.get(name);
@@ -330,6 +360,11 @@ export class ProjectMemory {
 }
 
 const FIND_HARNESSES = "SELECT h.id FROM harnesses h WHERE h.project_id = $1 AND h.id = ANY($2::uuid[])";
+const FIND_MACHINES = "SELECT m.name FROM machines m WHERE m.project_id = $1 AND m.name = ANY($2::text[])";
+const NEW_MACHINES = `
+SELECT (extract(epoch FROM date_trunc('day', m.first_received_at, 'UTC')) * 1000)::float8 AS day,
+  count(*)::float8 AS rows
+FROM machines m WHERE m.project_id = $1 AND m.first_received_at > now() - interval '2 days' GROUP BY 1`;
 const NEW_HARNESSES = `
 SELECT (extract(epoch FROM date_trunc('day', h.added_at, 'UTC')) * 1000)::float8 AS day, count(*)::float8 AS rows
 FROM harnesses h WHERE h.project_id = $1 AND h.added_at > now() - interval '2 days' GROUP BY 1`;

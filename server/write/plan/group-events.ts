@@ -31,6 +31,7 @@ import {
   smallerName,
 } from "./agent-address.ts";
 import { laterStop, type Stop } from "./latest-stop.ts";
+import { mergeOrigins, originOf, type SessionOrigin } from "./session-origin.ts";
 
 /** Events that were received together. */
 export interface Received {
@@ -80,6 +81,15 @@ export interface ArrivedSession {
   name: string;
   /** Whether a `session` event is among the events, so title and end must be read again. */
   described: boolean;
+  /** Undefined while no event names any of it. */
+  origin: SessionOrigin | undefined;
+}
+
+/** Epoch ms of receipt. */
+export interface ArrivedMachine {
+  name: string;
+  firstReceivedAt: number;
+  lastReceivedAt: number;
 }
 
 export interface ArrivedHarness {
@@ -96,28 +106,45 @@ export interface Arrivals {
   agents: Map<string, ArrivedAgent>;
   sessions: Map<string, ArrivedSession>;
   harnesses: Map<string, ArrivedHarness>;
+  /** By name. */
+  machines: Map<string, ArrivedMachine>;
   /** Window sizes that were reported, by harness instance and by model as it was sent. */
   sizes: Map<string, Map<string, readonly ObservedSize[]>>;
 }
 
-export function groupEvents(projectId: number, received: readonly Received[]): Arrivals {
-  return finish(groupInSteps(projectId, received));
+/** The harness instance under which a session's events are stored; mostly the one that reports them. */
+export type InstanceOf = (harness: string, session: string) => string;
+
+const ITSELF: InstanceOf = (harness) => harness;
+
+export function groupEvents(
+  projectId: number,
+  received: readonly Received[],
+  instanceOf: InstanceOf = ITSELF,
+): Arrivals {
+  return finish(groupInSteps(projectId, received, instanceOf));
 }
 
 /** As `groupEvents`, in steps of `STEP_EVENTS`. */
-export function* groupInSteps(projectId: number, received: readonly Received[]): Steps<Arrivals> {
+export function* groupInSteps(
+  projectId: number,
+  received: readonly Received[],
+  instanceOf: InstanceOf,
+): Steps<Arrivals> {
   const arrivals: Arrivals = {
     agents: new Map(),
     sessions: new Map(),
     harnesses: new Map(),
+    machines: new Map(),
     sizes: new Map(),
   };
   const owners: Owners = new Map();
   let done = 0;
   for (const { events, request, receivedAt } of received) {
     for (const event of events) {
-      const owner = ownerOf(arrivals, owners, projectId, event);
+      const owner = ownerOf(arrivals, owners, { projectId, instanceOf }, event);
       addEvent(owner, event, request, receivedAt);
+      addOrigin(arrivals, owner, event, receivedAt);
       if ("context_window" in event && event.context_window !== undefined) addReportedSize(arrivals, event);
       if (++done % STEP_EVENTS === 0) yield;
     }
@@ -147,7 +174,12 @@ interface OwnersOfHarness {
 type Owners = Map<string, OwnersOfHarness>;
 
 /** The agent, session and harness of an event; looked up once for all events that name the same. */
-function ownerOf(arrivals: Arrivals, owners: Owners, projectId: number, event: PlimsollEvent): Owner {
+function ownerOf(
+  arrivals: Arrivals,
+  owners: Owners,
+  { projectId, instanceOf }: { projectId: number; instanceOf: InstanceOf },
+  event: PlimsollEvent,
+): Owner {
   const byAgent = ownersByAgent(owners, event);
   const own = ownSessionOf(event);
   const name = own === undefined ? event.agent : [event.agent, own, event.parent_agent].join("\u0000");
@@ -156,7 +188,7 @@ function ownerOf(arrivals: Arrivals, owners: Owners, projectId: number, event: P
     const harness = harnessOf(arrivals, projectId, event);
     owner = isOfHarness(event)
       ? { harness, session: undefined, agent: harnessAgent(arrivals, harness.id, event) }
-      : { harness, ...sessionOwner(arrivals, projectId, event) };
+      : { harness, ...sessionOwner(arrivals, projectId, storedAs(event, instanceOf)) };
     byAgent.set(name, owner);
   }
   return owner;
@@ -188,15 +220,28 @@ function harnessOf({ harnesses }: Arrivals, projectId: number, event: PlimsollEv
   return harness;
 }
 
+type SessionEvent = Exclude<PlimsollEvent, HarnessOwnEvent>;
+
+function storedAs(event: SessionEvent, instanceOf: InstanceOf): SessionEvent {
+  const harness = instanceOf(event.harness, event.session);
+  return harness === event.harness ? event : { ...event, harness };
+}
+
 function sessionOwner(
   arrivals: Arrivals,
   projectId: number,
-  event: Exclude<PlimsollEvent, HarnessOwnEvent>,
+  event: SessionEvent,
 ): Pick<Owner, "session" | "agent"> {
   const { id, ...address } = identityOf(projectId, event);
   let session = arrivals.sessions.get(address.sessionId);
   if (session === undefined) {
-    session = { id: address.sessionId, harness: event.harness, name: event.session, described: false };
+    session = {
+      id: address.sessionId,
+      harness: event.harness,
+      name: event.session,
+      described: false,
+      origin: undefined,
+    };
     arrivals.sessions.set(address.sessionId, session);
   }
   const agent = arrivals.agents.get(id) ?? newAgent(id, address, event);
@@ -268,6 +313,30 @@ function addEvent(
   agent.stopped = laterStop(agent.stopped, stopOf(event));
   if (event.type === "turn") addTurn(agent, turnFacts(event, eventKey(event.id)), request, receivedAt);
   else addMark(agent, event, request, receivedAt);
+}
+
+function addOrigin(
+  { machines }: Arrivals,
+  { session }: Owner,
+  event: PlimsollEvent,
+  receivedAt: number,
+): void {
+  const origin = originOf(event);
+  if (origin === undefined) return;
+  if (session !== undefined)
+    session.origin = session.origin === undefined ? origin : mergeOrigins(session.origin, origin);
+  if (origin.machine === undefined) return;
+  const machine = machines.get(origin.machine);
+  if (machine === undefined)
+    machines.set(origin.machine, {
+      name: origin.machine,
+      firstReceivedAt: receivedAt,
+      lastReceivedAt: receivedAt,
+    });
+  else {
+    machine.firstReceivedAt = Math.min(machine.firstReceivedAt, receivedAt);
+    machine.lastReceivedAt = Math.max(machine.lastReceivedAt, receivedAt);
+  }
 }
 
 /** After a call that compacts, nobody knows whether the agent goes on. A person who clears the context gives the next prompt. */

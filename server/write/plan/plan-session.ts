@@ -4,6 +4,7 @@ import type { AgentRow } from "../../db/tables/agents.ts";
 import { slotOf } from "../../db/tables/buckets.ts";
 import type { SessionRow } from "../../db/tables/sessions.ts";
 import type { ArrivedSession } from "./group-events.ts";
+import { mergeOrigins, NO_ORIGIN, type SessionOrigin } from "./session-origin.ts";
 
 /** What decides which agent stands for a session. */
 export type MainRank = Pick<AgentRow, "id" | "name" | "parent" | "firstAt">;
@@ -37,6 +38,7 @@ export function planSession(
   session: Pick<ArrivedSession, "id" | "harness" | "name">,
   known: KnownSession | undefined,
   changes: readonly AgentChange[],
+  origin?: SessionOrigin,
 ): SessionPlan {
   const row = known === undefined ? emptySession(session) : { ...known.row, version: known.row.version + 1 };
   let main = known?.main;
@@ -63,6 +65,7 @@ export function planSession(
       showMain(row, after);
     }
   }
+  if (origin !== undefined) Object.assign(row, mergeOrigins(row, origin));
   const endedAt = known?.endedAt;
   return { before: known?.row, after: { row: withSlots(row, endedAt), main, endedAt }, sum };
 }
@@ -129,6 +132,7 @@ function emptySession({
     openSlot: 0,
     peakBin: -1,
     warned: false,
+    ...NO_ORIGIN,
   };
 }
 

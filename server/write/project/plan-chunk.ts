@@ -6,7 +6,7 @@ import { lookUp, recall } from "../memory/look-up.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
 import type { AgentChanges, AgentOptions, KnownAgent, RowChanges } from "../plan/agent-changes.ts";
 import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../plan/agent-news.ts";
-import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../plan/group-events.ts";
+import type { Arrivals, ArrivedAgent, ArrivedHarness, ArrivedMachine } from "../plan/group-events.ts";
 import { inSlices, slicer } from "../plan/in-slices.ts";
 import { Ledger, type RequestOutcome } from "../plan/outcomes.ts";
 import { type AgentChange, planSession, type SessionPlan } from "../plan/plan-session.ts";
@@ -22,6 +22,7 @@ export interface ChunkPlan {
   sessions: SessionPlan[];
   moves: AgentMove[];
   harnesses: ArrivedHarness[];
+  machines: ArrivedMachine[];
   describedSessions: string[];
   describedHarnesses: string[];
   rollups: RollupChanges;
@@ -94,7 +95,10 @@ export async function planChunk(
     sql,
     memory,
     settings,
-    [...arrivals.harnesses.values()].map(({ instance }) => instance),
+    new Set([
+      ...[...arrivals.harnesses.values()].map(({ instance }) => instance),
+      ...owners.map(({ harness }) => harness),
+    ]),
   );
   plan.models = nameModels(memory, owners, settings.namesPerDay);
   plan.resized = memory.observed.learn(reportedSizes(arrivals));
@@ -151,11 +155,13 @@ export async function planChunk(
   const sessions = await memory.loadSessions(sql, [...bySession.keys()]);
   for (const [id, changes] of bySession) {
     const session = sessions.get(id);
-    plan.sessions.push(planSession(session?.row ?? arrivals.sessions.get(id)!, session, changes));
+    const arrived = arrivals.sessions.get(id);
+    plan.sessions.push(planSession(session?.row ?? arrived!, session, changes, arrived?.origin));
   }
   const { admitted, described } = await memory.admitHarnesses(sql, plan.harnesses, settings.namesPerDay);
   plan.harnesses = admitted;
   plan.describedHarnesses = described;
+  plan.machines = await memory.admitMachines(sql, plan.machines, settings.namesPerDay);
   plan.rollupNames = await memory.rollupNames.admit(sql, plan.rollups, settings.namesPerDay);
   return plan;
 }
@@ -165,7 +171,7 @@ export async function agentOptions(
   sql: Pick<Sql, "query">,
   memory: ProjectMemory,
   settings: ProjectSettings,
-  harnesses: readonly string[],
+  harnesses: Iterable<string>,
 ): Promise<(harness: string) => AgentOptions> {
   const timelineOf = await memory.loadTimelines(sql, harnesses);
   const common = {
@@ -230,13 +236,14 @@ function* reportedSizes({ sizes }: Arrivals) {
     for (const [model, reported] of models) yield { harness, model, sizes: reported };
 }
 
-function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
+function emptyPlan({ sessions, harnesses, machines }: Arrivals): ChunkPlan {
   return {
     agents: [],
     harnessMarks: [],
     sessions: [],
     moves: [],
     harnesses: [...harnesses.values()],
+    machines: [...machines.values()],
     describedSessions: [...sessions.values()].filter(({ described }) => described).map(({ id }) => id),
     describedHarnesses: [],
     rollups: new RollupChanges(),

@@ -9,6 +9,7 @@ import { inSlices } from "../plan/in-slices.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
 import { outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
 import { type FailedEvent, projectByHalves } from "./project-by-halves.ts";
+import { shareSessions } from "./shared-sessions.ts";
 import { encodeChunk, MemoryOutdated, sendChunk, writeCounts } from "./write-chunk.ts";
 
 /** Attempts at a part whose rows are not those remembered. */
@@ -57,7 +58,8 @@ async function projectPart(
   for (let attempt = 1; ; attempt++) {
     // A memory of its own: the plan of a part that fails leaves no trace.
     const memory = await ProjectMemory.open(project, projectId);
-    const plan = await planChunk(project, memory, groupEvents(projectId, part), project.settings);
+    const arrivals = groupEvents(projectId, part, await shareSessions(project, memory, part));
+    const plan = await planChunk(project, memory, arrivals, project.settings);
     try {
       const outcome = outcomeOf(plan);
       const statements = await inSlices(encodeChunk(memory, plan));

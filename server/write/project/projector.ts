@@ -29,6 +29,7 @@ import {
 } from "./pace.ts";
 import { newestAcknowledged, outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
 import { projectCarefully } from "./project-carefully.ts";
+import { shareSessions } from "./shared-sessions.ts";
 import { upkeepStep } from "./upkeep.ts";
 import { type ChunkStatement, encodeChunk, remember, sendChunk, writeCounts } from "./write-chunk.ts";
 
@@ -304,7 +305,15 @@ export class Projector {
   async #plan(project: HeldProject, chunk: Chunk, settle: () => Promise<void>): Promise<PlannedChunk> {
     const { projectId, settings, lease } = project;
     const started = performance.now();
-    const arrivals = await inSlices(groupInSteps(projectId, receivedOf(chunk)));
+    const sql = {
+      async query<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
+        await settle();
+        return project.query<Row>(text, ...values);
+      },
+    };
+    const received = receivedOf(chunk);
+    const instanceOf = await shareSessions(sql, project.memory, received);
+    const arrivals = await inSlices(groupInSteps(projectId, received, instanceOf));
     if (newestAcknowledged(arrivals) > project.memory.policy.generation) {
       // The version is stored, because a harness has read it. This process has not read it yet.
       await settle();
@@ -312,12 +321,6 @@ export class Projector {
       this.#upkeep = true;
     }
     const { memory } = project;
-    const sql = {
-      async query<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
-        await settle();
-        return project.query<Row>(text, ...values);
-      },
-    };
     this.#unplanned = chunk.events;
     const pause = (share: number) => {
       this.#unplanned = Math.ceil(chunk.events * (1 - share));

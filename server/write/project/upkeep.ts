@@ -138,6 +138,7 @@ async function planRefold(
     sessions: session === undefined ? [] : [planSession(session.row, session, [change])],
     moves: [],
     harnesses: [],
+    machines: [],
     describedSessions: [],
     describedHarnesses: [],
     rollups,

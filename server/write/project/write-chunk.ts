@@ -7,6 +7,7 @@ import { crossings } from "../../db/tables/crossings.ts";
 import { harnesses, WIDEN_HARNESS } from "../../db/tables/harnesses.ts";
 import { eventKey } from "../../db/tables/identity.ts";
 import { ADD_COUNT, ingestCounts } from "../../db/tables/ingest-counts.ts";
+import { machines, WIDEN_MACHINE } from "../../db/tables/machines.ts";
 import { models } from "../../db/tables/models.ts";
 import { observedWindows } from "../../db/tables/observed-windows.ts";
 import { rollupNames } from "../../db/tables/rollup-names.ts";
@@ -119,6 +120,7 @@ export function* encodeChunk(memory: ProjectMemory, plan: ChunkPlan): Steps<Chun
       WIDEN_HARNESS,
     ),
   );
+  some(plan.machines, (rows) => machines.upsert(projectId, rows, WIDEN_MACHINE));
   yield;
   for (const statement of moveStatements(projectId, plan.moves)) send(statement);
   const summed = plan.sessions.filter(({ sum }) => sum !== undefined).map(({ after }) => after.row.id);

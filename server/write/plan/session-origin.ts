@@ -1,0 +1,58 @@
+import type { PlimsollEvent } from "@plimsoll/protocol/events";
+import type { SessionRow } from "../../db/tables/sessions.ts";
+
+/** Where a session runs. Each part is what the newest event that names it says. Times in epoch ms. */
+export type SessionOrigin = Pick<
+  SessionRow,
+  "machine" | "machineAt" | "repository" | "branch" | "repositoryAt"
+>;
+
+export const NO_ORIGIN: SessionOrigin = {
+  machine: undefined,
+  machineAt: undefined,
+  repository: undefined,
+  branch: undefined,
+  repositoryAt: undefined,
+};
+
+/** What an event says of the origin; undefined if it names nothing, as most do. */
+export function originOf(event: PlimsollEvent): SessionOrigin | undefined {
+  const { machine, repository, branch, at } = event;
+  if (machine === undefined && repository === undefined && branch === undefined) return undefined;
+  const isPlace = repository !== undefined || branch !== undefined;
+  return {
+    machine,
+    machineAt: machine === undefined ? undefined : at,
+    repository,
+    branch,
+    repositoryAt: isPlace ? at : undefined,
+  };
+}
+
+/**
+ * The newer of each part: of the machine, and of repository with branch. At the same time, the smaller name counts. The order does not
+ * matter.
+ */
+export function mergeOrigins(a: SessionOrigin, b: SessionOrigin): SessionOrigin {
+  const machine = isNewer(b.machineAt, a.machineAt, [b.machine], [a.machine]) ? b : a;
+  const place = isNewer(b.repositoryAt, a.repositoryAt, placeOf(b), placeOf(a)) ? b : a;
+  return {
+    machine: machine.machine,
+    machineAt: machine.machineAt,
+    repository: place.repository,
+    branch: place.branch,
+    repositoryAt: place.repositoryAt,
+  };
+}
+
+const placeOf = ({ repository, branch }: SessionOrigin) => [repository, branch];
+
+function isNewer(
+  at: number | undefined,
+  than: number | undefined,
+  names: readonly (string | undefined)[],
+  others: readonly (string | undefined)[],
+): boolean {
+  if (at === undefined || than === undefined) return at !== undefined;
+  return at === than ? JSON.stringify(names) < JSON.stringify(others) : at > than;
+}
