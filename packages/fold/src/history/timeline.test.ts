@@ -111,6 +111,17 @@ describe("a mark sorts", () => {
       "r@0 a@1",
     );
   });
+  test("between the numbered turns of its machine, if another machine's clock is ahead", () => {
+    const turns = [
+      turn("a1", 100, 1, { seq: 1 }),
+      turn("b2", 500, 1, { seq: 2 }),
+      turn("a3", 200, 1, { seq: 3 }),
+      turn("a4", 300, 1, { seq: 4 }),
+    ];
+    expect(order(turns, [mark("m", 250, "compacted")])).toBe("a1@0 b2@0 a3@0 m@0 a4@0");
+    expect(order(turns.toReversed(), [mark("m", 250, "compacted")])).toBe("a1@0 b2@0 a3@0 m@0 a4@0");
+    expect(order(turns, [mark("m", 50, "compacted")])).toBe("m@0 a1@0 b2@0 a3@0 a4@0");
+  });
   test("by its id among marks of the same time", () => {
     expect(order([], [mark("b", 1, "masked"), mark("a", 1, "masked")])).toBe("a@0 b@0");
   });

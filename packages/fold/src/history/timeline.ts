@@ -74,7 +74,7 @@ export interface Timeline {
  * - An event without a window index belongs to the window of the latest turn that has one, plus the boundaries in
  *   between that open a window. Without any index, windows are counted from 0.
  * - A turn without a sequence number takes the highest sequence number that its window has reached by its time.
- * - A mark precedes the turns of its window that are later than it.
+ * - A mark follows the last turn of its window that is not later than it. Numbered turns may have the times of several clocks.
  */
 export function arrange(
   turns: readonly TurnFacts[],
@@ -109,8 +109,10 @@ export function arrange(
 
   const items: Item[] = [];
   let next = 0;
-  for (const item of turnItems) {
-    while (next < markItems.length && precedes(markItems[next]!, item)) items.push(markItems[next++]!);
+  const times = markItems.length === 0 ? [] : earliestFrom(turnItems);
+  for (const [place, item] of turnItems.entries()) {
+    while (next < markItems.length && precedes(markItems[next]!, item.window, times[place]!))
+      items.push(markItems[next++]!);
     items.push(item);
   }
   while (next < markItems.length) items.push(markItems[next++]!);
@@ -210,8 +212,23 @@ function compareTurns(a: PlacedTurn<OrderedFacts>, b: PlacedTurn<OrderedFacts>):
   return a.window - b.window || a.seq - b.seq || a.turn.at - b.turn.at || compareText(a.turn.key, b.turn.key);
 }
 
-function precedes(mark: { mark: MarkFacts; window: number }, turn: TurnItem): boolean {
-  return mark.window < turn.window || (mark.window === turn.window && mark.mark.at < turn.turn.at);
+/** For each turn, the earliest time from it to the end of its window. */
+function earliestFrom(turns: readonly TurnItem[]): number[] {
+  const times = turns.map(({ turn }) => turn.at);
+  for (let place = times.length - 2; place >= 0; place--) {
+    if (turns[place]!.window === turns[place + 1]!.window)
+      times[place] = Math.min(times[place]!, times[place + 1]!);
+  }
+  return times;
+}
+
+/** @param earliest time from a turn to the end of its window */
+function precedes(
+  { mark, window }: { mark: MarkFacts; window: number },
+  ofTurn: number,
+  earliest: number,
+): boolean {
+  return window < ofTurn || (window === ofTurn && mark.at < earliest);
 }
 
 /** Openers strictly before a time; at that very time, those whose id sorts before `id`. */
