@@ -8,16 +8,16 @@ const FILES = [
   "server/alerts/{backtest/backtest,evaluation/evaluator,read-alerts,rule-book}.test.ts",
   "server/alerts/conditions/{conditions,rejected-events}.test.ts",
   "server/alerts/delivery/deliverer.test.ts",
-  "server/api-tests/{alerts,deletion,mappings,matched-sources,project-isolation,rollouts,session-list}.test.ts",
+  "server/api-tests/{alerts,deletion,machines,mappings,matched-sources,project-isolation,rollouts,session-list}.test.ts",
   "server/tenants/audit/audit.test.ts",
   "server/upkeep/backup/backup.test.ts",
   "server/db/lease.test.ts",
   "server/upkeep/doctor/examine.test.ts",
   "server/http/health.test.ts",
-  "server/write/project/{apply-retention,commands,deleted-project,own-sessions,remove-sessions,resumed-refolds,set-window,statements}.test.ts",
+  "server/write/project/{apply-retention,commands,deleted-project,own-sessions,remove-sessions,resumed-refolds,set-window,shared-sessions,statements}.test.ts",
   "server/policies/{read-rejudging,rollouts}.test.ts",
   "server/tenants/projects/{delete-step,projects}.test.ts",
-  "server/read/{digest,fleet,gauges,series}.test.ts",
+  "server/read/{digest,fleet,gauges,machines,series}.test.ts",
 ];
 
 /** Runs tests on a Citus cluster: `npm test -- --only citus`. */

@@ -88,6 +88,8 @@ const QUERIES: Record<string, string[]> = {
     `${rangeQuery}&q=nothing-like-it`,
     `${rangeQuery}&model=m&reason=subtick&warned=1&tag=kept&sort=title`,
   ],
+  "/api/v1/fleet": ["", "machine=nobody&repository=nothing&branch=main"],
+  "/api/v1/session-values": ["", "repository=github.com/acme/billing"],
   "/api/v1/session-count": [rangeQuery, `${rangeQuery}&reason=unexplained`],
   "/api/v1/series": [
     ...[
@@ -130,6 +132,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/breakdown": "breakdown",
   "/api/v1/harnesses": "harnesses",
   "/api/v1/harness-lines": "harnessLines",
+  "/api/v1/machines": "machines.list",
   "/api/v1/sessions": "sessions.list",
   "/api/v1/extent": "extent",
   "/api/v1/session-count": "sessions.count",

@@ -14,6 +14,7 @@ const NEEDS: Record<string, Permission> = Object.fromEntries(
   Object.entries({
     read: [
       "status fleet fleetPart series extent marks beforeAfter digest harnesses harnessLines breakdown instance",
+      "machines.list",
       "sessions.list sessions.count sessions.values sessions.get sessions.turns sessions.chart sessions.views.list",
       "policies.get policies.versions policies.version policies.harnesses policies.rejudging policies.rollout",
       "replays.start replays.status replays.session replays.cancel mappings.list windows.list windows.unknown",

@@ -102,6 +102,8 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
         session: `session-${word}`,
         title: `title-${word}`,
         status: "started",
+        machine: `machine-${word}`,
+        repository: `git@example.org:${word}/repository.git`,
       },
       { ...fields, id: "h", type: "harness", at: Date.now(), status: "hello", name: `harness-${word}` },
       {

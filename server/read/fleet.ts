@@ -16,16 +16,21 @@ import { readTimelines } from "../lines/reader-timelines.ts";
 import { iso } from "../times.ts";
 import { activeAt, activeAtSql, heardTimes, LIVE_FOR, SILENT_AFTER } from "./liveness.ts";
 import { type FallAt, type LevelAt, readRecentLevels, recentLevels } from "./recent-levels.ts";
+import { originConditions } from "./session-filter.ts";
 import { type AgentFacts, agentView, judgedAt } from "./views.ts";
 
+/** Which agents of a fleet. */
+type FleetFilter = Pick<FleetQuery, "harness" | "machine" | "repository" | "branch">;
+
 /** The condition on `agents a` joined with `sessions s` under which an agent is live. */
-export function liveAgents({ projectId, now }: Reader, harness: string | undefined): Prisma.Sql {
+export function liveAgents({ projectId, now }: Reader, filter: FleetFilter): Prisma.Sql {
   const since = now - LIVE_FOR;
-  const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${harness}`;
+  const chosen = originConditions(filter);
+  if (filter.harness !== undefined) chosen.push(Prisma.sql`s.harness = ${filter.harness}`);
   // What was active was also received lately; only that has an index.
   return Prisma.sql`s.project_id = ${projectId} AND s.open_slot >= ${slotOf(since)} AND s.deleted_at IS NULL
     AND a.last_received_at > ${new Date(since)} AND ${activeAtSql("a")} > ${new Date(since)}
-    AND a.turns > 0 ${ofHarness}`;
+    AND a.turns > 0 ${chosen.length === 0 ? Prisma.empty : Prisma.sql`AND ${Prisma.join(chosen, " AND ")}`}`;
 }
 
 /** As many as a fleet may be asked for. */
@@ -39,6 +44,9 @@ interface Row extends AgentFacts {
   title: string | null;
   kind: FleetAgent["kind"];
   harness: string;
+  machine: string | null;
+  repository: string | null;
+  branch: string | null;
   /** Live agents in all, beyond the limit too. */
   total: number;
   placeType: string | null;
@@ -55,7 +63,7 @@ interface Fall extends FallAt {
 
 /** Every live agent against its own lines, the one nearest to its line first; see `FleetView.agents`. */
 export async function readFleet(reader: FreshReader, query: FleetQuery): Promise<FleetView> {
-  const rows = await readRows(reader, liveAgents(reader, query.harness), query.limit);
+  const rows = await readRows(reader, liveAgents(reader, query), query.limit);
   return {
     generated_at: iso(reader.now),
     agents: await fleetAgents(reader, rows),
@@ -65,7 +73,7 @@ export async function readFleet(reader: FreshReader, query: FleetQuery): Promise
 
 /** What became of the live agents of some sessions, and how many agents are live in all. */
 export async function readFleetPart(reader: FreshReader, query: FleetPartQuery): Promise<FleetPart> {
-  const live = liveAgents(reader, query.harness);
+  const live = liveAgents(reader, query);
   const [rows, [total]] = await Promise.all([
     readRows(reader, Prisma.sql`${live} AND s.id = ANY(${query.sessions}::uuid[])`, MOST_AGENTS),
     reader.prisma.$queryRaw<{ count: number }[]>`SELECT count(*)::int4 AS count
@@ -98,7 +106,7 @@ function readRows(reader: Reader, where: Prisma.Sql, limit: number): Promise<Row
         a.last_received_at AS "lastReceivedAt", ${Prisma.join(TALLIES.map((column) => Prisma.raw(`a.${column}`)))},
         ${activeAtSql("a")} AS "activeAt", ${activeAtSql("a")} <= ${silentSince} AS silent,
         COALESCE(a.current_tokens > a.current_window, false) AS suspect,
-        s.name AS session, s.title, s.kind, s.harness, (count(*) OVER ())::int4 AS total
+        s.name AS session, s.title, s.kind, s.harness, s.machine, s.repository, s.branch, (count(*) OVER ())::int4 AS total
       FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
       WHERE ${where} ORDER BY ${order} LIMIT ${limit}
     ) f LEFT JOIN LATERAL (
@@ -148,7 +156,7 @@ interface FleetContext {
 }
 
 function fleetAgent(row: Row, { timeline, levels, at }: FleetContext): FleetAgent {
-  const { session, title, kind, harness, placeType, placeDetail, falls } = row;
+  const { session, title, kind, harness, machine, repository, branch, placeType, placeDetail, falls } = row;
   const active = activeAt(heardTimes(row));
   const turnTimes = levels.map((level) => level.at);
   const last = falls?.[0];
@@ -158,6 +166,9 @@ function fleetAgent(row: Row, { timeline, levels, at }: FleetContext): FleetAgen
     title,
     kind,
     harness,
+    machine,
+    repository,
+    branch,
     place: placeType === null ? null : placeText(placeType, placeDetail ?? {}),
     active_at: iso(active),
     recent: recentLevels(levels, falls ?? []),

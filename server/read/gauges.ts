@@ -66,7 +66,7 @@ type AgentRow = Omit<AgentGauges, "boundaries"> & Omit<Tally, "reclaimed" | "war
 
 export async function readGauges(reader: FreshReader): Promise<FleetGauges> {
   const { prisma, projectId, now, lag } = reader;
-  const live = liveAgents(reader, undefined);
+  const live = liveAgents(reader, {});
   // The column has four bytes: 0.9 as a longer number is more than what is stored.
   const counts = LOAD_STEPS.map(
     (step) => Prisma.sql`count(*) FILTER (WHERE a.load >= ${step}::float4)::float8`,

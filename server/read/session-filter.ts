@@ -41,6 +41,7 @@ export function sessionCondition(
   // A column at the end of the row, which costs a third of the time of reading it.
   if (byTime || to - from <= LONG_RANGE_MS) parts.push(Prisma.sql`s.last_slot >= ${slotOf(from)}`);
   if (filter.harness !== undefined) parts.push(Prisma.sql`s.harness = ${filter.harness}`);
+  parts.push(...originConditions(filter));
   if (filter.model !== undefined) parts.push(Prisma.sql`s.model = ${filter.model}`);
   if (filter.kind !== undefined) parts.push(Prisma.sql`s.kind = ${filter.kind}`);
   if (filter.status !== undefined) parts.push(hasStatus(filter.status, now));
@@ -55,6 +56,19 @@ export function sessionCondition(
       OR s.model ILIKE ${pattern} OR s.id::text ILIKE ${pattern})`);
   }
   return Prisma.join(parts, " AND ");
+}
+
+/** The conditions on sessions `s` that run in a place. */
+export function originConditions({
+  machine,
+  repository,
+  branch,
+}: Pick<SessionFilter, "machine" | "repository" | "branch">): Prisma.Sql[] {
+  const parts: Prisma.Sql[] = [];
+  if (machine !== undefined) parts.push(Prisma.sql`s.machine = ${machine}`);
+  if (repository !== undefined) parts.push(Prisma.sql`s.repository = ${repository}`);
+  if (branch !== undefined) parts.push(Prisma.sql`s.branch = ${branch}`);
+  return parts;
 }
 
 function hasStatus(status: NonNullable<SessionFilter["status"]>, now: number): Prisma.Sql {

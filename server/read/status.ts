@@ -181,7 +181,7 @@ async function readNow(
         a.current_tokens AS context_tokens, a.current_window AS window_tokens, ${activeAtSql("a")} AS active_at,
         a.current_tokens::float8 / NULLIF(a.current_window, 0) AS utilization
       FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
-      WHERE ${liveAgents(reader, harness)}
+      WHERE ${liveAgents(reader, { harness })}
     )
     SELECT EXISTS (SELECT 1 FROM sessions WHERE project_id = ${reader.projectId} AND deleted_at IS NULL) AS has_events,
       count(*)::int4 AS agents, count(DISTINCT session_id)::int4 AS sessions,

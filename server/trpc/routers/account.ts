@@ -10,6 +10,7 @@ import {
   PasskeyInput,
   PasskeyOptions,
   PasskeyView,
+  MachineList,
   PersonInput,
   PersonLink,
   PersonList,
@@ -29,6 +30,9 @@ import { auditReach } from "../../tenants/audit/reach.ts";
 import type { People } from "../../tenants/people/people.ts";
 import type { Services } from "../context.ts";
 import { procedure, restRoutes, router } from "../init.ts";
+import { readMachines } from "../../read/machines.ts";
+import { actorOf, may, type Principal } from "../../tenants/access/principal.ts";
+import { freshProcedure, procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("audit");
 
@@ -72,8 +76,22 @@ export const browsers = router({
     }),
 });
 
-/** Machines that wait for a person to confirm them. Both are mutations, because each call may be a guess. */
+/** Machines that report, and those that wait for a person to confirm them. */
 export const machines = router({
+  list: freshProcedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/machines",
+        tags: ["metrics"],
+        summary: "Machines that report, and which of them stopped while sessions were at work",
+      },
+    })
+    .input(z.object({}).optional())
+    .output(MachineList)
+    .query(({ ctx }) => readMachines(ctx.reader)),
+
+  /** Like `decide` a mutation, because each call may be a guess. */
   look: procedure("connect machines")
     .input(MachineCodeInput)
     .output(WaitingMachine)

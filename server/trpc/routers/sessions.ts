@@ -13,6 +13,7 @@ import {
   SessionPage,
   SessionQuery,
   SessionsQuery,
+  SessionValuesQuery,
   TaggedSessions,
   TagSessionsCall,
   TurnPage,
@@ -75,10 +76,10 @@ export const sessions = router({
     .query(({ ctx, input }) => countSessions(ctx.reader, input)),
 
   values: procedure("read")
-    .meta(rest("GET", "/session-values", "Tags and models that sessions can be filtered by"))
-    .input(nothing)
+    .meta(rest("GET", "/session-values", "Values that sessions can be filtered by, such as tags and models"))
+    .input(SessionValuesQuery.optional())
     .output(answer(SessionFilterValues))
-    .query(({ ctx }) => readFilterValues(ctx.reader)),
+    .query(({ ctx, input }) => readFilterValues(ctx.reader, input)),
 
   tag: procedure("annotate")
     .meta(rest("POST", "/session-tags", "Adds a tag to sessions, or removes it"))

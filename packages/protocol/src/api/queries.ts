@@ -18,6 +18,12 @@ const named = z.string().trim().min(1);
 /** Never empty: that would be a harness nobody has, and in the rollups it stands for all of them. */
 const harness = callText(LONGEST.harness, z.string().min(1)).optional();
 const id = rowId;
+/** Where sessions run, as their newest events say. */
+const origin = {
+  machine: callText(LONGEST.machine, z.string().min(1)).optional(),
+  repository: callText(LONGEST.repository, z.string().min(1)).optional(),
+  branch: callText(LONGEST.branch, z.string().min(1)).optional(),
+};
 
 export const StatusQuery = z.object({ from: time, to: time, harness });
 export type StatusQuery = z.infer<typeof StatusQuery>;
@@ -33,7 +39,11 @@ export type DigestQuery = z.infer<typeof DigestQuery>;
 export const BreakdownQuery = StatusQuery.extend({ by: z.enum(BREAKDOWN_MEASURES) });
 export type BreakdownQuery = z.infer<typeof BreakdownQuery>;
 
-export const FleetQuery = z.object({ harness, limit: z.coerce.number().int().min(1).max(500).default(200) });
+export const FleetQuery = z.object({
+  harness,
+  ...origin,
+  limit: z.coerce.number().int().min(1).max(500).default(200),
+});
 export type FleetQuery = z.infer<typeof FleetQuery>;
 
 /** `at` is compared with what was before it, within the range. */
@@ -48,7 +58,11 @@ export type HarnessLinesQuery = z.infer<typeof HarnessLinesQuery>;
 
 /** Sessions of which the rows of a fleet are asked for anew. */
 export const FLEET_PART_SESSIONS = 20;
-export const FleetPartQuery = z.object({ harness, sessions: z.array(id).min(1).max(FLEET_PART_SESSIONS) });
+export const FleetPartQuery = z.object({
+  harness,
+  ...origin,
+  sessions: z.array(id).min(1).max(FLEET_PART_SESSIONS),
+});
 export type FleetPartQuery = z.infer<typeof FleetPartQuery>;
 
 /** Which sessions: those active in the range that match all filters. */
@@ -56,6 +70,7 @@ export const SessionFilter = z.object({
   from: time,
   to: time,
   harness,
+  ...origin,
   /** Of the main agent. */
   model: callText(LONGEST.model, z.string().min(1)).optional(),
   kind: z.enum(SESSION_KINDS).optional(),
@@ -77,6 +92,10 @@ export const SessionsQuery = SessionFilter.extend({
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 export type SessionsQuery = z.infer<typeof SessionsQuery>;
+
+/** With a repository, also its branches. */
+export const SessionValuesQuery = z.object({ repository: origin.repository });
+export type SessionValuesQuery = z.infer<typeof SessionValuesQuery>;
 
 export const SessionQuery = z.object({ id });
 export type SessionQuery = z.infer<typeof SessionQuery>;

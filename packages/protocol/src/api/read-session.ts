@@ -45,6 +45,11 @@ export const SessionSummary = z.object({
   title: z.string().nullable(),
   kind: z.enum(SESSION_KINDS).nullable(),
   harness: z.string(),
+  /** Where the session runs, as its newest events say. Null while none says so. */
+  machine: z.string().nullable().default(null),
+  /** Host and path of a git remote, or a keyed hash of it. */
+  repository: z.string().nullable().default(null),
+  branch: z.string().nullable().default(null),
   status: SessionStatus,
   end_reason: z.string().nullable(),
   model: z.string().nullable(),

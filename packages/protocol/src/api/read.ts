@@ -117,6 +117,10 @@ export const FleetAgent = AgentView.extend({
   title: z.string().nullable(),
   kind: z.enum(SESSION_KINDS).nullable(),
   harness: z.string(),
+  /** Of its session. */
+  machine: z.string().nullable().default(null),
+  repository: z.string().nullable().default(null),
+  branch: z.string().nullable().default(null),
   /** What the agent is at, in its harness' words: `tick 4.2`, `session 3`. */
   place: z.string().nullable(),
   /** When it was last active, by the clock of the server: `last_at`, unless the clock of its harness is wrong. */
@@ -395,6 +399,24 @@ export const HarnessList = z.object({
   more: z.number().int(),
 });
 export type HarnessList = z.infer<typeof HarnessList>;
+
+export const MachineView = z.object({
+  name: z.string(),
+  /** When the server first and last received an event that names it. */
+  first_at: time,
+  last_at: time,
+  /** Set for a day if it sends nothing for 10 minutes although sessions on it were at work. */
+  stopped: z.object({ sessions: z.number().int() }).nullable(),
+});
+export type MachineView = z.infer<typeof MachineView>;
+
+export const MachineList = z.object({
+  /** The latest first; at most 500. */
+  machines: z.array(MachineView),
+  /** Machines beyond those listed. */
+  more: z.number().int(),
+});
+export type MachineList = z.infer<typeof MachineList>;
 
 export const SCOPES = [
   "ingest",

@@ -63,6 +63,11 @@ export const SessionFilterValues = z.object({
   tags: z.array(z.object({ tag: z.string(), sessions: z.number().int() })),
   /** The latest to appear first. */
   models: z.array(z.string()),
+  /** Those heard from last first. */
+  machines: z.array(z.string()),
+  repositories: z.array(z.string()),
+  /** Of the repository that is asked about. */
+  branches: z.array(z.string()),
 });
 export type SessionFilterValues = z.infer<typeof SessionFilterValues>;
 
