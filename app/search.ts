@@ -1,4 +1,5 @@
 import { PROJECT_PARAMETER } from "@plimsoll/protocol/pure";
+import { PLACE_PARAMETERS, placeInput } from "../components/place.ts";
 import { DEFAULT_RANGE, isAllTime, type Period, parseRange, resolveRange } from "../components/range.ts";
 import type { PageQueries } from "./prefetch.ts";
 
@@ -22,6 +23,11 @@ export function searchOf(params: Awaited<SearchParams>): URLSearchParams {
 /** The selected harness. An empty parameter selects none. */
 export function harnessOf(params: Awaited<SearchParams>): string | undefined {
   return one(params.harness) || undefined;
+}
+
+/** The machine, repository and branch that are selected. */
+export function placeOf(params: Awaited<SearchParams>) {
+  return placeInput(Object.fromEntries(PLACE_PARAMETERS.map((name) => [name, one(params[name]) ?? null])));
 }
 
 /** The project that the address names; absent for the default project. */

@@ -32,10 +32,10 @@ const range = createParser<RangeChoice>({
   .withDefault(DEFAULT_RANGE)
   .withOptions({ history: "push" });
 
-/** An empty `harness=` parameter selects no harness. */
-const harnessName = createParser<string>({
+/** An empty parameter, such as `harness=`, selects nothing. */
+const name = createParser<string>({
   parse: (text) => (text === "" ? null : text),
-  serialize: (name) => name,
+  serialize: (text) => text,
 }).withOptions({ history: "push" });
 
 export function useRange() {
@@ -56,7 +56,14 @@ export function usePeriod(): Period {
 }
 
 export function useHarness() {
-  return useQueryState("harness", harnessName);
+  return useQueryState("harness", name);
+}
+
+const place = { machine: name, repository: name, branch: name };
+
+/** The machine, the repository and the branch that sessions run in. */
+export function usePlace() {
+  return useQueryStates(place);
 }
 
 const allAgents = createParser<true>({

@@ -13,7 +13,7 @@ import {
 } from "../../components/fleet/looked.ts";
 import { now } from "../now.ts";
 import { prefetch } from "../prefetch.ts";
-import { harnessOf, one, periodOf, projectOf, type SearchParams } from "../search.ts";
+import { harnessOf, one, periodOf, placeOf, projectOf, type SearchParams } from "../search.ts";
 
 export const metadata: Metadata = { title: "Fleet" };
 
@@ -29,11 +29,13 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
     const { from, to } = await periodOf(one(params.range), now(), { trpc, client });
     return [
       client.prefetchQuery(trpc.status.queryOptions({ from, to, ...harness })),
-      client.prefetchQuery(trpc.fleet.queryOptions(harness)),
+      client.prefetchQuery(trpc.fleet.queryOptions({ ...harness, ...placeOf(params) })),
       client.prefetchQuery(trpc.extent.queryOptions(harness)),
       ...(away === undefined
         ? []
         : [client.prefetchQuery(trpc.digest.queryOptions({ ...digestRange(away, minute), ...harness }))]),
+      client.prefetchQuery(trpc.machines.list.queryOptions()),
+      client.prefetchQuery(trpc.sessions.values.queryOptions()),
       client.prefetchQuery(trpc.windows.unknown.queryOptions({ from, to, ...harness })),
     ];
   }, projectOf(params));

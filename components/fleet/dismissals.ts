@@ -1,4 +1,4 @@
-import type { SuspectSession, UnknownWindows } from "@plimsoll/protocol/api";
+import type { MachineView, SuspectSession, UnknownWindows } from "@plimsoll/protocol/api";
 
 /** The cookie with the notices that this browser dismissed, so that the server leaves them out, too. */
 export const DISMISSED_COOKIE = "plimsoll_dismissed";
@@ -17,6 +17,10 @@ export function fingerprint(about: string): string {
 /** What the notice of wrong sizes is about. */
 export const suspectsAbout = (sessions: readonly SuspectSession[]): string[] =>
   sessions.map(({ model, window_tokens, window_source }) => [model, window_tokens, window_source].join(" "));
+
+/** What the notice of machines is about: a machine that stops again is another stop. */
+export const stoppedAbout = (stopped: readonly MachineView[]): string[] =>
+  stopped.map(({ name, last_at }) => [last_at, name].join(" "));
 
 /** What the notice of unknown sizes is about. */
 export const unknownAbout = ({ models }: UnknownWindows): string[] => models.map(({ model }) => model);

@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import type { MachineList } from "@plimsoll/protocol/api";
 import { DEMO_HARNESSES } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import dynamic from "next/dynamic";
@@ -10,17 +11,19 @@ import { isSameData, isSameSeries } from "../charts/same-picture.ts";
 import { useDrawn } from "../charts/use-drawn.ts";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
+import { placeInput } from "../place.ts";
 import { Link } from "../projects/link.tsx";
 import { useProjects } from "../projects/use-projects.ts";
 import { stepFor } from "../range.ts";
 import { HarnessFilter } from "../shell/harness-filter.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
+import { PlaceFilters } from "../shell/place-filters.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
-import { useHarness, usePeriod, useRange } from "../url.ts";
+import { useHarness, usePeriod, usePlace, useRange } from "../url.ts";
 import { Backlog } from "./backlog.tsx";
-import { suspectsAbout, unknownAbout } from "./dismissals.ts";
+import { stoppedAbout, suspectsAbout, unknownAbout } from "./dismissals.ts";
 import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
 import { FleetTiles } from "./fleet-tiles.tsx";
 import { NextLine } from "./next-line.tsx";
@@ -41,6 +44,10 @@ const SuspectNotice = dynamic(() => import("./suspect-notice.tsx").then((part) =
 });
 const UnknownWindowsNotice = dynamic(
   () => import("./unknown-windows.tsx").then((part) => part.UnknownWindowsNotice),
+  { ssr: false, loading: NoticePlaceholder },
+);
+const StoppedMachinesNotice = dynamic(
+  () => import("./stopped-machines.tsx").then((part) => part.StoppedMachinesNotice),
   { ssr: false, loading: NoticePlaceholder },
 );
 const BeforeAfterLine = dynamic(() => import("./before-after.tsx").then((part) => part.BeforeAfterLine), {
@@ -78,6 +85,7 @@ export function FleetPage({ dismissed, away }: { dismissed: string | null; away:
         {!noEvents && (
           <>
             <HarnessFilter />
+            <PlaceFilters />
             <RangePicker />
           </>
         )}
@@ -100,6 +108,7 @@ export function FleetPage({ dismissed, away }: { dismissed: string | null; away:
               <Agents />
             </div>
             <div className="grid min-w-0 gap-3">
+              <CountsEverywhere />
               <KeyNumbers />
               <History />
             </div>
@@ -126,13 +135,24 @@ function NoEvents() {
   );
 }
 
+/** Silence changes nothing, so no change tells of it. */
+const MACHINES_EVERY_MS = 60_000;
+const stoppedMachines = ({ machines }: MachineList) => machines.filter(({ stopped }) => stopped !== null);
+
 function Notices() {
   const { trpc, range, status } = useFleetQueries();
   const suspects = useQuery({ ...status, select: ({ suspects }) => suspects }).data;
   const unknown = useQuery(trpc.windows.unknown.queryOptions(range, keep)).data;
+  const stopped = useQuery({
+    ...trpc.machines.list.queryOptions(undefined, { refetchInterval: MACHINES_EVERY_MS }),
+    select: stoppedMachines,
+  }).data;
   const { isDismissed } = useContext(Dismissals);
   return (
     <>
+      {stopped !== undefined && stopped.length > 0 && !isDismissed(stoppedAbout(stopped)) && (
+        <StoppedMachinesNotice stopped={stopped} />
+      )}
       {suspects !== undefined && !isDismissed(suspectsAbout(suspects.sessions)) && (
         <SuspectNotice suspects={suspects} />
       )}
@@ -150,6 +170,17 @@ function WhileDemoRuns() {
     select: ({ agents }) => agents.some(({ harness }) => DEMO_HARNESSES.includes(harness)),
   });
   return hasDemo.data === true && <DemoSights />;
+}
+
+/** Sums over time are kept by harness and model. */
+function CountsEverywhere() {
+  const [place] = usePlace();
+  if (Object.keys(placeInput(place)).length === 0) return null;
+  return (
+    <p className="text-[13px] text-muted">
+      The numbers and charts below count all machines and repositories. The list of agents is filtered.
+    </p>
+  );
 }
 
 function KeyNumbers() {
@@ -232,6 +263,8 @@ function History() {
 
 function Agents() {
   const [harness] = useHarness();
+  const [place] = usePlace();
+  const chosen = [harness, place.machine, place.repository, place.branch].filter((part) => part !== null);
   const query = useQuery(useFleetQueries().fleet);
   if (query.data === undefined) {
     if (!query.isError) return <FleetRowsSkeleton />;
@@ -241,15 +274,18 @@ function Agents() {
       </section>
     );
   }
-  if (query.data.agents.length === 0) return <NoLiveAgents harness={harness} />;
+  if (query.data.agents.length === 0) return <NoLiveAgents chosen={chosen.join(", ")} />;
   return <FleetRows view={query.data} />;
 }
 
 /** Shown when events were recorded but no agent is live. */
-function NoLiveAgents({ harness }: { harness: string | null }) {
+/** @param chosen names what the filters choose; empty without a filter */
+function NoLiveAgents({ chosen }: { chosen: string }) {
+  const [harness] = useHarness();
+  const [place] = usePlace();
   const trpc = useTRPC();
   const { from, to } = usePeriod();
-  const filter = harness === null ? {} : { harness };
+  const filter = { ...(harness === null ? {} : { harness }), ...placeInput(place) };
   const latest = useQuery(trpc.sessions.list.queryOptions({ from, to, limit: 1, ...filter }));
   const last = latest.data?.items[0];
   return (
@@ -257,7 +293,7 @@ function NoLiveAgents({ harness }: { harness: string | null }) {
       className="panel flex flex-col items-center gap-1.5 px-6 py-10 text-center"
       data-testid="nothing-live"
     >
-      <p className="font-medium">No live agents{harness === null ? "" : ` in ${harness}`}</p>
+      <p className="font-medium">No live agents{chosen === "" ? "" : ` in ${chosen}`}</p>
       <p className="text-[13px] text-muted">
         {last !== undefined ? (
           <>

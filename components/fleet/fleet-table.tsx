@@ -15,6 +15,7 @@ import { exact, plural } from "../format.ts";
 import { observedOf } from "../harness-line/observed-lines.ts";
 import { useObservedLines } from "../harness-line/use-observed-lines.ts";
 import { useSteadyOrder } from "../live/use-steady-order.ts";
+import { repositoryText } from "../place.ts";
 import { Link, RowLink } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -207,7 +208,11 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
       <div {...CELL} className="min-w-0 @max-[600px]:row-span-2">
         <RowLink
           href={`/sessions/${agent.session_id}?agent=${agent.id}`}
-          title={rowHint([title, sub, agent.harness, agent.place, agent.model], agent, zone)}
+          title={rowHint(
+            [title, sub, agent.harness, agent.place, agent.model, agent.machine, repositoryText(agent)],
+            agent,
+            zone,
+          )}
           className={cn(
             "flex gap-x-1.5 font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent",
             silent && "text-muted",

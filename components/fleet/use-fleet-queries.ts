@@ -1,7 +1,8 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { placeInput } from "../place.ts";
 import { rangeWithData } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
-import { useHarness, usePeriod, useRange } from "../url.ts";
+import { useHarness, usePeriod, usePlace, useRange } from "../url.ts";
 
 export const keep = { placeholderData: keepPreviousData };
 
@@ -10,6 +11,7 @@ export function useFleetQueries() {
   const trpc = useTRPC();
   const [chosen] = useHarness();
   const harness = chosen === null ? {} : { harness: chosen };
+  const [place] = usePlace();
   const { from, to, span } = usePeriod();
   const range = { from, to, ...harness };
   return {
@@ -17,7 +19,7 @@ export function useFleetQueries() {
     range,
     span,
     status: trpc.status.queryOptions(range, keep),
-    fleet: trpc.fleet.queryOptions(harness, keep),
+    fleet: trpc.fleet.queryOptions({ ...harness, ...placeInput(place) }, keep),
   };
 }
 

@@ -24,6 +24,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "breakdown",
   "harnesses",
   "harnessLines",
+  "machines.list",
   "ingest.counts",
   "windows.list",
   "windows.unknown",

@@ -1,4 +1,10 @@
-import type { ChangedMessage, FleetPart, FleetPartQuery, FleetView } from "@plimsoll/protocol/api";
+import type {
+  ChangedMessage,
+  FleetPart,
+  FleetPartQuery,
+  FleetQuery,
+  FleetView,
+} from "@plimsoll/protocol/api";
 import type { Query, QueryClient } from "@tanstack/react-query";
 import { mergeFleetPart, namedSessions } from "./merge-fleet.ts";
 
@@ -41,10 +47,9 @@ async function updateRows(
   const settled = () => query.state.fetchStatus === "idle" && !query.state.isInvalidated;
   const view = query.state.data as FleetView | undefined;
   if (view === undefined || !query.isActive() || !settled()) return false;
-  const { harness } = (query.queryKey[1] as { input?: { harness?: string } } | undefined)?.input ?? {};
-  const part = await fetchPart({ sessions, ...(harness === undefined ? {} : { harness }) }).catch(
-    () => undefined,
-  );
+  const { limit: _, ...filter } =
+    (query.queryKey[1] as { input?: Partial<FleetQuery> } | undefined)?.input ?? {};
+  const part = await fetchPart({ sessions, ...filter }).catch(() => undefined);
   if (part === undefined || !settled() || query.state.data !== view) return false;
   const merged = mergeFleetPart(view, part, sessions, MOST_ROWS);
   if (merged === null) return false;

@@ -12,6 +12,7 @@ import { AlertDetails, SessionAlertsPanel } from "../alerts/session-alerts.tsx";
 import { useSessionAlerts } from "../alerts/use-session-alerts.ts";
 import { TurnCursor } from "../charts/session/turn-cursor.ts";
 import { compact, exact, plural } from "../format.ts";
+import { repositoryText } from "../place.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
 import { codeOf } from "../query-client.ts";
@@ -292,6 +293,7 @@ function Chips({
   const sources = sourcesText(turns);
   const size = agent === undefined ? undefined : windowReport(turns, agent);
   const line = agent?.thresholds.find(({ name }) => name === agent.line?.threshold);
+  const place = repositoryText(session);
   return (
     <>
       <Chip>
@@ -301,6 +303,16 @@ function Chips({
       {session.title !== null && (
         <Chip title={`Session ID in the harness: ${session.session}`}>
           <Name className="truncate">{session.session}</Name>
+        </Chip>
+      )}
+      {session.machine !== null && (
+        <Chip title={`Machine: ${session.machine}`}>
+          <Name className="truncate">{session.machine}</Name>
+        </Chip>
+      )}
+      {place !== null && (
+        <Chip title={`Repository and branch: ${place}`}>
+          <Name className="truncate">{place}</Name>
         </Chip>
       )}
       {agent?.model != null && (

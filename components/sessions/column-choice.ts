@@ -2,6 +2,8 @@
 export const COLUMNS = [
   { id: "session", label: "Session", width: "minmax(130px,1.7fr)" },
   { id: "harness", label: "Harness", width: "minmax(96px,1fr)" },
+  { id: "machine", label: "Machine", width: "minmax(90px,0.8fr)" },
+  { id: "repository", label: "Repository", width: "minmax(110px,1fr)" },
   { id: "model", label: "Model", width: "minmax(110px,1fr)" },
   { id: "status", label: "Status", width: "60px" },
   { id: "now", label: "Current", width: "76px" },
@@ -17,13 +19,23 @@ export const COLUMNS = [
 ] as const;
 export type ColumnId = (typeof COLUMNS)[number]["id"];
 
+const HIDDEN_AT_FIRST: ReadonlySet<string> = new Set([
+  "machine",
+  "repository",
+  "model",
+  "started",
+  "uncached",
+]);
+
 export const DEFAULT_COLUMNS: readonly ColumnId[] = COLUMNS.map(({ id }) => id).filter(
-  (id) => id !== "model" && id !== "started" && id !== "uncached",
+  (id) => !HIDDEN_AT_FIRST.has(id),
 );
 
 /** Columns that only wide screens have room for. */
 export const WIDE_ONLY: ReadonlySet<string> = new Set<ColumnId>([
   "harness",
+  "machine",
+  "repository",
   "model",
   "peak",
   "warnings",

@@ -29,7 +29,11 @@ export function FilterOptions({ onPick }: { onPick: () => void }) {
   const trpc = useTRPC();
   const [filters, setFilters] = useSessionFilters();
   const [harness, setHarness] = useHarness();
-  const { data: values } = useQuery(trpc.sessions.values.queryOptions());
+  const { data: values } = useQuery(
+    trpc.sessions.values.queryOptions(
+      filters.repository === null ? undefined : { repository: filters.repository },
+    ),
+  );
   const { data: known } = useQuery(trpc.harnesses.queryOptions({}));
   const groups: { filter: Filter; heading: string; options: Option[] }[] = [
     { filter: "status", heading: "Status", options: STATUSES.map((value) => ({ value })) },
@@ -50,13 +54,25 @@ export function FilterOptions({ onPick }: { onPick: () => void }) {
       heading: "Harness",
       options: (known?.harnesses ?? []).map(({ instance }) => ({ value: instance })),
     },
+    {
+      filter: "machine",
+      heading: "Machine",
+      options: (values?.machines ?? []).map((value) => ({ value })),
+    },
+    {
+      filter: "repository",
+      heading: "Repository",
+      options: (values?.repositories ?? []).map((value) => ({ value })),
+    },
+    // Names of branches mean nothing without their repository.
+    { filter: "branch", heading: "Branch", options: (values?.branches ?? []).map((value) => ({ value })) },
     { filter: "kind", heading: "Kind", options: KINDS.map((value) => ({ value })) },
   ];
   const inForce = (filter: Filter) => (filter === "harness" ? harness : filters[filter]);
   function pick(filter: Filter, value: string) {
     const next = inForce(filter) === value ? null : value;
     if (filter === "harness") void setHarness(next);
-    else void setFilters({ [filter]: next });
+    else void setFilters({ [filter]: next, ...(filter === "repository" && { branch: null }) });
     onPick();
   }
   return (

@@ -1,7 +1,18 @@
 import { expect, test } from "vitest";
 import { filterChips } from "./filter-text.ts";
 
-const NONE = { q: "", kind: null, status: null, model: null, reason: null, warned: null, tag: null };
+const NONE = {
+  q: "",
+  kind: null,
+  status: null,
+  model: null,
+  machine: null,
+  repository: null,
+  branch: null,
+  reason: null,
+  warned: null,
+  tag: null,
+};
 
 test("without filters there are no chips, and the text has none either", () => {
   expect(filterChips(NONE, null)).toEqual([]);

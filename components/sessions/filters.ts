@@ -1,5 +1,6 @@
 import type { FallReason, SessionSort, SessionStatus, SessionsQuery } from "@plimsoll/protocol/api";
 import { createParser, type inferParserType, parseAsString, parseAsStringLiteral } from "nuqs/server";
+import { placeInput } from "../place.ts";
 import type { Period, RangeChoice } from "../range.ts";
 
 // Repeated here so that pages do not bundle the Zod schemas; `satisfies` keeps them in sync.
@@ -41,6 +42,9 @@ export const sessionFilters = {
   kind: parseAsStringLiteral(KINDS).withOptions(push),
   status: parseAsStringLiteral(STATUSES).withOptions(push),
   model: name.withOptions(push),
+  machine: name.withOptions(push),
+  repository: name.withOptions(push),
+  branch: name.withOptions(push),
   reason: parseAsStringLiteral(REASONS).withOptions(push),
   warned: parseAsStringLiteral(["1"]).withOptions(push),
   tag: name.withOptions(push),
@@ -54,7 +58,18 @@ export const sessionFilters = {
 export type SessionFilters = inferParserType<typeof sessionFilters>;
 
 /** Parameters that choose sessions. The harness is a parameter of all pages. */
-export const CHOOSING = ["q", "kind", "status", "model", "reason", "warned", "tag"] as const;
+export const CHOOSING = [
+  "q",
+  "kind",
+  "status",
+  "model",
+  "machine",
+  "repository",
+  "branch",
+  "reason",
+  "warned",
+  "tag",
+] as const;
 export type ChoosingFilter = (typeof CHOOSING)[number];
 
 /** Rows per page. */
@@ -68,7 +83,7 @@ export const PINNED_FOR_MS = HOUR_MS - 120_000;
 export function filterQuery(
   { from, to }: Pick<Period, "from" | "to">,
   choice: RangeChoice,
-  { q, kind, status, model, reason, warned, tag }: Pick<SessionFilters, ChoosingFilter>,
+  { q, kind, status, model, reason, warned, tag, ...place }: Pick<SessionFilters, ChoosingFilter>,
   harness: string | null,
 ) {
   const text = q.trim();
@@ -80,6 +95,7 @@ export function filterQuery(
     ...(kind === null ? {} : { kind }),
     ...(status === null ? {} : { status }),
     ...(model === null ? {} : { model }),
+    ...placeInput(place),
     ...(reason === null ? {} : { reason }),
     ...(warned === null ? {} : { warned }),
     ...(tag === null ? {} : { tag }),

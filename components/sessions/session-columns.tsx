@@ -8,6 +8,7 @@ import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, money, NONE, percent } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
+import { repositoryText } from "../place.ts";
 import { RowLink } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
@@ -187,6 +188,25 @@ export const COLUMNS: readonly Column[] = [
       <Name className="block truncate" title={row.harness}>
         {row.harness}
       </Name>
+    ),
+  },
+  {
+    id: "machine",
+    header: "Machine",
+    cell: (row) => (
+      <Name className="block truncate" title={row.machine ?? undefined}>
+        {row.machine ?? NONE}
+      </Name>
+    ),
+  },
+  {
+    id: "repository",
+    header: "Repository",
+    cell: (row) => (
+      <span className="block min-w-0" title={repositoryText(row) ?? undefined}>
+        <Name className="block truncate">{row.repository ?? NONE}</Name>
+        {row.branch !== null && <Name className="block truncate text-xs text-faint">{row.branch}</Name>}
+      </span>
     ),
   },
   {

@@ -1,13 +1,16 @@
 /** Parameters of the page that a saved view holds. Sorted, so that equal views have equal texts. */
 const PARAMETERS = [
+  "branch",
   "columns",
   "harness",
   "kind",
+  "machine",
   "model",
   "order",
   "q",
   "range",
   "reason",
+  "repository",
   "sort",
   "status",
   "tag",
