@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
+import { textAt } from "@plimsoll/harnesses/fields";
 import { startReport } from "./background-report.ts";
 import { hookArguments } from "./hook/hook-arguments.ts";
-import { type HookEvent, hookEvents, startsSession } from "./hook/hook-events.ts";
+import { type HookReport, hookEvents, startsSession } from "./hook/hook-events.ts";
 import { readInput } from "./read-input.ts";
 
 // A program of its own, which loads fast: the harness waits for it. It prints nothing and never fails.
@@ -16,14 +17,16 @@ async function main(): Promise<void> {
   const input: unknown = JSON.parse(await readInput());
   if (asked.isReport) {
     const { reportHook } = await import("./hook/report-hook.ts");
-    await reportHook(input as HookEvent[], asked, process.env);
+    const { events, folder } = input as HookReport;
+    await reportHook(events, asked, process.env, { folder });
   } else {
     const { connection } = asked;
     // One that runs already keeps its port, and the new one ends. It must listen before the harness exports: this program loads fast.
     if (connection !== undefined && startsSession(input))
       startReport(["hook", "--connection", connection, "--forward"], "");
     const events = hookEvents(asked.family, input, Date.now(), existsSync);
-    if (events.length > 0) startReport([...words, "--report"], JSON.stringify(events));
+    const report: HookReport = { events, folder: textAt(input, ["cwd"]) };
+    if (events.length > 0) startReport([...words, "--report"], JSON.stringify(report));
   }
 }
 

@@ -12,6 +12,7 @@ import { pydanticAi } from "./telemetry/libraries/pydantic-ai.ts";
 import { vercelAi } from "./telemetry/libraries/vercel-ai.ts";
 import { mappingOf, readMapped } from "./telemetry/mapped-record.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "./telemetry/reading.ts";
+import { originOf } from "./telemetry/record-origin.ts";
 import type { TelemetryRecord } from "./telemetry/telemetry-record.ts";
 
 export { fitName } from "./recordings/text.ts";
@@ -42,6 +43,16 @@ export function readRecord(
   record: TelemetryRecord,
   mappings: readonly CompiledMapping[] = [],
 ): { dialect: string | undefined; reading: RecordReading } {
+  const { dialect, reading } = readByDialect(record, mappings);
+  if (reading.events === undefined) return { dialect, reading };
+  const origin = originOf(record.resource);
+  return { dialect, reading: { events: reading.events.map((event) => ({ ...event, ...origin })) } };
+}
+
+function readByDialect(
+  record: TelemetryRecord,
+  mappings: readonly CompiledMapping[],
+): ReturnType<typeof readRecord> {
   const dialect = DIALECTS.find((one) => one.speaks(record));
   // Points of a metric are sums over calls, or lack the session: none of them is the level of an agent.
   if (record.signal === "metrics") return { dialect: dialect?.name, reading: noEvent("metric") };

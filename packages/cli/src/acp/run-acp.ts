@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { constants, hostname } from "node:os";
+import { constants } from "node:os";
 import { basename } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { Reporter } from "@plimsoll/guard/report";
 import { fitName } from "@plimsoll/harnesses/recordings";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { CliError } from "../errors.ts";
+import { machineOf } from "../origin/machine.ts";
 import { isSendable } from "../sendable.ts";
 import { lineScanner } from "./line-scanner.ts";
 import {
@@ -92,7 +93,8 @@ function usageReader(command: string, context: AcpContext): (line: string) => vo
     const read = readMessage(sessions, message);
     sessions = read.sessions;
     const harness = context.harness ?? instanceOf(sessions.agent ?? basename(command));
-    const send = (event: PlimsollEventInput) => isSendable(event) && context.reporter.record(event);
+    const send = (event: PlimsollEventInput) =>
+      isSendable(event) && context.reporter.record({ ...event, machine: machineOf() });
     if (read.compacted !== undefined) send(compactedEvent(read.compacted, harness, context.now()));
     if (read.sample === undefined) return;
     count += 1;
@@ -112,7 +114,7 @@ function instanceOf(agent: string): string {
     .toLowerCase()
     .replace(/[@\s]+/g, "-")
     .slice(0, 64);
-  return `${FAMILIES.get(name) ?? name}@${hostname()}`.slice(0, LONGEST_INSTANCE);
+  return `${FAMILIES.get(name) ?? name}@${machineOf()}`.slice(0, LONGEST_INSTANCE);
 }
 
 /** The protocol names no levels: those are of the calls before and after it. */

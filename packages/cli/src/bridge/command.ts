@@ -1,4 +1,4 @@
-import { homedir, hostname } from "node:os";
+import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { GuardError } from "@plimsoll/guard";
 import { type Lock, lockFile } from "@plimsoll/guard/node";
@@ -10,6 +10,7 @@ import { type CommandContext, wholeNumber, withConnection } from "../command-con
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { homeFolder } from "../home-folder.ts";
+import { machineOf } from "../origin/machine.ts";
 import { fetchPolicy } from "../policy/fetch-policy.ts";
 import { writeTable } from "../table.ts";
 import { printable } from "../terminal.ts";
@@ -104,7 +105,7 @@ function targetOf(adapter: HarnessAdapter, flags: BridgeFlags, context: CommandC
 }
 
 const instanceOf = ({ family }: HarnessAdapter, { harnessId }: BridgeFlags) =>
-  harnessId ?? `${family}@${hostname()}`;
+  harnessId ?? `${family}@${machineOf()}`;
 
 async function list(flags: BridgeFlags, context: CommandContext): Promise<void> {
   if (flags.once || flags.undo || flags.dryRun || flags.settings !== undefined)

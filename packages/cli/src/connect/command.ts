@@ -1,5 +1,5 @@
 import { realpathSync } from "node:fs";
-import { homedir, hostname } from "node:os";
+import { homedir } from "node:os";
 import type { Places } from "@plimsoll/harnesses/bridge";
 import {
   CONNECTABLE_HARNESSES,
@@ -12,6 +12,8 @@ import { type CommandContext, withServer } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { homeFolder } from "../home-folder.ts";
+import { machineOf } from "../origin/machine.ts";
+import { REPOSITORY_MODES, type RepositoryMode } from "../origin/repository.ts";
 import { printable } from "../terminal.ts";
 import { assertAccepted, type ConnectOutcome, connectHarness, printedSettings } from "./connect-harness.ts";
 import { healthOf, writeHealth } from "./connections.ts";
@@ -34,6 +36,7 @@ interface ConnectFlags extends Omit<ConnectionFlags, "project"> {
   wait?: boolean;
   statusline?: boolean;
   hooks?: boolean;
+  repository?: RepositoryMode;
 }
 
 const FAMILIES = CONNECTABLE_HARNESSES.map(({ family }) => family).join(", ");
@@ -66,6 +69,11 @@ export function addConnectCommands(program: Command, context: CommandContext): v
     )
     .option("--statusline", "show the level in Claude Code's status line too")
     .option("--no-hooks", "add no hooks, which report why a level fell")
+    .addOption(
+      new Option("--repository <mode>", "let hooks name the git remote and branch of a session").choices(
+        REPOSITORY_MODES,
+      ),
+    )
     .option("--wait", "wait for the first event, also without a terminal")
     .option("--no-wait", "do not wait for the first event")
     .addHelpText("after", HELP)
@@ -130,11 +138,12 @@ async function startRun(flags: ConnectFlags, context: CommandContext): Promise<C
     query: {
       scope,
       url: connection.url,
-      host: hostname(),
+      host: machineOf(context.env),
       places: placesOf(context),
       home: homeFolder(context.env),
       statusLine: flags.statusline === true,
       hooks: flags.hooks !== false,
+      repository: flags.repository,
     },
   };
 }

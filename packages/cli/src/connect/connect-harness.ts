@@ -75,7 +75,7 @@ export async function connectHarness(
     for (const line of conflictLines(plan)) out.write(`${printable(line)}\n`);
     return "conflict";
   }
-  if (isComplete(plan, query.url)) {
+  if (isComplete(plan, query)) {
     out.write(`${harness.name} is connected to ${printable(query.url)}. Nothing to change.\n`);
     return "unchanged";
   }
@@ -86,12 +86,13 @@ export async function connectHarness(
 
 /** Nobody is asked who connects with a flag, or who has it. */
 async function wantsStatusLine(
-  { harness, statusLine, url }: Omit<PlanQuery, "key">,
+  query: Omit<PlanQuery, "key">,
   plan: ConnectionPlan,
   { ask }: CommandContext,
 ): Promise<boolean> {
+  const { harness, statusLine } = query;
   if (!harness.statusLine || statusLine || plan.hasStatusLine || ask === undefined) return false;
-  if (isComplete(plan, url)) return false;
+  if (isComplete(plan, query)) return false;
   const answer = await ask(
     `Show the level in ${harness.name}'s status line too? What is there stays. [y/N] `,
   );
@@ -112,8 +113,16 @@ const plannedWith = async (
 };
 
 /** The settings of a harness with a forwarder do not name the server. */
-const isComplete = (plan: ConnectionPlan, url: string) =>
-  plan.files.every(({ edit }) => edit.edits.length === 0) && plan.record?.url === url;
+const isComplete = (plan: ConnectionPlan, { url, repository }: Pick<PlanQuery, "url" | "repository">) =>
+  plan.files.every(({ edit }) => edit.edits.length === 0) &&
+  plan.record?.url === url &&
+  (repository ?? plan.record.repository ?? "off") === (plan.record.repository ?? "off");
+
+/** How hooks name repositories, for the record: as asked for, else as before. */
+function repositoryOf({ repository }: Pick<PlanQuery, "repository">, { record }: ConnectionPlan) {
+  const mode = repository ?? record?.repository ?? "off";
+  return mode === "off" ? {} : { repository: mode };
+}
 
 /** @throws CliError if the server takes no telemetry with this key */
 export async function assertAccepted(url: string, key: string): Promise<void> {
@@ -191,6 +200,7 @@ async function write(
       project: options.project ?? (made === undefined ? (plan.record?.project ?? null) : null),
       key: made ?? (options.ingestKey === undefined ? (plan.record?.key ?? null) : null),
       host: query.host,
+      ...repositoryOf(query, plan),
       ...(plan.forwardPort !== undefined && { forwardPort: plan.forwardPort }),
       program: [...plan.program],
       files: plan.files.map(({ file, reading }) => ({ id: file.id, path: reading.file.realPath })),

@@ -1,5 +1,4 @@
 import { readFile, rm } from "node:fs/promises";
-import { hostname } from "node:os";
 import { CONNECTABLE_HARNESSES } from "@plimsoll/harnesses/connect";
 import { pathText } from "@plimsoll/harnesses/fields";
 import { KeyView } from "@plimsoll/protocol/api";
@@ -11,6 +10,7 @@ import { createClient } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { machineOf } from "../origin/machine.ts";
 import { printable } from "../terminal.ts";
 import { explained } from "./connect-harness.ts";
 import { type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
@@ -87,7 +87,7 @@ export async function disconnectUnrecorded(
     if (readings.some(({ reading }) => undone.has(reading.file.realPath))) return false;
     const traces = tracesIn(
       readings.map(({ reading }) => reading.settings),
-      hostname(),
+      machineOf(context.env),
     );
     let isFound = false;
     for (const { id, format, path, reading } of readings.reverse()) {

@@ -12,6 +12,7 @@ import {
   type SettingsReading,
 } from "../bridge/settings-session.ts";
 import { forwarderUrl, freePort } from "../forward/port.ts";
+import type { RepositoryMode } from "../origin/repository.ts";
 import { changesOf, ownFunctions, type SettingsConflict } from "./conflicts.ts";
 import { adapterOf, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
 import { hookSettings, passingProgram } from "./hook-settings.ts";
@@ -56,6 +57,8 @@ export interface PlanQuery extends PathQuery {
   key: string | undefined;
   /** Adds the level to Claude Code's status line. One that is there stays. */
   statusLine: boolean;
+  /** How hooks name the repository of a session. Undefined leaves it as it is. */
+  repository?: RepositoryMode | undefined;
   /** Adds hooks that report why a level fell, if the harness has any. */
   hooks: boolean;
 }

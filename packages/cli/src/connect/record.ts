@@ -2,6 +2,7 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { writeRecordFile } from "../bridge/journal.ts";
+import { REPOSITORY_MODES } from "../origin/repository.ts";
 
 const ConnectionRecord = z.object({
   version: z.literal(1),
@@ -15,6 +16,8 @@ const ConnectionRecord = z.object({
   key: z.object({ id: z.string(), prefix: z.string() }).nullable(),
   /** Name of this machine in the settings. */
   host: z.string(),
+  /** How its hooks name the repository of a session; not at all by default. */
+  repository: z.enum(REPOSITORY_MODES).optional(),
   /** Port of the forwarder on loopback, if the harness reports through one. */
   forwardPort: z.number().int().optional(),
   /** Files that its hooks and its status line start, if it has any. */

@@ -8,6 +8,13 @@ type WithoutHarness<Event> = Event extends { type: "compacted" | "cleared" | "se
   ? Omit<Event, "harness">
   : never;
 
+/** What a hook leaves to the process that reports it. */
+export interface HookReport {
+  events: readonly HookEvent[];
+  /** The folder of the session, of which only the repository may be sent. */
+  folder: string | undefined;
+}
+
 /** Longest names that the protocol takes, in characters. */
 const LONGEST = { session: 256, agent: 128, reason: 500 };
 

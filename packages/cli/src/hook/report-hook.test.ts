@@ -116,8 +116,8 @@ describe("a hook that a person wrote", () => {
 
   it("reports with the variables, and as the instance it names", async () => {
     const { got, env } = await answering(200, 200);
-    await reportHook(compacted("k"), asked("kimi"), env, []);
-    await reportHook(compacted("k"), asked("kimi", "--harness", "kimi@lab"), env, []);
+    await reportHook(compacted("k"), asked("kimi"), env, { waits: [] });
+    await reportHook(compacted("k"), asked("kimi", "--harness", "kimi@lab"), env, { waits: [] });
     expect(got.map(({ harness }) => harness)).toEqual([`kimi@${hostname()}`, "kimi@lab"]);
   });
 
@@ -127,13 +127,28 @@ describe("a hook that a person wrote", () => {
     ["no more after the last wait", [503, 503, 503, 503], 3, false],
   ])("sends %s", async (_, statuses, times, isStored) => {
     const { got, env } = await answering(...statuses);
-    expect(await reportHook(compacted("k"), asked("kimi"), env, [1, 1])).toBe(isStored);
+    expect(await reportHook(compacted("k"), asked("kimi"), env, { waits: [1, 1] })).toBe(isStored);
     expect(got).toHaveLength(times);
+  });
+
+  it("names the machine, and the repository only if a setting asks for it", async () => {
+    const { got, env } = await answering(200, 200);
+    const folder = import.meta.dirname;
+    const report = (more: object) =>
+      reportHook(compacted("k"), asked("kimi"), { ...env, ...more }, { folder, waits: [] });
+    await report({ PLIMSOLL_MACHINE: "laptop" });
+    // A mistake in the setting loses no event.
+    await report({ PLIMSOLL_REPOSITORY: "yes" });
+    expect(got).toMatchObject([{ machine: "laptop", harness: "kimi@laptop" }, { machine: hostname() }]);
+    expect(got.map((event) => "repository" in event)).toEqual([false, false]);
+    expect(JSON.stringify(got)).not.toContain(folder);
   });
 
   it("does without a server", async () => {
     const env = { PLIMSOLL_URL: "http://127.0.0.1:9", PLIMSOLL_KEY: "plim_x" };
-    expect(await reportHook(compacted("k"), asked("kimi"), env, [])).toBe(false);
-    expect(await reportHook(compacted("k"), asked("kimi"), { PLIMSOLL_URL: "ftp://x" }, [])).toBe(false);
+    expect(await reportHook(compacted("k"), asked("kimi"), env, { waits: [] })).toBe(false);
+    expect(await reportHook(compacted("k"), asked("kimi"), { PLIMSOLL_URL: "ftp://x" }, { waits: [] })).toBe(
+      false,
+    );
   });
 });

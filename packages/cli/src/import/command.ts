@@ -6,6 +6,8 @@ import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { readMappingFile } from "../map/mapping-file.ts";
 import { number, plural } from "../number-format.ts";
+import { machineOf } from "../origin/machine.ts";
+import { repositoryMode, repositoryNamer } from "../origin/repository.ts";
 import { printable, printableJson } from "../terminal.ts";
 import { followOpencode, type OpencodeFollowOptions } from "./follow-opencode.ts";
 import { type ImportSummary, runImport } from "./import.ts";
@@ -67,6 +69,7 @@ Examples:
       let imported: readonly ImportedSession[] = [];
       const summary = await runImport(plan, connection, {
         harness: flags.harness,
+        ...originOf(context),
         titles: flags.titles,
         mapping,
         onProgress: bar.show,
@@ -121,6 +124,7 @@ Examples:
       let trouble: string | undefined;
       const options = {
         harness: flags.harness,
+        ...originOf(context),
         titles: flags.titles,
         now: context.now,
         signal: context.untilStopped(),
@@ -160,6 +164,12 @@ Examples:
     return opencodeServer(url, context.env.OPENCODE_SERVER_PASSWORD || undefined);
   }
 }
+
+/** Where the sessions of this machine run, as its settings say it. */
+const originOf = ({ env }: CommandContext) => ({
+  machine: machineOf(env),
+  repositoryOf: repositoryNamer(repositoryMode(env) ?? "off", env),
+});
 
 const fileMapping = async ({ map }: ReadFlags) =>
   map === undefined ? undefined : readMappingFile(map, "file");

@@ -55,6 +55,28 @@ describe("plimsoll import", () => {
     expect(text).toMatch(/empty\.jsonl: empty/);
   });
 
+  it("names the machine, and the repository only if it is asked to", async () => {
+    const line = { ...turnLine(1, 100), cwd: "/home/ann/billing", gitBranch: "main" };
+    await target.write(`p/${SESSION}.jsonl`, line);
+    const run = async (more: object) => {
+      await runImport(await planImport([target.folder]), target.connection(), { ...IMPORT_OPTIONS, ...more });
+      return [...target.stored.values()];
+    };
+    const plain = await run({ machine: "laptop" });
+    expect(plain.every(({ machine }) => machine === "laptop")).toBe(true);
+    const repositoryOf = (place: object) => {
+      expect(place).toMatchObject({ folder: "/home/ann/billing", branch: "main" });
+      return { repository: "example.org/billing", branch: "main" };
+    };
+    const named = await run({ machine: "laptop", repositoryOf });
+    for (const events of [plain, named]) expect(JSON.stringify(events)).not.toContain("/home/ann");
+    const placed = (events: typeof plain) => events.filter(({ repository }) => repository !== undefined);
+    expect(placed(plain)).toEqual([]);
+    expect(placed(named)).toMatchObject([
+      { type: "session", repository: "example.org/billing", branch: "main" },
+    ]);
+  });
+
   it("reads the parent of a single Codex thread to tell what the thread copied, and imports none of it", async () => {
     const [parent, child] = [A_THREAD, "019f0000-0000-7000-8000-00000000000b"];
     const line = (second: number, type: string, payload: object) => ({

@@ -1,10 +1,10 @@
-import { hostname } from "node:os";
 import {
   addSkips,
   append,
   createReader,
   type HarnessReader,
   mappedReader,
+  type ReaderOptions,
   type SkipCounts,
   Skips,
   type SourceFormat,
@@ -12,6 +12,7 @@ import {
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { CompiledMapping } from "@plimsoll/protocol/mapping";
 import type { Connection } from "../connection.ts";
+import { machineOf } from "../origin/machine.ts";
 import type { ImportedSession } from "./links.ts";
 import type { ImportGroup, Plan, SkippedFile } from "./plan.ts";
 import { addTotals, batches, emptyTotals, type SendOptions, type SendTotals, sendBatch } from "./send.ts";
@@ -20,6 +21,10 @@ import { sourceLines } from "./source.ts";
 
 export interface ImportOptions {
   harness?: string | undefined;
+  /** The name of this machine. */
+  machine?: string | undefined;
+  /** See `ReaderOptions`. */
+  repositoryOf?: ReaderOptions["repositoryOf"];
   titles: boolean;
   /** For files of the format `mapped`. */
   mapping?: CompiledMapping | undefined;
@@ -47,13 +52,22 @@ export interface ImportProgress {
 }
 
 export function readerFor(format: SourceFormat, options: ImportOptions): HarnessReader {
-  if (format === "mapped") {
-    const mapping = options.mapping!;
-    const harness = options.harness ?? `${mapping.mapping.name}@${hostname()}`;
-    return mappedReader(mapping, { harness, titles: options.titles });
-  }
-  const harness = options.harness ?? `${format}@${hostname()}`;
-  return createReader(format, { harness, titles: options.titles });
+  const { machine = machineOf(), mapping, titles, repositoryOf } = options;
+  const family = format === "mapped" ? mapping!.mapping.name : format;
+  const fields = { harness: options.harness ?? `${family}@${machine}`, titles, repositoryOf };
+  const reader = format === "mapped" ? mappedReader(mapping!, fields) : createReader(format, fields);
+  return options.machine === undefined ? reader : onMachine(reader, options.machine);
+}
+
+/** The same events, with the name of this machine. */
+function onMachine(reader: HarnessReader, machine: string): HarnessReader {
+  return {
+    read: (line, file) => reader.read(line, file),
+    take(final) {
+      const { events, skipped } = reader.take(final);
+      return { events: events.map((event) => ({ ...event, machine })), skipped };
+    },
+  };
 }
 
 /** Reads every group of the plan and sends its events. Without a connection, it only counts them. */

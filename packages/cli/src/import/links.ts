@@ -1,4 +1,5 @@
 import { SessionPage } from "@plimsoll/protocol/api";
+import { familyOf } from "@plimsoll/protocol/policy";
 import type { Client } from "../client.ts";
 import { CliError } from "../errors.ts";
 
@@ -38,9 +39,13 @@ async function idsOf(client: Pick<Client, "query">, sessions: readonly ImportedS
   const ids: string[] = [];
   try {
     for (const { harness, session, firstAt, lastAt } of sessions) {
-      const input = { from: iso(firstAt), to: iso(lastAt + MINUTE_MS), harness, q: session, limit: 50 };
+      // A session that another machine reports too may be stored under its harness instance.
+      const input = { from: iso(firstAt), to: iso(lastAt + MINUTE_MS), q: session, limit: 50 };
       const { items } = await client.query("sessions.list", input, SessionPage);
-      const found = items.find((item) => item.session === session);
+      const same = items.filter(
+        (item) => item.session === session && familyOf(item.harness) === familyOf(harness),
+      );
+      const found = same.find((item) => item.harness === harness) ?? same[0];
       if (found !== undefined) ids.push(found.id);
     }
   } catch (error) {

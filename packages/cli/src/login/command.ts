@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import type { Command } from "commander";
 import { z } from "zod";
 import { createClient } from "../client.ts";
@@ -6,6 +5,7 @@ import { type CommandContext, withServer } from "../command-context.ts";
 import { type ConnectionFlags, connect, serverUrl } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { homeFolder } from "../home-folder.ts";
+import { machineOf } from "../origin/machine.ts";
 import { printable } from "../terminal.ts";
 import { loginMachine, logoutMachine } from "./machine-login.ts";
 
@@ -15,7 +15,7 @@ export function addLoginCommands(program: Command, context: CommandContext): voi
       "Log this machine in at a server; without a URL, print a one-time login link for the browser",
     )
     .argument("[server]", "URL of the server, such as https://plimsoll.example")
-    .option("--name <name>", "name of this machine", hostname())
+    .option("--name <name>", "name of this machine", machineOf(context.env))
     .addHelpText(
       "after",
       `

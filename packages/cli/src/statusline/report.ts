@@ -1,9 +1,10 @@
-import { hostname } from "node:os";
 import { subagentTurn, turnOf } from "@plimsoll/harnesses/claude-code/status-turn";
 import { readSubagents } from "@plimsoll/harnesses/claude-code/subagent-status";
 import { projectOf, readStatus } from "@plimsoll/harnesses/status-line";
 import { sendReport } from "../background-report.ts";
 import type { Env } from "../home-folder.ts";
+import { machineOf } from "../origin/machine.ts";
+import { reportedPlace } from "../origin/repository.ts";
 import { claudeSettings, parsed, targetIn } from "./claude-settings.ts";
 import { tailOf } from "./recording-tail.ts";
 
@@ -13,7 +14,7 @@ import { tailOf } from "./recording-tail.ts";
  */
 export async function reportStatus(input: string, env: Env): Promise<boolean> {
   const value = parsed(input);
-  const host = hostname();
+  const host = machineOf(env);
   const subagents = readSubagents(value);
   const sample = readStatus(value);
   const place = { windowTokens: undefined, project: projectOf(value) };
@@ -23,7 +24,10 @@ export async function reportStatus(input: string, env: Env): Promise<boolean> {
       : subagents.map((one) =>
           one.transcript === undefined ? undefined : subagentTurn(one, tailOf(one.transcript), host),
         );
-  const known = turns.filter((turn) => turn !== undefined);
+  const named = reportedPlace(place.project, env);
+  const known = turns
+    .filter((turn) => turn !== undefined)
+    .map((turn) => ({ ...turn, machine: host, ...named }));
   const target = targetIn(claudeSettings(sample ?? place, env).settings);
   return target !== undefined && known.length > 0 && (await sendReport(target, known));
 }

@@ -15,6 +15,7 @@ import type { SkipReason } from "../recordings/reader.ts";
 import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
+import type { LineClocks } from "./line-clocks.ts";
 
 export interface ClaudeTurn {
   /** Equal for all lines of one message. */
@@ -60,12 +61,17 @@ export interface ClaudeMark {
 export interface ClaudeLine {
   session: string | undefined;
   at: number | undefined;
+  /** Whether `at` is later than written; see LineClocks. */
+  isLater: boolean;
   uuid: string | undefined;
   parent: string | undefined;
   agentId: string | undefined;
   sidechain: boolean;
   /** The session that a fork copied the line from. */
   forkedFrom: string | undefined;
+  /** Where the session works. */
+  folder: string | undefined;
+  branch: string | undefined;
   /** Ids of the tool calls in the line. */
   calls: string[];
   /** A sub-agent whose result the line has. */
@@ -88,18 +94,29 @@ export interface ClaudeLine {
   skip?: SkipReason;
 }
 
-export function readClaudeLine(text: string): ClaudeLine | SkipReason {
+/** @param clocks for lines of sessions that went on at another machine */
+export function readClaudeLine(text: string, clocks?: LineClocks): ClaudeLine | SkipReason {
   const json = parseObject(text);
   if (json === undefined) return "unreadable";
+  const written = asTime(json.timestamp);
+  if (clocks !== undefined && written !== undefined)
+    json.timestamp = clocks.timeOf({
+      uuid: asText(json.uuid),
+      parent: asText(json.parentUuid) ?? asText(json.logicalParentUuid),
+      at: written,
+    });
   const line: ClaudeLine = {
     ...partsOf(json),
     session: asText(json.sessionId),
     at: asTime(json.timestamp),
+    isLater: asTime(json.timestamp) !== written,
     uuid: asText(json.uuid),
     parent: asText(json.parentUuid),
     agentId: json.isSidechain === true ? asText(json.agentId) : undefined,
     sidechain: json.isSidechain === true,
     forkedFrom: forkOrigin(json),
+    folder: asText(json.cwd),
+    branch: asText(json.gitBranch),
     calls: [],
     child: asText(asObject(json.toolUseResult)?.agentId),
     ...personOf(json),

@@ -76,6 +76,41 @@ describe("Claude Code transcripts", () => {
     }
   });
 
+  it("a session that goes on at a machine whose clock is behind keeps the order of its turns", () => {
+    const chain = (lines: readonly (readonly [second: number, id: string, input: number])[]) =>
+      lines.map(([second, id, input], n) =>
+        said(second, id, usage(input), { uuid: `l${n}`, parentUuid: n === 0 ? null : `l${n - 1}` }),
+      );
+    const resumed = chain([
+      [240, "m1", 100],
+      [250, "m2", 200],
+      // The other machine, whose clock is four minutes behind.
+      [20, "m3", 300],
+      [31, "m4", 400],
+      [500, "m5", 500],
+    ]);
+    const { events } = read(...resumed);
+    expect(main(events)).toEqual([100, 200, 300, 400, 500]);
+    const seconds = turns(events).map((event) => ((event.at as number) - Date.parse(at(0))) / 1_000);
+    expect(seconds).toEqual([240, 250, 250.001, 261.001, 500]);
+    // Its telemetry has the times of its own clock, and the same ids.
+    const telemetry = turns(events).map((event, n) => ({
+      ...event,
+      at: Date.parse(at([240, 250, 20, 31, 500][n]!)),
+    }));
+    expect(main([...events, ...telemetry.map(({ seq: _, ...event }) => event)])).toEqual([
+      100, 200, 300, 400, 500,
+    ]);
+    // Numbers are given only where they are needed.
+    const plain = read(
+      ...chain([
+        [1, "m1", 100],
+        [2, "m2", 200],
+      ]),
+    );
+    expect(turns(plain.events).every((event) => !("seq" in event))).toBe(true);
+  });
+
   it("a response over several lines is one turn with the largest output and the first time", () => {
     const { events, skipped } = read(
       said(1, "m1", usage(3, 100, 20, 1)),

@@ -18,6 +18,7 @@ import {
 import { fitName } from "../recordings/text.ts";
 import { type LineParts, type PartsReset, partsAtTurns } from "../recordings/transcript-parts.ts";
 import { refusedPrompt, type SizedRefusal } from "../telemetry/refusal.ts";
+import { LineClocks } from "./line-clocks.ts";
 import {
   type ClaudeLine,
   type ClaudeMark,
@@ -68,8 +69,12 @@ interface Session {
   /** When a person stopped an answer or a tool. */
   interrupts: Set<number>;
   prompt: { at: number; text: string } | undefined;
+  /** Of the latest line that names a folder. */
+  place: { at: number; folder: string; branch: string | undefined } | undefined;
   /** The title of the highest rank, and the number of titles so far. */
   named: { rank: number; text: string; count: number } | undefined;
+  /** Whether it went on at a machine whose clock is behind. */
+  hasSeveralClocks: boolean;
   /** False if all lines so far are context for another session. */
   isOwn: boolean;
   touched: boolean;
@@ -96,6 +101,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   const copies: { line: ClaudeLine; from: string; path: string }[] = [];
   const sessionOfUuid = new Map<string, string>();
   const summaries = new Map<string, string>();
+  const clocks = new LineClocks();
 
   return { read, take };
 
@@ -131,7 +137,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   }
 
   function readLine(text: string, file: FileHint): SkipReason | undefined {
-    const line = readClaudeLine(text);
+    const line = readClaudeLine(text, clocks);
     if (typeof line === "string") return line;
     if (line.summary !== undefined) {
       summaries.set(line.summary.leaf, line.summary.text);
@@ -150,6 +156,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     if (line.title !== undefined) name(session, line.title.rank, line.title.text);
     if (line.at === undefined) return line.title === undefined ? "no_time" : "not_needed";
     session.touched = true;
+    session.hasSeveralClocks ||= line.isLater;
     session.firstAt = Math.min(session.firstAt, line.at);
     session.lastAt = Math.max(session.lastAt, line.at);
     if (line.uuid !== undefined) sessionOfUuid.set(line.uuid, id);
@@ -166,6 +173,8 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     if (!side && line.prompt !== undefined && (session.prompt === undefined || line.at < session.prompt.at)) {
       session.prompt = { at: line.at, text: line.prompt };
     }
+    if (!side && line.folder !== undefined && line.at >= (session.place?.at ?? 0))
+      session.place = { at: line.at, folder: line.folder, branch: line.branch };
     if (line.asksPerson !== undefined)
       session.asksPerson.set(line.at, line.asksPerson && session.asksPerson.get(line.at) !== false);
     if (line.interrupts === true) session.interrupts.add(line.at);
@@ -223,7 +232,9 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       asksPerson: new Map(),
       interrupts: new Set(),
       prompt: undefined,
+      place: undefined,
       named: undefined,
+      hasSeveralClocks: false,
       isOwn: false,
       touched: true,
     };
@@ -267,6 +278,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       at: Math.min(session.firstAt + (session.named?.count ?? 0), session.lastAt),
       kind: "conversation",
       title,
+      place: session.place && options.repositoryOf?.(session.place),
     });
   }
 
@@ -297,9 +309,17 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       const own = { ...fields, ...agentFields(agentId) };
       const parts = partsOf(agentId, agentId === undefined ? main : turns);
       const interrupted = interruptedTurns(session, turns);
+      const order = session.hasSeveralClocks ? placesOf(turns) : undefined;
       for (const turn of turns.values()) {
         const stop = interrupted.has(turn.key) ? "end_turn" : stopOf(turn, asksPerson);
-        events.push({ ...own, ...turnEvent(turn, parts), ...(stop && { stop_reason: stop }) });
+        const seq = order?.get(turn.key);
+        events.push({
+          ...own,
+          ...turnEvent(turn, parts),
+          ...(stop && { stop_reason: stop }),
+          // Telemetry of a call has the time of its machine, and the earlier time counts.
+          ...(seq !== undefined && { seq }),
+        });
         firstTurnAt.set(agentId, Math.min(turn.at, firstTurnAt.get(agentId) ?? turn.at));
       }
       for (const mark of providerMarks([...turns.values()])) events.push({ ...own, ...mark });
@@ -572,6 +592,10 @@ function resetOf(event: ClaudeMark["event"]): PartsReset {
 }
 
 type TurnParts = ReturnType<typeof partsAtTurns>;
+
+/** The place of each turn in time. */
+const placesOf = (turns: ReadonlyMap<string, ClaudeTurn>): Map<string, number> =>
+  new Map([...turns.values()].sort((a, b) => a.at - b.at).map(({ key }, place) => [key, place]));
 
 function turnEvent(turn: ClaudeTurn, parts?: TurnParts) {
   const composition = parts?.get(turn.key);

@@ -9,7 +9,7 @@ import {
   type JsonObject,
   parseObject,
 } from "../recordings/json.ts";
-import type { SkipReason } from "../recordings/reader.ts";
+import type { SessionPlace, SkipReason } from "../recordings/reader.ts";
 import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
 import { digest } from "../recordings/text.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
@@ -29,6 +29,7 @@ export interface CodexMeta {
   /** The thread whose sub-agent it is. */
   spawnedBy: string | undefined;
   forkedFrom: string | undefined;
+  place: SessionPlace;
 }
 
 /** A run of the agent, from a prompt to its last answer. */
@@ -169,8 +170,19 @@ function readMeta(rollout: CodexRollout, payload: JsonObject, at: number): SkipR
     createdAt: asTime(payload.timestamp) ?? at,
     spawnedBy,
     forkedFrom: asText(payload.forked_from_id),
+    place: placeIn(payload),
   });
   return undefined;
+}
+
+/** What the header says of where the thread works. */
+function placeIn(payload: JsonObject): SessionPlace {
+  const git = asObject(payload.git);
+  return {
+    folder: asText(payload.cwd),
+    remote: asText(git?.repository_url),
+    branch: asText(git?.branch),
+  };
 }
 
 /** Reviewers such as `guardian` are sub-agents that no tool call spawned: only the header has their parent. */

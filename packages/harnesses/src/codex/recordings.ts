@@ -143,6 +143,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
       at: Math.max(rollout.firstAt, originals.length > 0 || origins.size > 0 ? (meta?.createdAt ?? 0) : 0),
       kind: "conversation",
       title: prompt,
+      place: meta && options.repositoryOf?.(meta.place),
     });
     return [start, ...events];
   }

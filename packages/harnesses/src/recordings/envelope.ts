@@ -1,5 +1,5 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import type { ReaderOptions } from "./reader.ts";
+import type { NamedRepository, ReaderOptions } from "./reader.ts";
 import { digest, fitName, shorten } from "./text.ts";
 
 /**
@@ -12,7 +12,12 @@ export function sessionFields(options: ReaderOptions, session: string) {
 
 export function sessionStarted(
   fields: ReturnType<typeof sessionFields>,
-  started: { at: number; kind: "conversation" | "loop" | "phase" | "agent"; title: string | undefined },
+  started: {
+    at: number;
+    kind: "conversation" | "loop" | "phase" | "agent";
+    title: string | undefined;
+    place?: NamedRepository | undefined;
+  },
 ): PlimsollEventInput {
   const title = started.title === undefined ? undefined : shorten(started.title);
   return {
@@ -23,6 +28,7 @@ export function sessionStarted(
     status: "started",
     at: started.at,
     kind: started.kind,
+    ...started.place,
     ...(title !== undefined && title !== "" && { title }),
   };
 }

@@ -53,11 +53,26 @@ export interface FileHint {
   contextLimit?: number;
 }
 
+/** Where a recording says that a session worked. It stays on its machine; only `repositoryOf` makes names of it. */
+export interface SessionPlace {
+  folder?: string | undefined;
+  /** URL of a git remote. */
+  remote?: string | undefined;
+  branch?: string | undefined;
+}
+
+export interface NamedRepository {
+  repository?: string;
+  branch?: string;
+}
+
 export interface ReaderOptions {
   /** The harness instance of the events. */
   harness: string;
   /** False sends sessions without titles, because titles quote prompts and summaries. */
   titles: boolean;
+  /** Names the repository of a session. Absent by default: nothing of its place is sent. */
+  repositoryOf?: ((place: SessionPlace) => NamedRepository) | undefined;
 }
 
 export interface Reading {
