@@ -2,7 +2,7 @@ import type { FleetQuery } from "@plimsoll/protocol/api";
 
 /** Where sessions run, as parameters of the address name it. */
 export const PLACE_PARAMETERS = ["machine", "repository", "branch"] as const;
-export type PlaceParameter = (typeof PLACE_PARAMETERS)[number];
+type PlaceParameter = (typeof PLACE_PARAMETERS)[number];
 
 /** The filters that are set, as the queries take them. Server prefetch and browser share it, so that their cache keys match. */
 export function placeInput(

@@ -5,7 +5,7 @@ import { EventBuilder } from "./support/event-builder.ts";
 const MINUTE = 60_000;
 
 /** A live session of a machine and a repository. */
-const session = (harness: string, name: string, origin: object, level = 40_000) =>
+const session = (harness: string, name: string, origin: Record<string, unknown>, level = 40_000) =>
   new EventBuilder({ harness, session: name, window: 200_000 })
     .event("session", { status: "started", title: name, ...origin })
     .turn(level, origin)

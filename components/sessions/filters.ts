@@ -19,6 +19,8 @@ export const SORTS = [
   "first_at",
   "title",
   "harness",
+  "machine",
+  "repository",
   "model",
   "status",
   "context_tokens",

@@ -30,6 +30,8 @@ export const GRID =
 export const SORT_OF: Readonly<Record<ColumnId, SessionSort>> = {
   session: "title",
   harness: "harness",
+  machine: "machine",
+  repository: "repository",
   model: "model",
   status: "status",
   now: "context_tokens",
@@ -45,10 +47,18 @@ export const SORT_OF: Readonly<Record<ColumnId, SessionSort>> = {
 };
 
 /** Sorts that begin with the lowest value when they are chosen. */
-export const ASCENDING_FIRST: ReadonlySet<SessionSort> = new Set(["title", "harness", "model"]);
+export const ASCENDING_FIRST: ReadonlySet<SessionSort> = new Set([
+  "title",
+  "harness",
+  "machine",
+  "repository",
+  "model",
+]);
 
 /** Tooltips of column headers. */
 export const COLUMN_HINTS: Readonly<Record<string, string>> = {
+  machine: "The machine that the latest event of the session names.",
+  repository: "Git remote and branch that the latest event of the session names.",
   model: "Model of the main agent's latest turn.",
   now: "Context tokens of the main agent at its latest turn.",
   load: GLOSSARY.load,
@@ -75,6 +85,8 @@ export const RIGHT: ReadonlySet<string> = new Set([
 export const ON_CARD: Readonly<Record<ColumnId, string>> = {
   session: "max-lg:col-start-2 max-lg:row-start-1",
   harness: "max-xl:hidden",
+  machine: "max-xl:hidden",
+  repository: "max-xl:hidden",
   model: "max-xl:hidden",
   status: "max-lg:col-start-3 max-lg:row-start-1 max-lg:text-right max-lg:text-[13px]",
   now: "max-lg:col-start-2 max-lg:row-start-2 max-lg:text-left",

@@ -27,10 +27,12 @@ const listed = async (query: string) =>
 const named = async (session: string) =>
   (await listed(`q=${session}`)).filter((one) => one.session === session);
 const machines = async () => (await server.get<MachineList>("/api/v1/machines")).body;
-const numbersOf = async (id: string) =>
-  (await server.get<TurnPage>(`/api/v1/sessions/${id}/turns`)).body.items
-    .toReversed()
-    .map(({ context_tokens }) => context_tokens);
+/** Levels of the main agent, in the order of its turns. */
+const levelsOf = async (id: string) => {
+  const { body } = await server.get<SessionDetail>(`/api/v1/sessions/${id}`);
+  const turns = await server.get<TurnPage>(`/api/v1/sessions/${id}/turns?agent_id=${body.main_agent_id}`);
+  return turns.body.items.toReversed().map(({ context_tokens }) => context_tokens);
+};
 
 async function accept(...events: object[]) {
   const { body } = await sendAndWait(server, events);
@@ -66,10 +68,8 @@ describe("where a session runs", () => {
       shown,
     );
     expect((await named(unknown))[0]).toMatchObject({ machine: null, repository: null, branch: null });
-    const { body: csv } = await server.request<string>(
-      `/api/v1/sessions.csv?${rangeQuery}&machine=${place.machine}`,
-    );
-    expect(String(csv)).toContain("example.org/acme/billing");
+    const csv = await server.text(`/api/v1/sessions.csv?${rangeQuery}&machine=${place.machine}`);
+    expect(csv).toContain("example.org/acme/billing,main");
   });
 
   it.each([
@@ -215,7 +215,7 @@ describe("a session that two machines report", () => {
     await accept(...events("desktop").toReversed(), ...events("laptop"));
     const rows = await named(session);
     expect(rows).toMatchObject([{ harness: "claude-code@laptop", turns: 3, agents: 1 }]);
-    expect(await numbersOf(rows[0]!.id)).toEqual([1_000, 2_000, 3_000]);
+    expect(await levelsOf(rows[0]!.id)).toEqual([1_000, 2_000, 3_000]);
   });
 
   it("is one after it was resumed elsewhere, also if both are new in one request", async () => {
@@ -282,7 +282,7 @@ describe("a session that two machines report", () => {
     await accept(...turns.slice(0, 2));
     for (const one of turns.slice(2)) await accept(one);
     const [row] = await named(session);
-    expect(await numbersOf(row!.id)).toEqual([1_000, 2_000, 3_000, 4_000, 5_000]);
+    expect(await levelsOf(row!.id)).toEqual([1_000, 2_000, 3_000, 4_000, 5_000]);
     expect(row).toMatchObject({ context_tokens: 5_000, unexplained: 0 });
   });
 });

@@ -40,6 +40,8 @@ const SORT_KEYS: Record<SessionSort, SortKey> = {
   // Cut, so that a cursor stays short; the id settles the rest.
   title: plainText(Prisma.sql`left(lower(COALESCE(s.title, s.name) COLLATE "C"), 60)`),
   harness: plainText(Prisma.sql`s.harness`),
+  machine: plainText(Prisma.sql`COALESCE(s.machine, '')`),
+  repository: plainText(Prisma.sql`COALESCE(s.repository, '')`),
   model: plainText(Prisma.sql`COALESCE(s.model, '')`),
   // Live sessions have the latest slots, ended ones none.
   status: { columns: [Prisma.sql`s.open_slot`, Prisma.sql`s.last_at`], types: [int4, time] },

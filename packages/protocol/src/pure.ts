@@ -16,7 +16,7 @@ export * from "./backoff.ts";
 export * from "./blocked-ports.ts";
 export { LARGEST, LONGEST } from "./events/event-rules.ts";
 export type { PlimsollEventInput, Usage } from "./events/events.ts";
-export { branchName, machineName, repositoryName } from "./events/origin-names.ts";
+export { branchName, repositoryName } from "./events/origin-names.ts";
 export * from "./fleet-order.ts";
 export * from "./mapping/map-command.ts";
 export * from "./mapping/match-text.ts";

@@ -100,7 +100,7 @@ describe("a session that instances of one family report", () => {
           await dumpOf(all.map((event) => ({ ...event, harness: first.get(event.session)! }))),
         );
       }),
-      { numRuns: Number(process.env.FUZZ_RUNS ?? 15) },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 6) },
     );
     expect(await faults()).toEqual([]);
   });

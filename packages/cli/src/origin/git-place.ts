@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 /** What git says of a folder. */
-export interface GitPlace {
+interface GitPlace {
   /** URL of `origin`, else of the first remote. */
   remote: string | undefined;
   branch: string | undefined;

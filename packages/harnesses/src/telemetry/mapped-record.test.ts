@@ -33,6 +33,7 @@ describe("a mapping of OpenTelemetry records", () => {
             witness: "otlp",
             at: SAMPLE_AT,
             harness: "bot@here",
+            machine: "here",
             session: "r1",
             type: "turn",
             model: "unknown",

@@ -2,7 +2,7 @@ import { textOf } from "./attributes.ts";
 import type { Attributes } from "./telemetry-record.ts";
 
 /** Where a program runs, as its resource says. The server cleans the names. */
-export interface RecordOrigin {
+interface RecordOrigin {
   machine?: string;
   repository?: string;
   branch?: string;

@@ -24,6 +24,8 @@ export const SESSION_SORTS = [
   "first_at",
   "title",
   "harness",
+  "machine",
+  "repository",
   "model",
   "status",
   "context_tokens",
