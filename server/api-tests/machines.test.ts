@@ -27,12 +27,11 @@ const listed = async (query: string) =>
 const named = async (session: string) =>
   (await listed(`q=${session}`)).filter((one) => one.session === session);
 const machines = async () => (await server.get<MachineList>("/api/v1/machines")).body;
-/** Levels of the main agent, in the order of its turns. */
-const levelsOf = async (id: string) => {
-  const { body } = await server.get<SessionDetail>(`/api/v1/sessions/${id}`);
-  const turns = await server.get<TurnPage>(`/api/v1/sessions/${id}/turns?agent_id=${body.main_agent_id}`);
-  return turns.body.items.toReversed().map(({ context_tokens }) => context_tokens);
-};
+/** Levels of the turns of a session with one agent, by their numbers: the list itself is by time. */
+const levelsOf = async (id: string) =>
+  (await server.get<TurnPage>(`/api/v1/sessions/${id}/turns`)).body.items
+    .toSorted((a, b) => a.number - b.number)
+    .map(({ context_tokens }) => context_tokens);
 
 async function accept(...events: object[]) {
   const { body } = await sendAndWait(server, events);
@@ -68,8 +67,8 @@ describe("where a session runs", () => {
       shown,
     );
     expect((await named(unknown))[0]).toMatchObject({ machine: null, repository: null, branch: null });
-    const csv = await server.text(`/api/v1/sessions.csv?${rangeQuery}&machine=${place.machine}`);
-    expect(csv).toContain("example.org/acme/billing,main");
+    const csv = await server.get(`/api/v1/sessions.csv?${rangeQuery}&machine=${place.machine}`);
+    expect(csv.text).toContain("example.org/acme/billing,main");
   });
 
   it.each([
