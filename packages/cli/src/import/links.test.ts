@@ -19,9 +19,12 @@ const reader: Pick<Client, "query"> = {
     expect(path).toBe("sessions.list");
     const { q, from, to } = input as { q: string; from: string; to: string };
     expect(Date.parse(from)).toBeLessThan(Date.parse(to));
+    // The session of another machine is stored under its instance.
+    const harness = q === "s2" ? "codex@lab" : "claude-code@another";
     const items = [
-      { id: "another", session: `${q}0` },
-      { id: idOf(q), session: q },
+      { id: "another", session: `${q}0`, harness },
+      { id: "of another harness", session: q, harness: "qwen-code@lab" },
+      { id: idOf(q), session: q, harness },
     ];
     return { items, next_cursor: null } as T;
   },
