@@ -7,10 +7,10 @@ import {
   DecideMachineInput,
   InvitePersonInput,
   MachineCodeInput,
+  MachineList,
   PasskeyInput,
   PasskeyOptions,
   PasskeyView,
-  MachineList,
   PersonInput,
   PersonLink,
   PersonList,
@@ -24,14 +24,12 @@ import type { RegistrationResponseJSON } from "@simplewebauthn/server";
 import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { readEntries } from "../../read/audit.ts";
+import { readMachines } from "../../read/machines.ts";
 import { loginUrl } from "../../tenants/access/index.ts";
 import { actorOf, may, type Principal } from "../../tenants/access/principal.ts";
 import { auditReach } from "../../tenants/audit/reach.ts";
 import type { People } from "../../tenants/people/people.ts";
 import type { Services } from "../context.ts";
-import { procedure, restRoutes, router } from "../init.ts";
-import { readMachines } from "../../read/machines.ts";
-import { actorOf, may, type Principal } from "../../tenants/access/principal.ts";
 import { freshProcedure, procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("audit");

@@ -29,7 +29,8 @@ interface FailureFacts {
   hint: string;
 }
 
-const RUNNING = "Is it running? Start it with npx plimsoll up, or set another URL with --url or PLIMSOLL_URL.";
+const RUNNING =
+  "Is it running? Start it with npx plimsoll up, or set another URL with --url or PLIMSOLL_URL.";
 const NETWORK = "Check the network of this machine, and the URL in --url or PLIMSOLL_URL.";
 
 const FACTS: Record<ConnectionFailure, FailureFacts> = {

@@ -410,6 +410,7 @@ export const ModelName = {
   Model: 'Model',
   Harness: 'Harness',
   Session: 'Session',
+  Machine: 'Machine',
   Agent: 'Agent',
   Window: 'Window',
   TurnBlock: 'TurnBlock',
@@ -457,7 +458,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "agent" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "agent" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1420,6 +1421,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.SessionCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.SessionCountAggregateOutputType> | number
+        }
+      }
+    }
+    Machine: {
+      payload: Prisma.$MachinePayload<ExtArgs>
+      fields: Prisma.MachineFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.MachineFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.MachineFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload>
+        }
+        findFirst: {
+          args: Prisma.MachineFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.MachineFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload>
+        }
+        findMany: {
+          args: Prisma.MachineFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload>[]
+        }
+        create: {
+          args: Prisma.MachineCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload>
+        }
+        createMany: {
+          args: Prisma.MachineCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.MachineCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload>[]
+        }
+        delete: {
+          args: Prisma.MachineDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload>
+        }
+        update: {
+          args: Prisma.MachineUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload>
+        }
+        deleteMany: {
+          args: Prisma.MachineDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.MachineUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.MachineUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload>[]
+        }
+        upsert: {
+          args: Prisma.MachineUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachinePayload>
+        }
+        aggregate: {
+          args: Prisma.MachineAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateMachine>
+        }
+        groupBy: {
+          args: Prisma.MachineGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.MachineGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.MachineCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.MachineCountAggregateOutputType> | number
         }
       }
     }
@@ -4043,11 +4118,26 @@ export const SessionScalarFieldEnum = {
   peakBin: 'peakBin',
   warned: 'warned',
   openSlot: 'openSlot',
+  machine: 'machine',
+  machineAt: 'machineAt',
+  repository: 'repository',
+  branch: 'branch',
+  repositoryAt: 'repositoryAt',
   deletedAt: 'deletedAt',
   personId: 'personId'
 } as const
 
 export type SessionScalarFieldEnum = (typeof SessionScalarFieldEnum)[keyof typeof SessionScalarFieldEnum]
+
+
+export const MachineScalarFieldEnum = {
+  projectId: 'projectId',
+  name: 'name',
+  firstReceivedAt: 'firstReceivedAt',
+  lastReceivedAt: 'lastReceivedAt'
+} as const
+
+export type MachineScalarFieldEnum = (typeof MachineScalarFieldEnum)[keyof typeof MachineScalarFieldEnum]
 
 
 export const AgentScalarFieldEnum = {
@@ -4887,6 +4977,7 @@ export type GlobalOmitConfig = {
   model?: Prisma.ModelOmit
   harness?: Prisma.HarnessOmit
   session?: Prisma.SessionOmit
+  machine?: Prisma.MachineOmit
   agent?: Prisma.AgentOmit
   window?: Prisma.WindowOmit
   turnBlock?: Prisma.TurnBlockOmit

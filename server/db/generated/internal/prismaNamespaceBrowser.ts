@@ -64,6 +64,7 @@ export const ModelName = {
   Model: 'Model',
   Harness: 'Harness',
   Session: 'Session',
+  Machine: 'Machine',
   Agent: 'Agent',
   Window: 'Window',
   TurnBlock: 'TurnBlock',
@@ -327,11 +328,26 @@ export const SessionScalarFieldEnum = {
   peakBin: 'peakBin',
   warned: 'warned',
   openSlot: 'openSlot',
+  machine: 'machine',
+  machineAt: 'machineAt',
+  repository: 'repository',
+  branch: 'branch',
+  repositoryAt: 'repositoryAt',
   deletedAt: 'deletedAt',
   personId: 'personId'
 } as const
 
 export type SessionScalarFieldEnum = (typeof SessionScalarFieldEnum)[keyof typeof SessionScalarFieldEnum]
+
+
+export const MachineScalarFieldEnum = {
+  projectId: 'projectId',
+  name: 'name',
+  firstReceivedAt: 'firstReceivedAt',
+  lastReceivedAt: 'lastReceivedAt'
+} as const
+
+export type MachineScalarFieldEnum = (typeof MachineScalarFieldEnum)[keyof typeof MachineScalarFieldEnum]
 
 
 export const AgentScalarFieldEnum = {

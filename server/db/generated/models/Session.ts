@@ -130,6 +130,11 @@ export type SessionMinAggregateOutputType = {
   peakBin: number | null
   warned: boolean | null
   openSlot: number | null
+  machine: string | null
+  machineAt: Date | null
+  repository: string | null
+  branch: string | null
+  repositoryAt: Date | null
   deletedAt: Date | null
   personId: string | null
 }
@@ -178,6 +183,11 @@ export type SessionMaxAggregateOutputType = {
   peakBin: number | null
   warned: boolean | null
   openSlot: number | null
+  machine: string | null
+  machineAt: Date | null
+  repository: string | null
+  branch: string | null
+  repositoryAt: Date | null
   deletedAt: Date | null
   personId: string | null
 }
@@ -226,6 +236,11 @@ export type SessionCountAggregateOutputType = {
   peakBin: number
   warned: number
   openSlot: number
+  machine: number
+  machineAt: number
+  repository: number
+  branch: number
+  repositoryAt: number
   deletedAt: number
   personId: number
   _all: number
@@ -336,6 +351,11 @@ export type SessionMinAggregateInputType = {
   peakBin?: true
   warned?: true
   openSlot?: true
+  machine?: true
+  machineAt?: true
+  repository?: true
+  branch?: true
+  repositoryAt?: true
   deletedAt?: true
   personId?: true
 }
@@ -384,6 +404,11 @@ export type SessionMaxAggregateInputType = {
   peakBin?: true
   warned?: true
   openSlot?: true
+  machine?: true
+  machineAt?: true
+  repository?: true
+  branch?: true
+  repositoryAt?: true
   deletedAt?: true
   personId?: true
 }
@@ -432,6 +457,11 @@ export type SessionCountAggregateInputType = {
   peakBin?: true
   warned?: true
   openSlot?: true
+  machine?: true
+  machineAt?: true
+  repository?: true
+  branch?: true
+  repositoryAt?: true
   deletedAt?: true
   personId?: true
   _all?: true
@@ -567,6 +597,11 @@ export type SessionGroupByOutputType = {
   peakBin: number
   warned: boolean
   openSlot: number
+  machine: string | null
+  machineAt: Date | null
+  repository: string | null
+  branch: string | null
+  repositoryAt: Date | null
   deletedAt: Date | null
   personId: string | null
   _count: SessionCountAggregateOutputType | null
@@ -638,6 +673,11 @@ export type SessionWhereInput = {
   peakBin?: Prisma.IntFilter<"Session"> | number
   warned?: Prisma.BoolFilter<"Session"> | boolean
   openSlot?: Prisma.IntFilter<"Session"> | number
+  machine?: Prisma.StringNullableFilter<"Session"> | string | null
+  machineAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
+  repository?: Prisma.StringNullableFilter<"Session"> | string | null
+  branch?: Prisma.StringNullableFilter<"Session"> | string | null
+  repositoryAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   personId?: Prisma.UuidNullableFilter<"Session"> | string | null
 }
@@ -686,6 +726,11 @@ export type SessionOrderByWithRelationInput = {
   peakBin?: Prisma.SortOrder
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
+  machine?: Prisma.SortOrderInput | Prisma.SortOrder
+  machineAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  repository?: Prisma.SortOrderInput | Prisma.SortOrder
+  branch?: Prisma.SortOrderInput | Prisma.SortOrder
+  repositoryAt?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   personId?: Prisma.SortOrderInput | Prisma.SortOrder
 }
@@ -738,6 +783,11 @@ export type SessionWhereUniqueInput = Prisma.AtLeast<{
   peakBin?: Prisma.IntFilter<"Session"> | number
   warned?: Prisma.BoolFilter<"Session"> | boolean
   openSlot?: Prisma.IntFilter<"Session"> | number
+  machine?: Prisma.StringNullableFilter<"Session"> | string | null
+  machineAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
+  repository?: Prisma.StringNullableFilter<"Session"> | string | null
+  branch?: Prisma.StringNullableFilter<"Session"> | string | null
+  repositoryAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   personId?: Prisma.UuidNullableFilter<"Session"> | string | null
 }, "projectId_id">
@@ -786,6 +836,11 @@ export type SessionOrderByWithAggregationInput = {
   peakBin?: Prisma.SortOrder
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
+  machine?: Prisma.SortOrderInput | Prisma.SortOrder
+  machineAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  repository?: Prisma.SortOrderInput | Prisma.SortOrder
+  branch?: Prisma.SortOrderInput | Prisma.SortOrder
+  repositoryAt?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   personId?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.SessionCountOrderByAggregateInput
@@ -842,6 +897,11 @@ export type SessionScalarWhereWithAggregatesInput = {
   peakBin?: Prisma.IntWithAggregatesFilter<"Session"> | number
   warned?: Prisma.BoolWithAggregatesFilter<"Session"> | boolean
   openSlot?: Prisma.IntWithAggregatesFilter<"Session"> | number
+  machine?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
+  machineAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
+  repository?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
+  branch?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
+  repositoryAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
   deletedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
   personId?: Prisma.UuidNullableWithAggregatesFilter<"Session"> | string | null
 }
@@ -890,6 +950,11 @@ export type SessionCreateInput = {
   peakBin?: number
   warned?: boolean
   openSlot?: number
+  machine?: string | null
+  machineAt?: Date | string | null
+  repository?: string | null
+  branch?: string | null
+  repositoryAt?: Date | string | null
   deletedAt?: Date | string | null
   personId?: string | null
 }
@@ -938,6 +1003,11 @@ export type SessionUncheckedCreateInput = {
   peakBin?: number
   warned?: boolean
   openSlot?: number
+  machine?: string | null
+  machineAt?: Date | string | null
+  repository?: string | null
+  branch?: string | null
+  repositoryAt?: Date | string | null
   deletedAt?: Date | string | null
   personId?: string | null
 }
@@ -986,6 +1056,11 @@ export type SessionUpdateInput = {
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
   warned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   openSlot?: Prisma.IntFieldUpdateOperationsInput | number
+  machine?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  machineAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  repository?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  branch?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  repositoryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
@@ -1034,6 +1109,11 @@ export type SessionUncheckedUpdateInput = {
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
   warned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   openSlot?: Prisma.IntFieldUpdateOperationsInput | number
+  machine?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  machineAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  repository?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  branch?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  repositoryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
@@ -1082,6 +1162,11 @@ export type SessionCreateManyInput = {
   peakBin?: number
   warned?: boolean
   openSlot?: number
+  machine?: string | null
+  machineAt?: Date | string | null
+  repository?: string | null
+  branch?: string | null
+  repositoryAt?: Date | string | null
   deletedAt?: Date | string | null
   personId?: string | null
 }
@@ -1130,6 +1215,11 @@ export type SessionUpdateManyMutationInput = {
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
   warned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   openSlot?: Prisma.IntFieldUpdateOperationsInput | number
+  machine?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  machineAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  repository?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  branch?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  repositoryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
@@ -1178,6 +1268,11 @@ export type SessionUncheckedUpdateManyInput = {
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
   warned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   openSlot?: Prisma.IntFieldUpdateOperationsInput | number
+  machine?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  machineAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  repository?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  branch?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  repositoryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
@@ -1231,6 +1326,11 @@ export type SessionCountOrderByAggregateInput = {
   peakBin?: Prisma.SortOrder
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
+  machine?: Prisma.SortOrder
+  machineAt?: Prisma.SortOrder
+  repository?: Prisma.SortOrder
+  branch?: Prisma.SortOrder
+  repositoryAt?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   personId?: Prisma.SortOrder
 }
@@ -1309,6 +1409,11 @@ export type SessionMaxOrderByAggregateInput = {
   peakBin?: Prisma.SortOrder
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
+  machine?: Prisma.SortOrder
+  machineAt?: Prisma.SortOrder
+  repository?: Prisma.SortOrder
+  branch?: Prisma.SortOrder
+  repositoryAt?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   personId?: Prisma.SortOrder
 }
@@ -1357,6 +1462,11 @@ export type SessionMinOrderByAggregateInput = {
   peakBin?: Prisma.SortOrder
   warned?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
+  machine?: Prisma.SortOrder
+  machineAt?: Prisma.SortOrder
+  repository?: Prisma.SortOrder
+  branch?: Prisma.SortOrder
+  repositoryAt?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   personId?: Prisma.SortOrder
 }
@@ -1445,6 +1555,11 @@ export type SessionSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   peakBin?: boolean
   warned?: boolean
   openSlot?: boolean
+  machine?: boolean
+  machineAt?: boolean
+  repository?: boolean
+  branch?: boolean
+  repositoryAt?: boolean
   deletedAt?: boolean
   personId?: boolean
 }, ExtArgs["result"]["session"]>
@@ -1493,6 +1608,11 @@ export type SessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   peakBin?: boolean
   warned?: boolean
   openSlot?: boolean
+  machine?: boolean
+  machineAt?: boolean
+  repository?: boolean
+  branch?: boolean
+  repositoryAt?: boolean
   deletedAt?: boolean
   personId?: boolean
 }, ExtArgs["result"]["session"]>
@@ -1541,6 +1661,11 @@ export type SessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   peakBin?: boolean
   warned?: boolean
   openSlot?: boolean
+  machine?: boolean
+  machineAt?: boolean
+  repository?: boolean
+  branch?: boolean
+  repositoryAt?: boolean
   deletedAt?: boolean
   personId?: boolean
 }, ExtArgs["result"]["session"]>
@@ -1589,11 +1714,16 @@ export type SessionSelectScalar = {
   peakBin?: boolean
   warned?: boolean
   openSlot?: boolean
+  machine?: boolean
+  machineAt?: boolean
+  repository?: boolean
+  branch?: boolean
+  repositoryAt?: boolean
   deletedAt?: boolean
   personId?: boolean
 }
 
-export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "deletedAt" | "personId", ExtArgs["result"]["session"]>
+export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "machine" | "machineAt" | "repository" | "branch" | "repositoryAt" | "deletedAt" | "personId", ExtArgs["result"]["session"]>
 
 export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Session"
@@ -1671,6 +1801,17 @@ export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
      * lastReceivedAt made coarse, five minutes, while nothing said that the session ended; -1 from then on.
      */
     openSlot: number
+    /**
+     * As the newest event that names it says, and its time.
+     */
+    machine: string | null
+    machineAt: Date | null
+    /**
+     * Indexed, with the branch, while set.
+     */
+    repository: string | null
+    branch: string | null
+    repositoryAt: Date | null
     /**
      * Hidden since then, and removed once the time for undo is over. Indexed while set.
      */
@@ -2145,6 +2286,11 @@ export interface SessionFieldRefs {
   readonly peakBin: Prisma.FieldRef<"Session", 'Int'>
   readonly warned: Prisma.FieldRef<"Session", 'Boolean'>
   readonly openSlot: Prisma.FieldRef<"Session", 'Int'>
+  readonly machine: Prisma.FieldRef<"Session", 'String'>
+  readonly machineAt: Prisma.FieldRef<"Session", 'DateTime'>
+  readonly repository: Prisma.FieldRef<"Session", 'String'>
+  readonly branch: Prisma.FieldRef<"Session", 'String'>
+  readonly repositoryAt: Prisma.FieldRef<"Session", 'DateTime'>
   readonly deletedAt: Prisma.FieldRef<"Session", 'DateTime'>
   readonly personId: Prisma.FieldRef<"Session", 'String'>
 }
