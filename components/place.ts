@@ -1,7 +1,7 @@
 import type { FleetQuery } from "@plimsoll/protocol/api";
 
-/** Where sessions run, as parameters of the address name it. */
-export const PLACE_PARAMETERS = ["machine", "repository", "branch"] as const;
+/** Where sessions run and whose they are, as parameters of the address name it. */
+export const PLACE_PARAMETERS = ["machine", "repository", "branch", "person"] as const;
 type PlaceParameter = (typeof PLACE_PARAMETERS)[number];
 
 /** The filters that are set, as the queries take them. Server prefetch and browser share it, so that their cache keys match. */

@@ -59,9 +59,9 @@ export function useHarness() {
   return useQueryState("harness", name);
 }
 
-const place = { machine: name, repository: name, branch: name };
+const place = { machine: name, repository: name, branch: name, person: name };
 
-/** The machine, the repository and the branch that sessions run in. */
+/** The machine, the repository and the branch that sessions run in, and the person whose they are. */
 export function usePlace() {
   return useQueryStates(place);
 }

@@ -27,7 +27,7 @@ test("Fleet and Sessions filter by machine and repository @phone", async ({ page
   await page.getByRole("menuitemradio", { name: "anns-laptop" }).click();
   await expect(page).toHaveURL(/machine=anns-laptop/);
   await expect(agents).toHaveText([/on the laptop/]);
-  await expect(page.getByText("count all machines and repositories")).toBeVisible();
+  await expect(page.getByText("count all people, machines and repositories")).toBeVisible();
   await live(page);
   await send(session(harness, "on the server", SERVER, 60_000));
   await send(session(harness, "on the laptop too", LAPTOP));

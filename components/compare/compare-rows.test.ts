@@ -11,6 +11,7 @@ const session: SessionSummary = {
   machine: null,
   repository: null,
   branch: null,
+  person: null,
   status: "ended",
   end_reason: null,
   model: "opus",

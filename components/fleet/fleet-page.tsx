@@ -11,6 +11,7 @@ import { isSameData, isSameSeries } from "../charts/same-picture.ts";
 import { useDrawn } from "../charts/use-drawn.ts";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
+import { usePeopleNames } from "../people/use-people-names.ts";
 import { placeInput } from "../place.ts";
 import { Link } from "../projects/link.tsx";
 import { useProjects } from "../projects/use-projects.ts";
@@ -178,7 +179,8 @@ function CountsEverywhere() {
   if (Object.keys(placeInput(place)).length === 0) return null;
   return (
     <p className="text-[13px] text-muted">
-      The numbers and charts below count all machines and repositories. The list of agents is filtered.
+      The numbers and charts below count all people, machines and repositories. The list of agents is
+      filtered.
     </p>
   );
 }
@@ -264,7 +266,11 @@ function History() {
 function Agents() {
   const [harness] = useHarness();
   const [place] = usePlace();
-  const chosen = [harness, place.machine, place.repository, place.branch].filter((part) => part !== null);
+  const people = usePeopleNames();
+  const person = place.person === null ? null : (people.get(place.person) ?? "somebody");
+  const chosen = [harness, person, place.machine, place.repository, place.branch].filter(
+    (part) => part !== null,
+  );
   const query = useQuery(useFleetQueries().fleet);
   if (query.data === undefined) {
     if (!query.isError) return <FleetRowsSkeleton />;

@@ -12,6 +12,7 @@ import { AlertDetails, SessionAlertsPanel } from "../alerts/session-alerts.tsx";
 import { useSessionAlerts } from "../alerts/use-session-alerts.ts";
 import { TurnCursor } from "../charts/session/turn-cursor.ts";
 import { compact, exact, plural } from "../format.ts";
+import { usePeopleNames } from "../people/use-people-names.ts";
 import { repositoryText } from "../place.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
@@ -294,6 +295,7 @@ function Chips({
   const size = agent === undefined ? undefined : windowReport(turns, agent);
   const line = agent?.thresholds.find(({ name }) => name === agent.line?.threshold);
   const place = repositoryText(session);
+  const owner = usePeopleNames().get(session.person ?? "");
   return (
     <>
       <Chip>
@@ -303,6 +305,11 @@ function Chips({
       {session.title !== null && (
         <Chip title={`Session ID in the harness: ${session.session}`}>
           <Name className="truncate">{session.session}</Name>
+        </Chip>
+      )}
+      {owner !== undefined && (
+        <Chip title={`Person: ${owner}`}>
+          <Name className="truncate">{owner}</Name>
         </Chip>
       )}
       {session.machine !== null && (

@@ -4,6 +4,7 @@ export const COLUMNS = [
   { id: "harness", label: "Harness", width: "minmax(96px,1fr)" },
   { id: "machine", label: "Machine", width: "minmax(90px,0.8fr)" },
   { id: "repository", label: "Repository", width: "minmax(110px,1fr)" },
+  { id: "person", label: "Person", width: "minmax(90px,0.8fr)" },
   { id: "model", label: "Model", width: "minmax(110px,1fr)" },
   { id: "status", label: "Status", width: "60px" },
   { id: "now", label: "Current", width: "76px" },
@@ -22,6 +23,7 @@ export type ColumnId = (typeof COLUMNS)[number]["id"];
 const HIDDEN_AT_FIRST: ReadonlySet<string> = new Set([
   "machine",
   "repository",
+  "person",
   "model",
   "started",
   "uncached",
@@ -36,6 +38,7 @@ export const WIDE_ONLY: ReadonlySet<string> = new Set<ColumnId>([
   "harness",
   "machine",
   "repository",
+  "person",
   "model",
   "peak",
   "warnings",

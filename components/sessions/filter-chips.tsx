@@ -2,6 +2,7 @@
 "use client";
 
 import { X } from "lucide-react";
+import { usePeopleNames } from "../people/use-people-names.ts";
 import { useHarness } from "../url.ts";
 import { type FilterChip, filterChips } from "./filter-text.ts";
 import { useSessionFilters } from "./use-session-filters.ts";
@@ -10,7 +11,7 @@ import { useSessionFilters } from "./use-session-filters.ts";
 export function FilterChips() {
   const [harness, setHarness] = useHarness();
   const [filters, setFilters] = useSessionFilters();
-  const chips = filterChips(filters, harness);
+  const chips = filterChips(filters, harness, usePeopleNames());
   if (chips.length === 0) return null;
   function remove(id: FilterChip["id"]) {
     if (id === "harness") void setHarness(null);

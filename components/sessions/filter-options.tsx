@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Command } from "cmdk";
 import { Check } from "lucide-react";
 import { exact } from "../format.ts";
+import { usePeopleNames } from "../people/use-people-names.ts";
 import { useTRPC } from "../trpc.ts";
 import { useHarness } from "../url.ts";
 import { boundaryName } from "../words.ts";
@@ -35,6 +36,7 @@ export function FilterOptions({ onPick }: { onPick: () => void }) {
     ),
   );
   const { data: known } = useQuery(trpc.harnesses.queryOptions({}));
+  const people = usePeopleNames();
   const groups: { filter: Filter; heading: string; options: Option[] }[] = [
     { filter: "status", heading: "Status", options: STATUSES.map((value) => ({ value })) },
     {
@@ -66,6 +68,11 @@ export function FilterOptions({ onPick }: { onPick: () => void }) {
     },
     // Names of branches mean nothing without their repository.
     { filter: "branch", heading: "Branch", options: (values?.branches ?? []).map((value) => ({ value })) },
+    {
+      filter: "person",
+      heading: "Person",
+      options: [...people].map(([value, label]) => ({ value, label })),
+    },
     { filter: "kind", heading: "Kind", options: KINDS.map((value) => ({ value })) },
   ];
   const inForce = (filter: Filter) => (filter === "harness" ? harness : filters[filter]);

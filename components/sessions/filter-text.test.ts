@@ -9,6 +9,7 @@ const NONE = {
   machine: null,
   repository: null,
   branch: null,
+  person: null,
   reason: null,
   warned: null,
   tag: null,

@@ -9,6 +9,7 @@ const NAMES: Readonly<Record<ChoosingFilter, string>> = {
   machine: "Machine",
   repository: "Repository",
   branch: "Branch",
+  person: "Person",
   reason: "Fell by",
   warned: "Past warning",
   tag: "Tag",
@@ -22,16 +23,21 @@ export interface FilterChip {
   value: string | undefined;
 }
 
-/** The filters in force, in the order in which they are shown. The text is in the search field. */
+/**
+ * The filters in force, in the order in which they are shown. The text is in the search field.
+ * @param people names by id
+ */
 export function filterChips(
   filters: Pick<SessionFilters, ChoosingFilter>,
   harness: string | null,
+  people: ReadonlyMap<string, string> = new Map(),
 ): FilterChip[] {
   const chips: FilterChip[] = harness === null ? [] : [{ id: "harness", name: "Harness", value: harness }];
   for (const id of CHOOSING) {
     const value = filters[id];
     if (id === "q" || value === null) continue;
-    chips.push({ id, name: NAMES[id], value: id === "warned" ? undefined : valueText(id, value) });
+    const text = id === "person" ? (people.get(value) ?? "somebody") : valueText(id, value);
+    chips.push({ id, name: NAMES[id], value: id === "warned" ? undefined : text });
   }
   return chips;
 }

@@ -8,6 +8,7 @@ import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, money, NONE, percent } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
+import { PersonName } from "../people/person-name.tsx";
 import { repositoryText } from "../place.ts";
 import { RowLink } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
@@ -32,6 +33,7 @@ export const SORT_OF: Readonly<Record<ColumnId, SessionSort>> = {
   harness: "harness",
   machine: "machine",
   repository: "repository",
+  person: "person",
   model: "model",
   status: "status",
   now: "context_tokens",
@@ -52,6 +54,7 @@ export const ASCENDING_FIRST: ReadonlySet<SessionSort> = new Set([
   "harness",
   "machine",
   "repository",
+  "person",
   "model",
 ]);
 
@@ -59,6 +62,7 @@ export const ASCENDING_FIRST: ReadonlySet<SessionSort> = new Set([
 export const COLUMN_HINTS: Readonly<Record<string, string>> = {
   machine: "The machine that the latest event of the session names.",
   repository: "Git remote and branch that the latest event of the session names.",
+  person: "Whose key sent the latest event. Empty for a key of a service.",
   model: "Model of the main agent's latest turn.",
   now: "Context tokens of the main agent at its latest turn.",
   load: GLOSSARY.load,
@@ -87,6 +91,7 @@ export const ON_CARD: Readonly<Record<ColumnId, string>> = {
   harness: "max-xl:hidden",
   machine: "max-xl:hidden",
   repository: "max-xl:hidden",
+  person: "max-xl:hidden",
   model: "max-xl:hidden",
   status: "max-lg:col-start-3 max-lg:row-start-1 max-lg:text-right max-lg:text-[13px]",
   now: "max-lg:col-start-2 max-lg:row-start-2 max-lg:text-left",
@@ -221,6 +226,7 @@ export const COLUMNS: readonly Column[] = [
       </span>
     ),
   },
+  { id: "person", header: "Person", cell: ({ person }) => <PersonName id={person} /> },
   {
     id: "model",
     header: "Model",

@@ -7,6 +7,7 @@ const PARAMETERS = [
   "machine",
   "model",
   "order",
+  "person",
   "q",
   "range",
   "reason",

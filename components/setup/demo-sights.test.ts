@@ -13,6 +13,7 @@ function session(fields: Partial<SessionSummary> & { id: string }): SessionSumma
     machine: null,
     repository: null,
     branch: null,
+    person: null,
     status: "ended",
     end_reason: "done",
     model: "qwen3:8b",

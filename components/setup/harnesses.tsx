@@ -7,6 +7,7 @@ import { Ago } from "../clock.tsx";
 import { amountText } from "../deletion/amount-text.ts";
 import { useDeletion } from "../deletion/use-deletion.ts";
 import { exact } from "../format.ts";
+import { usePeopleNames } from "../people/use-people-names.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
@@ -20,6 +21,7 @@ import { Section } from "./section.tsx";
 export function Harnesses() {
   const query = useQuery(useTRPC().harnesses.queryOptions({}));
   const [deleting, setDeleting] = useState<string>();
+  const people = usePeopleNames();
   const { harnesses = [], more = 0 } = query.data ?? {};
   return (
     <Section
@@ -34,7 +36,7 @@ export function Harnesses() {
       ) : (
         <ScrollRegion label="Harnesses" className="max-h-72 overflow-y-auto">
           <ul data-testid="harnesses">
-            {harnesses.map(({ instance, version, last_at }) => (
+            {harnesses.map(({ instance, version, last_at, person }) => (
               <li
                 key={instance}
                 className="flex items-center gap-3 border-t py-2 text-[13px] first:border-t-0"
@@ -42,6 +44,12 @@ export function Harnesses() {
                 <span className="min-w-0 flex-1 font-medium wrap-anywhere">
                   <Name>{instance}</Name>
                   {version !== null && <span className="font-normal text-muted"> {version}</span>}
+                  {person !== null && people.has(person) && (
+                    <span className="font-normal text-muted">
+                      {" · "}
+                      <Name>{people.get(person)}</Name>
+                    </span>
+                  )}
                 </span>
                 <span className="shrink-0 text-muted max-sm:hidden">
                   heard <Ago at={last_at} />

@@ -4,10 +4,14 @@ import type {
   AuditPage,
   BrowserList,
   CreatedKey,
+  FleetView,
+  HarnessList,
   KeyView,
   PersonLink,
   PersonList,
+  PersonNames,
   Role,
+  SessionPage,
 } from "@plimsoll/protocol/api";
 import type {
   PublicKeyCredentialCreationOptionsJSON,
@@ -17,7 +21,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { TestAuthenticator } from "../testing/test-authenticator.ts";
-import { unique } from "./support.ts";
+import { turn, unique } from "./support.ts";
 
 let server: TestServer;
 /** By its name: browsers make no passkeys for an address. */
@@ -197,6 +201,89 @@ describe("the passkey of a person who was invited", () => {
       const answer = await fetch(`${origin}/api/v1/sign-in/passkey/start`, { method: "POST", headers });
       expect([answer.status, answer.headers.getSetCookie()]).toEqual([403, []]);
     }
+  });
+});
+
+describe("the sessions of a person", () => {
+  const rangeOf = () =>
+    `from=${new Date(Date.now() - 3_600_000).toISOString()}&to=${new Date(Date.now() + 60_000).toISOString()}`;
+  const personOf = async (session: string) => {
+    const { body } = await server.get<SessionPage>(`/api/v1/sessions?${rangeOf()}&q=${session}`);
+    return body.items.map(({ person }) => person);
+  };
+  async function keyOf(name: string): Promise<{ id: string; browser: Browser; secret: string }> {
+    const link = await invite(name);
+    const browser = await openLink(link);
+    const key = await mutate<CreatedKey>(browser, "keys.create", { name: unique("key"), scopes: ["ingest"] });
+    return { id: link.person.id, browser, secret: key.secret };
+  }
+  const send = async (key: string, events: object[]) => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${key}`, prefer: "wait" };
+    const { body } = await server.request<{ rejected: unknown[] }>("/api/v1/events", {
+      ...{ method: "POST", headers, body: JSON.stringify(events) },
+    });
+    expect(body.rejected).toEqual([]);
+  };
+
+  it("are told by the key that sent them, and filter the list and the fleet", async () => {
+    const [ada, bo] = [await keyOf("Ada"), await keyOf("Bo")];
+    const [hers, his, nobodys] = [unique("hers"), unique("his"), unique("nobodys")];
+    const at = Date.now();
+    await send(ada.secret, [turn(hers, 1_000, { at }), turn(hers, 2_000, { at })]);
+    await send(bo.secret, [{ ...turn(his, 1_000, { at }), person: ada.id }]);
+    await send(await server.createKey("service", ["ingest"]), [turn(nobodys, 1_000, { at })]);
+    expect([await personOf(hers), await personOf(his), await personOf(nobodys)]).toEqual([
+      [ada.id],
+      [bo.id],
+      [null],
+    ]);
+    const { body } = await server.get<SessionPage>(`/api/v1/sessions?${rangeOf()}&person=${ada.id}`);
+    expect(body.items.map(({ session }) => session)).toEqual([hers]);
+    const fleet = await server.get<FleetView>(`/api/v1/fleet?person=${bo.id}`);
+    expect(fleet.body.agents.map(({ session, person }) => [session, person])).toEqual([[his, bo.id]]);
+  });
+
+  it("are those of the person who went on with them", async () => {
+    const [ada, bo] = [await keyOf("Ada"), await keyOf("Bo")];
+    const session = unique("handed-over");
+    const at = Date.now();
+    await send(bo.secret, [turn(session, 2_000, { at })]);
+    // Sent late, and older.
+    await send(ada.secret, [turn(session, 1_000, { at: at - 60_000 })]);
+    expect(await personOf(session)).toEqual([bo.id]);
+    await send(await server.createKey("service", ["ingest"]), [turn(session, 3_000, { at: at + 1 })]);
+    expect(await personOf(session)).toEqual([bo.id]);
+  });
+
+  it("come with the harness instance that says hello", async () => {
+    const { id, secret } = await keyOf("Cy");
+    const harness = `${unique("own")}@laptop`;
+    await send(secret, [
+      { id: unique("hello"), type: "harness", at: Date.now(), harness, status: "hello", name: "Own" },
+    ]);
+    const { body } = await server.get<HarnessList>("/api/v1/harnesses");
+    expect(body.harnesses.find(({ instance }) => instance === harness)).toMatchObject({ person: id });
+  });
+
+  it("hide the names of a small group, where the project asks for it, but from nobody their own", async () => {
+    const { id: project } = await server.mutate<{ id: number }>("projects.create", { name: unique("small") });
+    const [ada] = [await invite("Ada", "member", project), await invite("Bo", "admin", project)];
+    const browser = await openLink(ada);
+    const seen = async () => {
+      const { people } = await query<PersonNames>(browser, `people.names?input={}&project=${project}`);
+      return people.some(({ id }) => id !== ada.person.id) ? "all" : people.map(({ name }) => name);
+    };
+    expect(await seen()).toBe("all");
+    await server.mutate("projects.hideNames", { id: project, hidden: true });
+    // People with a role everywhere belong to the project too.
+    const { people } = await server.trpc<PersonList>("people.list", {});
+    for (const { id, roles } of people) if (roles.everywhere !== null) await setRole(id, null);
+    expect(await seen()).toEqual(["Ada"]);
+    for (const name of ["Cy", "Di", "Ed"]) await invite(name, "viewer", project);
+    expect(await seen()).toBe("all");
+    await expect(
+      mutate(browser, `projects.hideNames?project=${project}`, { id: project, hidden: false }),
+    ).rejects.toMatchObject({ code: "forbidden_role" });
   });
 });
 

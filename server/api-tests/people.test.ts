@@ -20,7 +20,7 @@ const NEEDS: Record<string, Permission> = Object.fromEntries(
       "replays.start replays.status replays.session replays.cancel mappings.list windows.list windows.unknown",
       "alerts.rules.list alerts.rules.get alerts.rules.export alerts.silences.list alerts.list alerts.timeline alerts.backtest",
       "alerts.endpoints.list alerts.endpoints.get alerts.deliveries.list alerts.deliveries.get",
-      "ingest.counts ingest.refusals ingest.unmapped",
+      "people.names ingest.counts ingest.refusals ingest.unmapped",
     ],
     "see receipts": ["ingest.received"],
     "know oneself": ["account passkeys.list passkeys.begin passkeys.add passkeys.remove"],

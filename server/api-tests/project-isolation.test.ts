@@ -213,6 +213,7 @@ const PROCEDURES: Record<string, Row> = {
     persons: true,
   },
   "people.remove": { kind: "mutation", input: () => ({ id: randomUUID() }), shows: false, persons: true },
+  "people.names": { kind: "query", shows: false },
   "people.invite": {
     kind: "mutation",
     input: () => ({ name: "Ada", project_id: null, role: "admin" }),

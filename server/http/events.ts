@@ -39,13 +39,13 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
   const { access, ingest, quota, room } = deps;
   return async (incoming) => {
     const principal = await access.authorize(incoming, "send or acknowledge");
-    const { projectId, keyId } = principal;
+    const { projectId, keyId, person } = principal;
     const types = may(principal, "send") ? undefined : ACKNOWLEDGEMENTS;
     let events = 1;
     const hold = room.enter(projectId);
     const { budget } = hold;
     try {
-      const checked = ingest.check({ types, keptDays: deps.keptDaysOf(projectId) });
+      const checked = ingest.check({ types, keptDays: deps.keptDaysOf(projectId), person: person?.id });
       await charged(quota, keyId, budget, async () => {
         const bytes = await readBody(incoming, budget, LIMITS.compressedBytes);
         const { "content-type": contentType, "content-encoding": contentEncoding } = incoming.headers;

@@ -80,13 +80,13 @@ async function takeTelemetry(
   incoming: IncomingMessage,
 ): Promise<PartialSuccess | undefined> {
   acceptPlainKey(incoming);
-  const { projectId, keyId } = await access.authorize(incoming, "send");
+  const { projectId, keyId, person } = await access.authorize(incoming, "send");
   const hold = room.enter(projectId);
   const { budget } = hold;
   let events = 1;
   try {
     if (encoding === undefined) throw unknownType(incoming.headers["content-type"]);
-    const checked = ingest.check({ keptDays: keptDaysOf(projectId) });
+    const checked = ingest.check({ keptDays: keptDaysOf(projectId), person: person?.id });
     const sources = new UnmappedSources();
     let taken: TakenRecords | undefined;
     await charged(quota, keyId, budget, async () => {

@@ -20,7 +20,7 @@ import { originConditions } from "./session-filter.ts";
 import { type AgentFacts, agentView, judgedAt } from "./views.ts";
 
 /** Which agents of a fleet. */
-type FleetFilter = Pick<FleetQuery, "harness" | "machine" | "repository" | "branch">;
+type FleetFilter = Pick<FleetQuery, "harness" | "machine" | "repository" | "branch" | "person">;
 
 /** The condition on `agents a` joined with `sessions s` under which an agent is live. */
 export function liveAgents({ projectId, now }: Reader, filter: FleetFilter): Prisma.Sql {
@@ -47,6 +47,7 @@ interface Row extends AgentFacts {
   machine: string | null;
   repository: string | null;
   branch: string | null;
+  person: string | null;
   /** Live agents in all, beyond the limit too. */
   total: number;
   placeType: string | null;
@@ -106,7 +107,8 @@ function readRows(reader: Reader, where: Prisma.Sql, limit: number): Promise<Row
         a.last_received_at AS "lastReceivedAt", ${Prisma.join(TALLIES.map((column) => Prisma.raw(`a.${column}`)))},
         ${activeAtSql("a")} AS "activeAt", ${activeAtSql("a")} <= ${silentSince} AS silent,
         COALESCE(a.current_tokens > a.current_window, false) AS suspect,
-        s.name AS session, s.title, s.kind, s.harness, s.machine, s.repository, s.branch, (count(*) OVER ())::int4 AS total
+        s.name AS session, s.title, s.kind, s.harness, s.machine, s.repository, s.branch,
+        s.person_id AS person, (count(*) OVER ())::int4 AS total
       FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
       WHERE ${where} ORDER BY ${order} LIMIT ${limit}
     ) f LEFT JOIN LATERAL (
@@ -156,7 +158,8 @@ interface FleetContext {
 }
 
 function fleetAgent(row: Row, { timeline, levels, at }: FleetContext): FleetAgent {
-  const { session, title, kind, harness, machine, repository, branch, placeType, placeDetail, falls } = row;
+  const { session, title, kind, harness, machine, repository, branch, person } = row;
+  const { placeType, placeDetail, falls } = row;
   const active = activeAt(heardTimes(row));
   const turnTimes = levels.map((level) => level.at);
   const last = falls?.[0];
@@ -169,6 +172,7 @@ function fleetAgent(row: Row, { timeline, levels, at }: FleetContext): FleetAgen
     machine,
     repository,
     branch,
+    person,
     place: placeType === null ? null : placeText(placeType, placeDetail ?? {}),
     active_at: iso(active),
     recent: recentLevels(levels, falls ?? []),

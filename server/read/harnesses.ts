@@ -27,6 +27,7 @@ export async function readHarnesses({ prisma, projectId }: FreshReader): Promise
         capabilities: row.capabilities,
         first_at: iso(row.firstAt),
         last_at: iso(row.lastAt),
+        person: row.personId,
       }),
     )
     .filter((view) => {

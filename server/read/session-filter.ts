@@ -58,16 +58,18 @@ export function sessionCondition(
   return Prisma.join(parts, " AND ");
 }
 
-/** The conditions on sessions `s` that run in a place. */
+/** The conditions on sessions `s` that run in a place, or are somebody's. */
 export function originConditions({
   machine,
   repository,
   branch,
-}: Pick<SessionFilter, "machine" | "repository" | "branch">): Prisma.Sql[] {
+  person,
+}: Pick<SessionFilter, "machine" | "repository" | "branch" | "person">): Prisma.Sql[] {
   const parts: Prisma.Sql[] = [];
   if (machine !== undefined) parts.push(Prisma.sql`s.machine = ${machine}`);
   if (repository !== undefined) parts.push(Prisma.sql`s.repository = ${repository}`);
   if (branch !== undefined) parts.push(Prisma.sql`s.branch = ${branch}`);
+  if (person !== undefined) parts.push(Prisma.sql`s.person_id = ${person}::uuid`);
   return parts;
 }
 

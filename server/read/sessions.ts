@@ -42,6 +42,8 @@ const SORT_KEYS: Record<SessionSort, SortKey> = {
   harness: plainText(Prisma.sql`s.harness`),
   machine: plainText(Prisma.sql`COALESCE(s.machine, '')`),
   repository: plainText(Prisma.sql`COALESCE(s.repository, '')`),
+  // By id: names are elsewhere. It brings the sessions of one person together.
+  person: plainText(Prisma.sql`COALESCE(s.person_id::text, '')`),
   model: plainText(Prisma.sql`COALESCE(s.model, '')`),
   // Live sessions have the latest slots, ended ones none.
   status: { columns: [Prisma.sql`s.open_slot`, Prisma.sql`s.last_at`], types: [int4, time] },

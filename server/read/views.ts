@@ -177,6 +177,7 @@ export function sessionRow(session: Session, additions: SessionAdditions, now: n
     machine: session.machine,
     repository: session.repository,
     branch: session.branch,
+    person: session.personId,
     status: sessionStatus(session, now),
     end_reason: session.endReason,
     model: session.model,

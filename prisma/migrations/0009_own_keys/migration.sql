@@ -21,5 +21,7 @@ CREATE TABLE passkeys (
 );
 CREATE INDEX passkeys_person_id_idx ON passkeys (person_id);
 
-ALTER TABLE sessions ADD COLUMN person_id UUID;
+-- Whose key sent the newest event. No reference: the rows may be on another machine than people.
+ALTER TABLE sessions ADD COLUMN person_id UUID, ADD COLUMN person_at TIMESTAMPTZ(3);
+ALTER TABLE harnesses ADD COLUMN person_id UUID;
 ALTER TABLE projects ADD COLUMN hides_names BOOLEAN NOT NULL DEFAULT false;

@@ -52,12 +52,14 @@ const ENVELOPE = new Set([
   "machine",
   "repository",
   "branch",
+  "person",
 ]);
 
-/** The fields of an event beyond its envelope. */
+/** The fields of an event beyond its envelope; of a harness' own, also who sent it, which no other row keeps. */
 export function detailOf(event: MarkEvent): Record<string, unknown> {
+  const isKept = (field: string) => !ENVELOPE.has(field) || (field === "person" && event.type === "harness");
   return Object.fromEntries(
-    Object.entries(event).filter(([field, value]) => !ENVELOPE.has(field) && value !== undefined),
+    Object.entries(event).filter(([field, value]) => isKept(field) && value !== undefined),
   );
 }
 

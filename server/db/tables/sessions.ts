@@ -31,6 +31,8 @@ export const sessions = defineTable("sessions", ["id"], {
   repository: "text?",
   branch: "text?",
   repositoryAt: "time?",
+  personId: "uuid?",
+  personAt: "time?",
 });
 
 export type SessionRow = RowOf<typeof sessions>;

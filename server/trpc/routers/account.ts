@@ -14,6 +14,7 @@ import {
   PersonInput,
   PersonLink,
   PersonList,
+  PersonNames,
   PersonView,
   SetRoleInput,
   SignOutInput,
@@ -29,6 +30,7 @@ import { loginUrl } from "../../tenants/access/index.ts";
 import { actorOf, may, type Principal } from "../../tenants/access/principal.ts";
 import { auditReach } from "../../tenants/audit/reach.ts";
 import type { People } from "../../tenants/people/people.ts";
+import { readShownNames } from "../../tenants/people/shown-names.ts";
 import type { Services } from "../context.ts";
 import { freshProcedure, procedure, restRoutes, router } from "../init.ts";
 
@@ -175,6 +177,23 @@ export const passkeys = router({
 
 /** The people who signed in with the identity provider or were invited, and their roles. */
 export const people = router({
+  names: procedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/people",
+        tags: ["people"],
+        summary: "Names of people, as far as the caller may see whose sessions are whose",
+      },
+    })
+    .input(z.object({}).optional())
+    .output(PersonNames)
+    .query(async ({ ctx: { principal, services } }) => {
+      const { projectId, person } = principal;
+      const shown = await readShownNames(services.prisma, projectId, person?.id);
+      return { people: [...shown].map(([id, name]) => ({ id, name })) };
+    }),
+
   list: procedure("manage people")
     .input(z.object({}).optional())
     .output(PersonList)

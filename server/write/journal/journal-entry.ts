@@ -7,9 +7,15 @@ export type Command =
   /** Sets the window size of a model, or removes it. Agents that used the model are folded again. */
   { type: "set_window"; model: string; tokens: number | null };
 
+/** An event, with what the server knows of its sender. */
+export type SentEvent = PlimsollEvent & {
+  /** Id of the person whose key sent it. On the first event of each session in a request, and on those of harnesses. */
+  person?: string;
+};
+
 /** The body of a journal row. */
 export interface JournalEntry {
-  events: readonly PlimsollEvent[];
+  events: readonly SentEvent[];
   /** Events refused before the journal, by code. */
   refused?: Readonly<Record<string, number>> | undefined;
   commands?: readonly Command[] | undefined;

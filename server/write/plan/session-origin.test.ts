@@ -5,13 +5,15 @@ import { mergeOrigins, NO_ORIGIN, type SessionOrigin } from "./session-origin.ts
 const at = fc.integer({ min: 0, max: 3 });
 const name = fc.constantFrom("a", "b", undefined);
 const anyOrigin: fc.Arbitrary<SessionOrigin> = fc
-  .record({ at, machine: name, repository: name, branch: name })
-  .map(({ at, machine, repository, branch }) => ({
+  .record({ at, machine: name, repository: name, branch: name, personId: name })
+  .map(({ at, machine, repository, branch, personId }) => ({
     machine,
     machineAt: machine === undefined ? undefined : at,
     repository,
     branch,
     repositoryAt: repository === undefined && branch === undefined ? undefined : at,
+    personId,
+    personAt: personId === undefined ? undefined : at,
   }));
 
 it("is the same in any order and batching, and with repeats", () => {

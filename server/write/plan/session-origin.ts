@@ -1,10 +1,10 @@
-import type { PlimsollEvent } from "@plimsoll/protocol/events";
 import type { SessionRow } from "../../db/tables/sessions.ts";
+import type { SentEvent } from "../journal/journal-entry.ts";
 
-/** Where a session runs. Each part is what the newest event that names it says. Times in epoch ms. */
+/** Where a session runs and whose it is. Each part is what the newest event that names it says. Times in epoch ms. */
 export type SessionOrigin = Pick<
   SessionRow,
-  "machine" | "machineAt" | "repository" | "branch" | "repositoryAt"
+  "machine" | "machineAt" | "repository" | "branch" | "repositoryAt" | "personId" | "personAt"
 >;
 
 export const NO_ORIGIN: SessionOrigin = {
@@ -13,12 +13,15 @@ export const NO_ORIGIN: SessionOrigin = {
   repository: undefined,
   branch: undefined,
   repositoryAt: undefined,
+  personId: undefined,
+  personAt: undefined,
 };
 
 /** What an event says of the origin; undefined if it names nothing, as most do. */
-export function originOf(event: PlimsollEvent): SessionOrigin | undefined {
-  const { machine, repository, branch, at } = event;
-  if (machine === undefined && repository === undefined && branch === undefined) return undefined;
+export function originOf(event: SentEvent): SessionOrigin | undefined {
+  const { machine, repository, branch, person, at } = event;
+  if (machine === undefined && repository === undefined && branch === undefined && person === undefined)
+    return undefined;
   const isPlace = repository !== undefined || branch !== undefined;
   return {
     machine,
@@ -26,22 +29,27 @@ export function originOf(event: PlimsollEvent): SessionOrigin | undefined {
     repository,
     branch,
     repositoryAt: isPlace ? at : undefined,
+    personId: person,
+    personAt: person === undefined ? undefined : at,
   };
 }
 
 /**
- * The newer of each part: of the machine, and of repository with branch. At the same time, the smaller name counts. The order does not
+ * The newer of each part: of the machine, of repository with branch, and of the person. At the same time, the smaller name counts. The order does not
  * matter.
  */
 export function mergeOrigins(a: SessionOrigin, b: SessionOrigin): SessionOrigin {
   const machine = isNewer(b.machineAt, a.machineAt, [b.machine], [a.machine]) ? b : a;
   const place = isNewer(b.repositoryAt, a.repositoryAt, placeOf(b), placeOf(a)) ? b : a;
+  const person = isNewer(b.personAt, a.personAt, [b.personId], [a.personId]) ? b : a;
   return {
     machine: machine.machine,
     machineAt: machine.machineAt,
     repository: place.repository,
     branch: place.branch,
     repositoryAt: place.repositoryAt,
+    personId: person.personId,
+    personAt: person.personAt,
   };
 }
 

@@ -65,7 +65,7 @@ WHERE s.project_id = $1 AND s.id = d.session_id`;
 /** Reads name, version, capabilities and status of harnesses from their events: the newest wins. */
 export const DESCRIBE_HARNESSES = `
 UPDATE harnesses h SET status = latest.detail->>'status', status_at = latest.at,
-  name = hello.detail->>'name', version = hello.detail->>'version',
+  person_id = (latest.detail->>'person')::uuid, name = hello.detail->>'name', version = hello.detail->>'version',
   capabilities = COALESCE(ARRAY(SELECT jsonb_array_elements_text(hello.detail->'capabilities')), '{}')
 FROM unnest($2::uuid[]) AS r(id)
 CROSS JOIN LATERAL (SELECT b.detail, b.at FROM boundaries b

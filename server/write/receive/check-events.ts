@@ -1,5 +1,6 @@
 import { type IngestAnswer, type PlimsollEvent, parseEvent } from "@plimsoll/protocol/events";
 import { DAY_MS } from "../../times.ts";
+import type { SentEvent } from "../journal/journal-entry.ts";
 import { eventCut } from "../project/retention-cut.ts";
 import type { RawEvent } from "./decode.ts";
 import { redactEvent } from "./redact-event.ts";
@@ -19,21 +20,26 @@ export interface EventRules {
   types?: ReadonlySet<string> | undefined;
   /** Days for which the project keeps sessions; null for good. */
   keptDays?: number | null;
+  /** Id of the person whose key sends. What events themselves say of a person is dropped. */
+  person?: string | undefined;
 }
 
 /** Checks the events of one request as they are read, each by itself. */
 export class EventCheck {
-  readonly events: PlimsollEvent[] = [];
+  readonly events: SentEvent[] = [];
   readonly rejected: IngestAnswer["rejected"] = [];
   readonly #faults = new Map<string, RefusedEvents>();
   readonly #now: number;
   readonly #types: ReadonlySet<string> | undefined;
   readonly #keptDays: number | null;
   readonly #oldest: number;
+  readonly #person: string | undefined;
+  readonly #owned = new Set<string>();
 
   /** @param now the database's clock, in ms */
-  constructor(now: number, { types, keptDays = null }: EventRules = {}) {
+  constructor(now: number, { types, keptDays = null, person }: EventRules = {}) {
     this.#now = now;
+    this.#person = person;
     this.#types = types;
     this.#keptDays = keptDays;
     this.#oldest = keptDays === null ? Number.NEGATIVE_INFINITY : eventCut(now, keptDays);
@@ -62,8 +68,18 @@ export class EventCheck {
       this.#reject({ index, ...pastRetention(parsed.event, this.#now, this.#keptDays!) }, raw.value);
     else if (this.#types?.has(parsed.event.type) === false)
       this.#reject({ index, ...forbiddenType(parsed.event) }, raw.value);
-    else this.events.push(parsed.event);
+    else this.events.push(this.#person === undefined ? parsed.event : this.#owns(parsed.event, this.#person));
   };
+
+  /** Once for each session is enough, and keeps the journal small. */
+  #owns(event: PlimsollEvent, person: string): SentEvent {
+    if (event.session !== undefined) {
+      const key = `${event.harness}\u0000${event.session}`;
+      if (this.#owned.has(key)) return event;
+      this.#owned.add(key);
+    }
+    return { ...event, person };
+  }
 
   #reject(rejection: IngestAnswer["rejected"][number], value: unknown): void {
     this.rejected.push(rejection);

@@ -39,6 +39,7 @@ export function fleetAgent(given: Partial<FleetAgent> = {}): FleetAgent {
     machine: null,
     repository: null,
     branch: null,
+    person: null,
     place: "tick 4.2",
     active_at: time(18_000),
     recent: { levels: [188_000, 190_000, 192_000], falls: [] },

@@ -108,6 +108,10 @@ export const LoginAnswer = z.object({
 });
 export type LoginAnswer = z.infer<typeof LoginAnswer>;
 
+/** The names that the caller may see, of people whose sessions there are or may be. */
+export const PersonNames = z.object({ people: z.array(z.object({ id: z.string(), name: z.string() })) });
+export type PersonNames = z.infer<typeof PersonNames>;
+
 /** Who asks, and what they may do in the project that they ask about. */
 export const AccountView = z.object({
   /** Null with a login link, the access token, or the command line on the server's machine. */

@@ -18,8 +18,10 @@ const named = z.string().trim().min(1);
 /** Never empty: that would be a harness nobody has, and in the rollups it stands for all of them. */
 const harness = callText(LONGEST.harness, z.string().min(1)).optional();
 const id = rowId;
-/** Where sessions run, as their newest events say. */
+/** Where sessions run and whose they are, as their newest events say. */
 const origin = {
+  /** Id of a person. */
+  person: id.optional(),
   machine: callText(LONGEST.machine, z.string().min(1)).optional(),
   repository: callText(LONGEST.repository, z.string().min(1)).optional(),
   branch: callText(LONGEST.branch, z.string().min(1)).optional(),

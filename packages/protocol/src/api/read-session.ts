@@ -26,6 +26,7 @@ export const SESSION_SORTS = [
   "harness",
   "machine",
   "repository",
+  "person",
   "model",
   "status",
   "context_tokens",
@@ -52,6 +53,8 @@ export const SessionSummary = z.object({
   /** Host and path of a git remote, or a keyed hash of it. */
   repository: z.string().nullable().default(null),
   branch: z.string().nullable().default(null),
+  /** Id of the person whose key sent its newest event; null for a service's key. `PersonNames` has the names. */
+  person: z.string().nullable().default(null),
   status: SessionStatus,
   end_reason: z.string().nullable(),
   model: z.string().nullable(),

@@ -121,6 +121,7 @@ export const FleetAgent = AgentView.extend({
   machine: z.string().nullable().default(null),
   repository: z.string().nullable().default(null),
   branch: z.string().nullable().default(null),
+  person: z.string().nullable().default(null),
   /** What the agent is at, in its harness' words: `tick 4.2`, `session 3`. */
   place: z.string().nullable(),
   /** When it was last active, by the clock of the server: `last_at`, unless the clock of its harness is wrong. */
@@ -389,6 +390,8 @@ export const HarnessView = z.object({
   capabilities: z.array(z.string()),
   first_at: time,
   last_at: time,
+  /** Id of the person whose key sent its newest event about itself; see `PersonNames`. */
+  person: z.string().nullable().default(null),
 });
 export type HarnessView = z.infer<typeof HarnessView>;
 

@@ -4068,6 +4068,7 @@ export const HarnessScalarFieldEnum = {
   lastAt: 'lastAt',
   lastReceivedAt: 'lastReceivedAt',
   addedAt: 'addedAt',
+  personId: 'personId',
   deletedAt: 'deletedAt'
 } as const
 
@@ -4124,7 +4125,8 @@ export const SessionScalarFieldEnum = {
   branch: 'branch',
   repositoryAt: 'repositoryAt',
   deletedAt: 'deletedAt',
-  personId: 'personId'
+  personId: 'personId',
+  personAt: 'personAt'
 } as const
 
 export type SessionScalarFieldEnum = (typeof SessionScalarFieldEnum)[keyof typeof SessionScalarFieldEnum]

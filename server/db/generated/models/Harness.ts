@@ -46,6 +46,7 @@ export type HarnessMinAggregateOutputType = {
   lastAt: Date | null
   lastReceivedAt: Date | null
   addedAt: Date | null
+  personId: string | null
   deletedAt: Date | null
 }
 
@@ -61,6 +62,7 @@ export type HarnessMaxAggregateOutputType = {
   lastAt: Date | null
   lastReceivedAt: Date | null
   addedAt: Date | null
+  personId: string | null
   deletedAt: Date | null
 }
 
@@ -77,6 +79,7 @@ export type HarnessCountAggregateOutputType = {
   lastAt: number
   lastReceivedAt: number
   addedAt: number
+  personId: number
   deletedAt: number
   _all: number
 }
@@ -102,6 +105,7 @@ export type HarnessMinAggregateInputType = {
   lastAt?: true
   lastReceivedAt?: true
   addedAt?: true
+  personId?: true
   deletedAt?: true
 }
 
@@ -117,6 +121,7 @@ export type HarnessMaxAggregateInputType = {
   lastAt?: true
   lastReceivedAt?: true
   addedAt?: true
+  personId?: true
   deletedAt?: true
 }
 
@@ -133,6 +138,7 @@ export type HarnessCountAggregateInputType = {
   lastAt?: true
   lastReceivedAt?: true
   addedAt?: true
+  personId?: true
   deletedAt?: true
   _all?: true
 }
@@ -236,6 +242,7 @@ export type HarnessGroupByOutputType = {
   lastAt: Date
   lastReceivedAt: Date
   addedAt: Date
+  personId: string | null
   deletedAt: Date | null
   _count: HarnessCountAggregateOutputType | null
   _avg: HarnessAvgAggregateOutputType | null
@@ -275,6 +282,7 @@ export type HarnessWhereInput = {
   lastAt?: Prisma.DateTimeFilter<"Harness"> | Date | string
   lastReceivedAt?: Prisma.DateTimeFilter<"Harness"> | Date | string
   addedAt?: Prisma.DateTimeFilter<"Harness"> | Date | string
+  personId?: Prisma.UuidNullableFilter<"Harness"> | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Harness"> | Date | string | null
 }
 
@@ -291,6 +299,7 @@ export type HarnessOrderByWithRelationInput = {
   lastAt?: Prisma.SortOrder
   lastReceivedAt?: Prisma.SortOrder
   addedAt?: Prisma.SortOrder
+  personId?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
@@ -311,6 +320,7 @@ export type HarnessWhereUniqueInput = Prisma.AtLeast<{
   lastAt?: Prisma.DateTimeFilter<"Harness"> | Date | string
   lastReceivedAt?: Prisma.DateTimeFilter<"Harness"> | Date | string
   addedAt?: Prisma.DateTimeFilter<"Harness"> | Date | string
+  personId?: Prisma.UuidNullableFilter<"Harness"> | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Harness"> | Date | string | null
 }, "projectId_id">
 
@@ -327,6 +337,7 @@ export type HarnessOrderByWithAggregationInput = {
   lastAt?: Prisma.SortOrder
   lastReceivedAt?: Prisma.SortOrder
   addedAt?: Prisma.SortOrder
+  personId?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.HarnessCountOrderByAggregateInput
   _avg?: Prisma.HarnessAvgOrderByAggregateInput
@@ -351,6 +362,7 @@ export type HarnessScalarWhereWithAggregatesInput = {
   lastAt?: Prisma.DateTimeWithAggregatesFilter<"Harness"> | Date | string
   lastReceivedAt?: Prisma.DateTimeWithAggregatesFilter<"Harness"> | Date | string
   addedAt?: Prisma.DateTimeWithAggregatesFilter<"Harness"> | Date | string
+  personId?: Prisma.UuidNullableWithAggregatesFilter<"Harness"> | string | null
   deletedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Harness"> | Date | string | null
 }
 
@@ -367,6 +379,7 @@ export type HarnessCreateInput = {
   lastAt: Date | string
   lastReceivedAt: Date | string
   addedAt: Date | string
+  personId?: string | null
   deletedAt?: Date | string | null
 }
 
@@ -383,6 +396,7 @@ export type HarnessUncheckedCreateInput = {
   lastAt: Date | string
   lastReceivedAt: Date | string
   addedAt: Date | string
+  personId?: string | null
   deletedAt?: Date | string | null
 }
 
@@ -399,6 +413,7 @@ export type HarnessUpdateInput = {
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   addedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
@@ -415,6 +430,7 @@ export type HarnessUncheckedUpdateInput = {
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   addedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
@@ -431,6 +447,7 @@ export type HarnessCreateManyInput = {
   lastAt: Date | string
   lastReceivedAt: Date | string
   addedAt: Date | string
+  personId?: string | null
   deletedAt?: Date | string | null
 }
 
@@ -447,6 +464,7 @@ export type HarnessUpdateManyMutationInput = {
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   addedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
@@ -463,6 +481,7 @@ export type HarnessUncheckedUpdateManyInput = {
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastReceivedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   addedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
@@ -484,6 +503,7 @@ export type HarnessCountOrderByAggregateInput = {
   lastAt?: Prisma.SortOrder
   lastReceivedAt?: Prisma.SortOrder
   addedAt?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
 }
 
@@ -503,6 +523,7 @@ export type HarnessMaxOrderByAggregateInput = {
   lastAt?: Prisma.SortOrder
   lastReceivedAt?: Prisma.SortOrder
   addedAt?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
 }
 
@@ -518,6 +539,7 @@ export type HarnessMinOrderByAggregateInput = {
   lastAt?: Prisma.SortOrder
   lastReceivedAt?: Prisma.SortOrder
   addedAt?: Prisma.SortOrder
+  personId?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
 }
 
@@ -549,6 +571,7 @@ export type HarnessSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   lastAt?: boolean
   lastReceivedAt?: boolean
   addedAt?: boolean
+  personId?: boolean
   deletedAt?: boolean
 }, ExtArgs["result"]["harness"]>
 
@@ -565,6 +588,7 @@ export type HarnessSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   lastAt?: boolean
   lastReceivedAt?: boolean
   addedAt?: boolean
+  personId?: boolean
   deletedAt?: boolean
 }, ExtArgs["result"]["harness"]>
 
@@ -581,6 +605,7 @@ export type HarnessSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   lastAt?: boolean
   lastReceivedAt?: boolean
   addedAt?: boolean
+  personId?: boolean
   deletedAt?: boolean
 }, ExtArgs["result"]["harness"]>
 
@@ -597,10 +622,11 @@ export type HarnessSelectScalar = {
   lastAt?: boolean
   lastReceivedAt?: boolean
   addedAt?: boolean
+  personId?: boolean
   deletedAt?: boolean
 }
 
-export type HarnessOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "instance" | "name" | "version" | "capabilities" | "status" | "statusAt" | "firstAt" | "lastAt" | "lastReceivedAt" | "addedAt" | "deletedAt", ExtArgs["result"]["harness"]>
+export type HarnessOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "instance" | "name" | "version" | "capabilities" | "status" | "statusAt" | "firstAt" | "lastAt" | "lastReceivedAt" | "addedAt" | "personId" | "deletedAt", ExtArgs["result"]["harness"]>
 
 export type $HarnessPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Harness"
@@ -621,6 +647,10 @@ export type $HarnessPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
      * When the row was made, by the time of receipt.
      */
     addedAt: Date
+    /**
+     * Whose key sent its newest event, as of a session.
+     */
+    personId: string | null
     /**
      * Hidden since then, and removed once the time for undo is over. Indexed while set.
      */
@@ -1060,6 +1090,7 @@ export interface HarnessFieldRefs {
   readonly lastAt: Prisma.FieldRef<"Harness", 'DateTime'>
   readonly lastReceivedAt: Prisma.FieldRef<"Harness", 'DateTime'>
   readonly addedAt: Prisma.FieldRef<"Harness", 'DateTime'>
+  readonly personId: Prisma.FieldRef<"Harness", 'String'>
   readonly deletedAt: Prisma.FieldRef<"Harness", 'DateTime'>
 }
     

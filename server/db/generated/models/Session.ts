@@ -137,6 +137,7 @@ export type SessionMinAggregateOutputType = {
   repositoryAt: Date | null
   deletedAt: Date | null
   personId: string | null
+  personAt: Date | null
 }
 
 export type SessionMaxAggregateOutputType = {
@@ -190,6 +191,7 @@ export type SessionMaxAggregateOutputType = {
   repositoryAt: Date | null
   deletedAt: Date | null
   personId: string | null
+  personAt: Date | null
 }
 
 export type SessionCountAggregateOutputType = {
@@ -243,6 +245,7 @@ export type SessionCountAggregateOutputType = {
   repositoryAt: number
   deletedAt: number
   personId: number
+  personAt: number
   _all: number
 }
 
@@ -358,6 +361,7 @@ export type SessionMinAggregateInputType = {
   repositoryAt?: true
   deletedAt?: true
   personId?: true
+  personAt?: true
 }
 
 export type SessionMaxAggregateInputType = {
@@ -411,6 +415,7 @@ export type SessionMaxAggregateInputType = {
   repositoryAt?: true
   deletedAt?: true
   personId?: true
+  personAt?: true
 }
 
 export type SessionCountAggregateInputType = {
@@ -464,6 +469,7 @@ export type SessionCountAggregateInputType = {
   repositoryAt?: true
   deletedAt?: true
   personId?: true
+  personAt?: true
   _all?: true
 }
 
@@ -604,6 +610,7 @@ export type SessionGroupByOutputType = {
   repositoryAt: Date | null
   deletedAt: Date | null
   personId: string | null
+  personAt: Date | null
   _count: SessionCountAggregateOutputType | null
   _avg: SessionAvgAggregateOutputType | null
   _sum: SessionSumAggregateOutputType | null
@@ -680,6 +687,7 @@ export type SessionWhereInput = {
   repositoryAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   personId?: Prisma.UuidNullableFilter<"Session"> | string | null
+  personAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
 }
 
 export type SessionOrderByWithRelationInput = {
@@ -733,6 +741,7 @@ export type SessionOrderByWithRelationInput = {
   repositoryAt?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   personId?: Prisma.SortOrderInput | Prisma.SortOrder
+  personAt?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type SessionWhereUniqueInput = Prisma.AtLeast<{
@@ -790,6 +799,7 @@ export type SessionWhereUniqueInput = Prisma.AtLeast<{
   repositoryAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
   personId?: Prisma.UuidNullableFilter<"Session"> | string | null
+  personAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
 }, "projectId_id">
 
 export type SessionOrderByWithAggregationInput = {
@@ -843,6 +853,7 @@ export type SessionOrderByWithAggregationInput = {
   repositoryAt?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   personId?: Prisma.SortOrderInput | Prisma.SortOrder
+  personAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.SessionCountOrderByAggregateInput
   _avg?: Prisma.SessionAvgOrderByAggregateInput
   _max?: Prisma.SessionMaxOrderByAggregateInput
@@ -904,6 +915,7 @@ export type SessionScalarWhereWithAggregatesInput = {
   repositoryAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
   deletedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
   personId?: Prisma.UuidNullableWithAggregatesFilter<"Session"> | string | null
+  personAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
 }
 
 export type SessionCreateInput = {
@@ -957,6 +969,7 @@ export type SessionCreateInput = {
   repositoryAt?: Date | string | null
   deletedAt?: Date | string | null
   personId?: string | null
+  personAt?: Date | string | null
 }
 
 export type SessionUncheckedCreateInput = {
@@ -1010,6 +1023,7 @@ export type SessionUncheckedCreateInput = {
   repositoryAt?: Date | string | null
   deletedAt?: Date | string | null
   personId?: string | null
+  personAt?: Date | string | null
 }
 
 export type SessionUpdateInput = {
@@ -1063,6 +1077,7 @@ export type SessionUpdateInput = {
   repositoryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  personAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type SessionUncheckedUpdateInput = {
@@ -1116,6 +1131,7 @@ export type SessionUncheckedUpdateInput = {
   repositoryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  personAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type SessionCreateManyInput = {
@@ -1169,6 +1185,7 @@ export type SessionCreateManyInput = {
   repositoryAt?: Date | string | null
   deletedAt?: Date | string | null
   personId?: string | null
+  personAt?: Date | string | null
 }
 
 export type SessionUpdateManyMutationInput = {
@@ -1222,6 +1239,7 @@ export type SessionUpdateManyMutationInput = {
   repositoryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  personAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type SessionUncheckedUpdateManyInput = {
@@ -1275,6 +1293,7 @@ export type SessionUncheckedUpdateManyInput = {
   repositoryAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   personId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  personAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type SessionProjectIdIdCompoundUniqueInput = {
@@ -1333,6 +1352,7 @@ export type SessionCountOrderByAggregateInput = {
   repositoryAt?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   personId?: Prisma.SortOrder
+  personAt?: Prisma.SortOrder
 }
 
 export type SessionAvgOrderByAggregateInput = {
@@ -1416,6 +1436,7 @@ export type SessionMaxOrderByAggregateInput = {
   repositoryAt?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   personId?: Prisma.SortOrder
+  personAt?: Prisma.SortOrder
 }
 
 export type SessionMinOrderByAggregateInput = {
@@ -1469,6 +1490,7 @@ export type SessionMinOrderByAggregateInput = {
   repositoryAt?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   personId?: Prisma.SortOrder
+  personAt?: Prisma.SortOrder
 }
 
 export type SessionSumOrderByAggregateInput = {
@@ -1562,6 +1584,7 @@ export type SessionSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   repositoryAt?: boolean
   deletedAt?: boolean
   personId?: boolean
+  personAt?: boolean
 }, ExtArgs["result"]["session"]>
 
 export type SessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -1615,6 +1638,7 @@ export type SessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   repositoryAt?: boolean
   deletedAt?: boolean
   personId?: boolean
+  personAt?: boolean
 }, ExtArgs["result"]["session"]>
 
 export type SessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -1668,6 +1692,7 @@ export type SessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   repositoryAt?: boolean
   deletedAt?: boolean
   personId?: boolean
+  personAt?: boolean
 }, ExtArgs["result"]["session"]>
 
 export type SessionSelectScalar = {
@@ -1721,9 +1746,10 @@ export type SessionSelectScalar = {
   repositoryAt?: boolean
   deletedAt?: boolean
   personId?: boolean
+  personAt?: boolean
 }
 
-export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "machine" | "machineAt" | "repository" | "branch" | "repositoryAt" | "deletedAt" | "personId", ExtArgs["result"]["session"]>
+export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "machine" | "machineAt" | "repository" | "branch" | "repositoryAt" | "deletedAt" | "personId" | "personAt", ExtArgs["result"]["session"]>
 
 export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Session"
@@ -1817,9 +1843,10 @@ export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
      */
     deletedAt: Date | null
     /**
-     * Whose key sent the newest session event. No reference: the rows may be on another machine than people.
+     * Whose key sent the newest event that a person's key sent. No reference: the rows may be on another machine than people.
      */
     personId: string | null
+    personAt: Date | null
   }, ExtArgs["result"]["session"]>
   composites: {}
 }
@@ -2293,6 +2320,7 @@ export interface SessionFieldRefs {
   readonly repositoryAt: Prisma.FieldRef<"Session", 'DateTime'>
   readonly deletedAt: Prisma.FieldRef<"Session", 'DateTime'>
   readonly personId: Prisma.FieldRef<"Session", 'String'>
+  readonly personAt: Prisma.FieldRef<"Session", 'DateTime'>
 }
     
 
