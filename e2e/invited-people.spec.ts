@@ -1,6 +1,7 @@
 import type { Page } from "@playwright/test";
 import { expect, listen, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 import { PlimsollServer } from "./support/server.ts";
 
 let own: PlimsollServer;
@@ -71,13 +72,41 @@ test("an administrator invites a person, who comes back with a passkey and makes
   await page.getByRole("button", { name: "Done" }).click();
   await expect(page.getByTestId("keys")).toContainText("my laptop");
 
+  const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+  const events = new EventBuilder({ harness: "own@laptop", session: "hers", window: 200_000 })
+    .turn(40_000)
+    .take();
+  const sent = await fetch(`${own.url}/api/v1/events`, {
+    ...{ method: "POST", headers, body: JSON.stringify(events) },
+  });
+  expect(sent.status).toBe(200);
+  await page.goto(`${site}/`);
+  await page.getByRole("button", { name: "Person: Everybody" }).click();
+  await page.getByRole("menuitemradio", { name: "Ada" }).click();
+  await expect(page.getByTestId("fleet-row")).toHaveText([/hers/]);
+  await page.goto(`${site}/sessions`);
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await page.getByRole("option", { name: "Ada" }).click();
+  await expect(page.getByRole("list", { name: "Filters" })).toContainText("Person Ada");
+  await page.getByTestId("session-row").getByRole("link").first().click();
+  await expect(page.getByTitle("Person: Ada")).toBeVisible();
+
+  // The project hides names while few people have a role in it.
+  await admin.goto(`${own.url}/setup#projects`);
+  await admin.getByRole("button", { name: "Actions for default" }).click();
+  await admin.getByRole("menuitem", { name: "Hide names of few people" }).click();
+  await expect(admin.getByText(/default hides whose a session is/)).toBeVisible();
+  await admin.goto(`${own.url}/`);
+  await expect(admin.getByTestId("fleet-row")).toHaveText([/hers/]);
+  await expect(admin.getByRole("button", { name: "Person: Everybody" })).toHaveCount(0);
+  await admin.goto(`${own.url}/setup`);
+
   await admin.reload();
   await expect(admin.getByTestId("keys")).toContainText("Ada");
   await admin.getByRole("button", { name: "Actions for Ada" }).click();
   await admin.getByRole("menuitem", { name: "Remove" }).click();
   await admin.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await expect(admin.getByText("Ada is removed.")).toBeVisible();
-  const headers = { authorization: `Bearer ${secret}` };
   expect((await fetch(`${own.url}/api/v1/ingest/received`, { headers })).status).toBe(401);
   // The open page goes there by itself.
   await page.waitForURL(/\/login/);
