@@ -46,9 +46,14 @@ export interface NetworkServer extends TestServer {
   ask(path: string, sending?: Sending): Promise<NetworkAnswer>;
 }
 
-/** @param env settings besides; an empty value removes one */
-export async function startNetworkServer(env: Record<string, string> = {}): Promise<NetworkServer> {
-  const address = networkAddress!;
+/**
+ * @param env settings besides; an empty value removes one
+ * @param address of this machine
+ */
+export async function startNetworkServer(
+  env: Record<string, string> = {},
+  address = networkAddress!,
+): Promise<NetworkServer> {
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-network-"));
   const certificate = makeCertificate(folder, "server", [`IP:${address}`]);
   const port = Number(env.PORT ?? (await freePort()));
