@@ -133,6 +133,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/harnesses": "harnesses",
   "/api/v1/harness-lines": "harnessLines",
   "/api/v1/machines": "machines.list",
+  "/api/v1/people": "people.names",
   "/api/v1/sessions": "sessions.list",
   "/api/v1/extent": "extent",
   "/api/v1/session-count": "sessions.count",
@@ -215,6 +216,7 @@ const OTHERS = [
   "delete /api/v1/projects/{id}",
   "post /api/v1/projects/{id}/archive",
   "post /api/v1/projects/{id}/unarchive",
+  "put /api/v1/projects/{id}/names",
 ];
 
 /** Routes beside the procedures: found in the code, so that a new one without a description fails. */

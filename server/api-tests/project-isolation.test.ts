@@ -597,6 +597,7 @@ describe("a key never reaches another project over HTTP", () => {
     "/api/v1/harnesses",
     "/api/v1/harness-lines",
     "/api/v1/machines",
+    "/api/v1/people",
     `/api/v1/sessions?${rangeQuery}`,
     `/api/v1/sessions/${sessionId}`,
     `/api/v1/sessions/${sessionId}/turns`,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { MachineList, PersonLink, SessionPage, WaitingMachine } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { compactedTranscript } from "../../packages/cli/src/testing/compacted-transcript.ts";
-import { canPlayMachines, type PlayedMachine, playMachines } from "../testing/machines.ts";
+import { buildCommandLine, canPlayMachines, type PlayedMachine, playMachines } from "../testing/machines.ts";
 import { canListen, type NetworkServer, startNetworkServer } from "../testing/network.ts";
 import { untilPasses } from "../testing/until.ts";
 
@@ -15,6 +15,7 @@ let ada: string;
 
 beforeAll(async () => {
   if (!isPlayed) return;
+  buildCommandLine();
   network = playMachines(["laptop", "desktop", "build-7"], () => ({
     NODE_EXTRA_CA_CERTS: server.certificate.certFile,
   }));
@@ -94,5 +95,5 @@ it.skipIf(!isPlayed)(
     const resumed = await server.get<SessionPage>(`/api/v1/sessions?${range}&q=${id}`);
     expect(resumed.body.items.map(({ machine, turns }) => [machine, turns])).toEqual([["desktop", 2]]);
   },
-  240_000,
+  120_000,
 );
