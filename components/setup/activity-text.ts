@@ -9,7 +9,7 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   machine_approved: "Machine login confirmed",
   login_link_made: "Login link made",
   person_added: "Person added",
-  person_link_made: "Sign-in link made",
+  person_link_made: "Link made for a person",
   person_removed: "Person removed",
   passkey_added: "Passkey added",
   passkey_removed: "Passkey removed",

@@ -46,6 +46,7 @@ describe.skipIf(!canListen)("a server with TLS on a network address", () => {
     expect((await server.ask("/api/v1/sign-in")).json).toEqual({
       access_token: true,
       identity_provider: null,
+      passkeys: false,
     });
     const { status, headers } = await server.ask("/api/v1/login", login(ACCESS_TOKEN));
     expect(status).toBe(200);

@@ -16,6 +16,7 @@ const project = (id: number, name: string, archived_at: string | null = null) =>
   is_default: id === 1,
   created_at: new Date(NOW).toISOString(),
   archived_at,
+  hides_names: false,
 });
 const list = () => ({
   projects: [project(1, "default"), project(2, "billing"), project(3, "old", new Date(NOW).toISOString())],

@@ -22,7 +22,7 @@ export const ProjectView = z.object({
   /** Null while the project takes events. */
   archived_at: z.iso.datetime({ offset: true }).nullable(),
   /** Names of people are hidden from each other while fewer than five have a role in the project. */
-  hides_names: z.boolean(),
+  hides_names: z.boolean().default(false),
 });
 export type ProjectView = z.infer<typeof ProjectView>;
 
