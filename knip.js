@@ -51,6 +51,16 @@ export default {
       entry: ["*/main.ts!", "autopilot-plugin/hooks/*.mjs!"],
     },
   },
-  ignoreBinaries: ["ldd", "mkfifo", "mount", "openssl", "script", "systemd-analyze", "umount", "unshare"],
+  ignoreBinaries: [
+    "ip",
+    "ldd",
+    "mkfifo",
+    "mount",
+    "openssl",
+    "script",
+    "systemd-analyze",
+    "umount",
+    "unshare",
+  ],
   ignoreExportsUsedInFile: true,
 };

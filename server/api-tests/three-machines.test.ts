@@ -2,7 +2,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MachineList, PersonLink, SessionPage, WaitingMachine } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { compactedTranscript } from "../../packages/cli/src/testing/compacted-transcript.ts";
 import { buildCommandLine, canPlayMachines, type PlayedMachine, playMachines } from "../testing/machines.ts";
 import { canListen, type NetworkServer, startNetworkServer } from "../testing/network.ts";
 import { untilPasses } from "../testing/until.ts";
@@ -35,6 +34,14 @@ afterAll(async () => {
   network?.remove();
 });
 
+/** A transcript of Claude Code with one call. */
+function transcript(sessionId: string, level: number, at: number): string {
+  const usage = { input_tokens: level, output_tokens: 5 };
+  const message = { id: `m-${level}`, model: "claude-opus-5", content: [], usage, stop_reason: "end_turn" };
+  const timestamp = new Date(at).toISOString();
+  return `${JSON.stringify({ type: "assistant", uuid: `u-${level}`, sessionId, timestamp, message })}\n`;
+}
+
 async function call<T>(path: string, input: unknown): Promise<T> {
   const answer = await server.ask(`/api/trpc/${path}`, {
     headers: { cookie, origin: server.publicUrl },
@@ -66,7 +73,7 @@ it.skipIf(!isPlayed)(
     await Promise.all(
       network.machines.map(async ({ name, home, plimsoll }) => {
         const file = join(home, `${name}.jsonl`);
-        writeFileSync(file, compactedTranscript(50_000, now - 60_000).replaceAll("s-1", `on-${name}`));
+        writeFileSync(file, transcript(`on-${name}`, 50_000, now - 60_000));
         await plimsoll("import", file).ended;
       }),
     );
@@ -88,8 +95,7 @@ it.skipIf(!isPlayed)(
       [desktop, 70_000, now - 40_000],
     ] as const) {
       const file = join(home, `${id}.jsonl`);
-      const line = compactedTranscript(level, at).replaceAll("s-1", id).replaceAll("m-1", `m-${level}`);
-      writeFileSync(file, line.replaceAll('"u-', `"u${level}-`));
+      writeFileSync(file, transcript(id, level, at));
       await plimsoll("import", file).ended;
     }
     const resumed = await server.get<SessionPage>(`/api/v1/sessions?${range}&q=${id}`);

@@ -86,7 +86,13 @@ function run(
   const program = [process.execPath, PROGRAM, ...args];
   const child = spawn("ip", ["netns", "exec", space, ...named, ...program], {
     cwd: projectRoot(),
-    env: { PATH: process.env.PATH ?? "", HOME: home, PLIMSOLL_HOME: join(home, ".plimsoll"), ...env },
+    env: {
+      NODE_ENV: "test",
+      PATH: process.env.PATH,
+      HOME: home,
+      PLIMSOLL_HOME: join(home, ".plimsoll"),
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";

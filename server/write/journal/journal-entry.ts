@@ -1,17 +1,11 @@
 import { promisify } from "node:util";
 import { deflate, deflateSync, inflateSync } from "node:zlib";
-import type { PlimsollEvent } from "@plimsoll/protocol/events";
+import type { SentEvent } from "../plan/session-origin.ts";
 
 /** Work for the projector that is not an event: it is the only writer of what it changes. */
 export type Command =
   /** Sets the window size of a model, or removes it. Agents that used the model are folded again. */
   { type: "set_window"; model: string; tokens: number | null };
-
-/** An event, with what the server knows of its sender. */
-export type SentEvent = PlimsollEvent & {
-  /** Id of the person whose key sent it. On the first event of each session in a request, and on those of harnesses. */
-  person?: string;
-};
 
 /** The body of a journal row. */
 export interface JournalEntry {

@@ -1,5 +1,11 @@
+import type { PlimsollEvent } from "@plimsoll/protocol/events";
 import type { SessionRow } from "../../db/tables/sessions.ts";
-import type { SentEvent } from "../journal/journal-entry.ts";
+
+/** An event, with what the server knows of its sender. */
+export type SentEvent = PlimsollEvent & {
+  /** Id of the person whose key sent it. On the first event of each session in a request, and on those of harnesses. */
+  person?: string;
+};
 
 /** Where a session runs and whose it is. Each part is what the newest event that names it says. Times in epoch ms. */
 export type SessionOrigin = Pick<

@@ -1,6 +1,6 @@
 import { type IngestAnswer, type PlimsollEvent, parseEvent } from "@plimsoll/protocol/events";
 import { DAY_MS } from "../../times.ts";
-import type { SentEvent } from "../journal/journal-entry.ts";
+import type { SentEvent } from "../plan/session-origin.ts";
 import { eventCut } from "../project/retention-cut.ts";
 import type { RawEvent } from "./decode.ts";
 import { redactEvent } from "./redact-event.ts";
