@@ -103,6 +103,7 @@ test("an administrator invites a person, who comes back with a passkey and makes
 
   await admin.reload();
   await expect(admin.getByTestId("keys")).toContainText("Ada");
+  expect(errors).toEqual([]);
   await admin.getByRole("button", { name: "Actions for Ada" }).click();
   await admin.getByRole("menuitem", { name: "Remove" }).click();
   await admin.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
@@ -110,7 +111,6 @@ test("an administrator invites a person, who comes back with a passkey and makes
   expect((await fetch(`${own.url}/api/v1/ingest/received`, { headers })).status).toBe(401);
   // The open page goes there by itself.
   await page.waitForURL(/\/login/);
-  expect(errors).toEqual([]);
   await context.close();
   await admin.context().close();
 });

@@ -1,7 +1,7 @@
 import type { Browser, Page } from "@playwright/test";
 import { ROLES } from "@plimsoll/protocol/api";
 import { freePort, startTestProvider, type TestProvider } from "../server/testing/test-provider.ts";
-import { expect, listen, test } from "./fixtures.ts";
+import { expect, listen, live, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { PlimsollServer } from "./support/server.ts";
 
@@ -93,7 +93,7 @@ test("a person whose role is taken away reads whom to ask, and nothing of an out
   const id = await personId("Lena");
   await own.mutate("people.setRole", { id, project_id: null, role: "viewer" });
   await first.reload();
-  await expect(first.getByTestId("live")).toHaveAttribute("data-state", "live");
+  await live(first);
   await own.mutate("people.setRole", { id, project_id: null, role: null });
   const outage = first.getByTestId("outage").waitFor();
   outage.catch(() => {});
