@@ -11,6 +11,8 @@ const config = {
   reactStrictMode: true,
   // The pages have no images to resize, and its error messages repeat the request.
   images: { unoptimized: true },
+  // Chromium asks for it now and then, though each page names its icon.
+  redirects: async () => [{ source: "/favicon.ico", destination: "/icon.svg", permanent: true }],
   // The dev server accepts requests on either loopback name.
   allowedDevOrigins: ["127.0.0.1", "localhost"],
 };
