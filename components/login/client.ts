@@ -49,7 +49,7 @@ async function read(): Promise<void> {
 
 const isFailure = (answer: LoginAnswer | LoginFailure): answer is LoginFailure => "step" in answer;
 
-/** @param otherwise the page for who asked for none */
+/** @param otherwise the page to open if none was asked for */
 function goOn(otherwise = "/"): void {
   const requested = next === null ? takeRequestedPath() : safeRedirect(next);
   window.location.replace(requested === "/" ? otherwise : requested);

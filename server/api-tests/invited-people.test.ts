@@ -225,7 +225,7 @@ describe("the sessions of a person", () => {
     expect(body.rejected).toEqual([]);
   };
 
-  it("are told by the key that sent them, and filter the list and the fleet", async () => {
+  it("belong to the owner of the key that sent them, and filter the list and the fleet", async () => {
     const [ada, bo] = [await keyOf("Ada"), await keyOf("Bo")];
     const [hers, his, nobodys] = [unique("hers"), unique("his"), unique("nobodys")];
     const at = Date.now();

@@ -281,7 +281,7 @@ export function createBrowsers(options: BrowserOptions) {
         client,
         new PlimsollError(
           "unauthenticated",
-          "This login link was used already, gave way to a newer one, or is too old. Ask whoever sent it for another.",
+          "This login link was used already, gave way to a newer one, or is too old. Ask its sender for another.",
         ),
       );
     },

@@ -246,7 +246,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
 
     /**
      * Makes a successor with the same name, scopes and length of life. The key itself expires after the grace period, or
-     * earlier if it was to expire earlier. Only its owner may rotate a person's key: whoever does learns the successor.
+     * earlier if it was to expire earlier. Only its owner may rotate a person's key, because the answer shows the successor.
      * @throws PlimsollError `not_found`, or `conflict` for a key that is revoked, expired, replaced already or another's
      */
     async rotate(
