@@ -89,7 +89,7 @@ export function actorText({ kind, id, name, address }: AuditEntryView["actor"]):
   }
 }
 
-/** Who wrote a note, a rule or the like; null if nobody knows. */
+/** Who wrote a note or a rule, for example; null if that was not stored. */
 export const authorText = ({ actor, actor_name }: { actor: string | null; actor_name: string | null }) =>
   actor === null ? null : actorText({ kind: actor, id: null, name: actor_name, address: null });
 

@@ -297,7 +297,7 @@ it("what people write names them, and what a key writes names the key", async ()
   });
 });
 
-it("what leaves no entry is called and changes nothing", async () => {
+it("calls that change nothing leave no entry", async () => {
   const candidate = { ...dayRange, candidate: {} };
   await newEntries();
   const { id } = await call("replays.start", candidate);

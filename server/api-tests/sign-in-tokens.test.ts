@@ -101,7 +101,7 @@ describe("tokens of the provider", () => {
     const session = await signIn();
     await age();
     expect((await account(b, session)).status).toBe(200);
-    // Sign-ins that fail: a code that was used, a state that nobody knows, and a provider that says no.
+    // Sign-ins that fail: a used code, an unknown state, and a refusal by the provider.
     for (const query of [`code=${seen[1]}&state=x`, "error=access_denied&state=x", "code=x"])
       expect((await fetch(`${a.url}/api/v1/sign-in/callback?${query}`)).status).toBe(401);
     expect(provider.tokens().length).toBeGreaterThan(10);

@@ -80,7 +80,8 @@ export const signInRoutes =
       c.json({
         access_token: browsers.takesAccessToken,
         identity_provider: provider?.name ?? null,
-        passkeys: await passkeys.areOffered(siteOf(c)),
+        // The other ways must be offered also while the database is away.
+        passkeys: await passkeys.areOffered(siteOf(c)).catch(() => false),
       } satisfies SignInWays),
     );
 

@@ -38,7 +38,7 @@ export const demo = router({
     .output(DemoView)
     .mutation(({ ctx: { principal, services } }) => stop(services, principal)),
 
-  /** Stops the demo fleet first: what still runs would start its sessions anew. */
+  /** Stops the demo fleet first, because a running one would add its sessions again. */
   delete: procedure("delete")
     .input(DeleteDemoInput)
     .output(DeletionView)
