@@ -299,7 +299,8 @@ describe("a page of a long history", () => {
         limit: 100,
       });
       expect(page.items.map((one) => one.number)).toContain(number);
-      expect(count.blocks).toBeLessThanOrEqual(6);
+      // Of 391: one to find it, up to four segments above it, three of the page. A busy writer leaves more blocks in a segment.
+      expect(count.blocks).toBeLessThanOrEqual(10);
     }
   });
 });
