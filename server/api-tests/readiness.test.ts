@@ -82,7 +82,7 @@ describe("/readyz", () => {
     const before = sending.counts().acknowledged;
     await until(() => sending.counts().acknowledged > before + 5);
     const acknowledged = await sending.stop();
-    expect(await storedTurns(server, session)).toBeGreaterThanOrEqual(acknowledged);
+    await until(async () => (await storedTurns(server, session)) >= acknowledged);
     await server.expectHealthy();
   });
 
@@ -136,6 +136,6 @@ describe("/readyz", () => {
     const before = sending.counts().acknowledged;
     await until(() => sending.counts().acknowledged > before + 5);
     const acknowledged = await sending.stop();
-    expect(await storedTurns(other, session)).toBeGreaterThanOrEqual(acknowledged + 1);
+    await until(async () => (await storedTurns(other, session)) >= acknowledged + 1);
   });
 });

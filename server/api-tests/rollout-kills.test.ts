@@ -126,7 +126,7 @@ describe("a rollout whose only server is killed again and again", () => {
     let server = await start();
     try {
       await greet(server);
-      const generation = await save(server, 55_000, { strategy: "linear", share: 0.34, bake_s: 5 });
+      const generation = await save(server, 55_000, { strategy: "linear", share: 0.34, bake_s: 15 });
       await acknowledge(server, (await offered(server, generation))[0]!);
       await server.kill9();
       await query(`UPDATE policy_rollouts SET since = since ${shift}, baked_ms = 0`);
@@ -134,7 +134,7 @@ describe("a rollout whose only server is killed again and again", () => {
       expect(await rolloutOf(server)).toMatchObject({ stage: 0, waits_for: "bake" });
       await until(async () => (await rolloutOf(server)).stage === 1);
       const [row] = (await query("SELECT baked_ms FROM policy_rollouts WHERE state = 'running'")).rows;
-      expect(row.baked_ms).toBeLessThan(5_000);
+      expect(row.baked_ms).toBeLessThan(15_000);
     } finally {
       await server.stop();
     }
@@ -154,9 +154,13 @@ describe("a rollout whose only server is killed again and again", () => {
       await pause(21_000);
       server.kill("SIGCONT");
       // It looks again, and counts the pause as one look.
-      await until(async () => (await row()).baked_ms > before.baked_ms);
+      let counted = 0;
+      await until(async () => {
+        counted = (await row()).baked_ms - before.baked_ms;
+        return counted > 0;
+      });
+      expect(counted).toBeLessThan(10_000);
       expect(await rolloutOf(server)).toMatchObject({ stage: 0, waits_for: "bake" });
-      expect((await row()).baked_ms).toBeLessThan(before.baked_ms + 10_000);
     } finally {
       server.kill("SIGCONT");
       await Promise.all([server.stop(), other.stop()]);
