@@ -214,7 +214,8 @@ export async function seedLargeFleet(send: SendEvents, harness: string, agents =
       },
       random,
     );
-    return agent.workedUntil(now - random() * 10 * MINUTE, 4 + Math.floor(random() * 12), 20 * SECOND);
+    // None of them falls silent, after ten minutes, during the story.
+    return agent.workedUntil(now - random() * 5 * MINUTE, 4 + Math.floor(random() * 12), 20 * SECOND);
   }).flat();
   await send(events);
 }
