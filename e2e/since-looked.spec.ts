@@ -46,6 +46,8 @@ test("who comes back is told what happened, until it is read @phone", async ({
   await page.goto(`/?harness=${harness}`);
   await digest.getByRole("button", { name: "I have read it" }).click();
   await expect(digest).toBeHidden();
+  // Without the time since which the person was away.
+  await expect.poll(async () => (await cookieOf())?.value).toMatch(/^[0-9a-z]+\.\d+$/);
   await page.reload();
   await expect(page.getByTestId("fleet-row").or(page.getByTestId("nothing-live"))).toBeVisible();
   await expect(digest).toBeHidden();

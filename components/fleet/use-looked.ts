@@ -1,6 +1,6 @@
 "use client";
 
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { useMinute } from "../clock.tsx";
 import { useProject } from "../projects/current.tsx";
 import { LOOKED_COOKIE, type Look, lookingAt, parseLooks, projectMark, withLook } from "./looked.ts";
@@ -15,7 +15,8 @@ export function useLooked(since: number | undefined): { since: number | undefine
   const project = projectMark(useProject());
   const minute = useMinute();
   const [away, setAway] = useState(since);
-  const look = useCallback(
+  const last = useRef<Promise<void>>(Promise.resolve());
+  const write = useCallback(
     async (next: (known: Look | undefined, now: number) => Look) => {
       // Absent without HTTPS on another machine: nothing is told there.
       if (document.visibilityState !== "visible" || window.cookieStore === undefined) return;
@@ -33,16 +34,23 @@ export function useLooked(since: number | undefined): { since: number | undefine
     },
     [project],
   );
+  // One after the other, because each writes what it has read.
+  const look = useCallback(
+    (next: Parameters<typeof write>[0]) => {
+      last.current = last.current.then(() => write(next)).catch(() => {});
+    },
+    [write],
+  );
   // biome-ignore lint/correctness/useExhaustiveDependencies: the page is looked at again each minute
   useEffect(() => {
-    const looking = () => void look(lookingAt);
+    const looking = () => look(lookingAt);
     looking();
     document.addEventListener("visibilitychange", looking);
     return () => document.removeEventListener("visibilitychange", looking);
   }, [look, minute]);
   const read = useCallback(() => {
     setAway(undefined);
-    void look((_, now) => ({ seen: now, away: undefined }));
+    look((_, now) => ({ seen: now, away: undefined }));
   }, [look]);
   return { since: away, read };
 }
