@@ -19,6 +19,8 @@ export default defineConfig({
   forbidOnly: inCi,
   // Generous limits for busy machines. A test continues as soon as the page is ready.
   timeout: 240_000,
+  // A story that passes the second time is listed as flaky.
+  retries: inCi ? 1 : 0,
   expect: { timeout: 20_000 },
   reporter: [["list"], ["html", { open: "never" }]],
   use: {
