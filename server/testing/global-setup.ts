@@ -1,11 +1,16 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { pino } from "pino";
 import type { TestProject } from "vitest/node";
 import { startEmbedded } from "../db/postgres/embedded.ts";
 import { layoutOf } from "../db/postgres/layout.ts";
+import { projectRoot } from "../root.ts";
+
+const run = promisify(execFile);
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -14,11 +19,23 @@ declare module "vitest" {
   }
 }
 
+/** Builds dist/server from the current sources, unless it is up to date: once, and not for each file that starts it. */
+async function buildServer(): Promise<void> {
+  await run("npm", ["run", "--silent", "build:server"], {
+    cwd: projectRoot(),
+    env: { ...process.env, WIREIT_CACHE: "none" },
+    shell: process.platform === "win32",
+  }).catch(({ stdout, stderr }) => {
+    throw new Error(`npm run build:server failed:\n${stdout}${stderr}`);
+  });
+}
+
 /**
  * Creates a folder for the databases of the run. A worker starts PostgreSQL in it for its first test that needs one, so a run of
  * pure tests starts none, and workers do not share the connections of one. Each PostgreSQL stops here, after the last test.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await buildServer();
   const homes = await mkdtemp(join(tmpdir(), "plimsoll-test-"));
   // As root, PostgreSQL runs as another user, who must be able to enter the folder.
   await chmod(homes, 0o711);

@@ -1,10 +1,7 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { expect } from "vitest";
 import { layoutOf } from "../db/postgres/layout.ts";
 import { readPostmasterPid } from "../db/postgres/postmaster-pid.ts";
-import { projectRoot } from "../root.ts";
 import { migratedDatabase } from "./database.ts";
 import {
   type LaunchedServer,
@@ -20,8 +17,6 @@ import { until } from "./until.ts";
 
 export type { HttpAnswer } from "./client.ts";
 export { makeHome, removeHome, type ServerProcess };
-
-const run = promisify(execFile);
 
 export interface TestServerOptions {
   /** An existing home, to start on what another server left. The caller removes it. */
@@ -49,33 +44,17 @@ export interface TestServer extends LaunchedServer {
   postmaster(): Promise<number | undefined>;
 }
 
-let built: Promise<unknown> | undefined;
-
-/** Builds dist/server from the current sources, unless it is up to date. */
-async function buildServer(): Promise<void> {
-  built ??= run("npm", ["run", "--silent", "build:server"], {
-    cwd: projectRoot(),
-    env: { ...process.env, WIREIT_CACHE: "none" },
-    shell: process.platform === "win32",
-  }).catch(({ stdout, stderr }) => {
-    throw new Error(`npm run build:server failed:\n${stdout}${stderr}`);
-  });
-  await built;
-}
-
 /** Starts the server and does not wait for it to listen. */
 export async function spawnTestServer(
   home: string,
   env: Record<string, string>,
   command?: LaunchOptions["command"],
 ): Promise<ServerProcess> {
-  await buildServer();
   return spawnServer({ home, env: { HOME: home, ...env }, command });
 }
 
 /** Starts a server in its own process, without pages, and waits until it listens. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
-  await buildServer();
   const home = options.home ?? (await makeHome());
   const own = options.embedded || options.databaseUrl !== undefined ? undefined : await migratedDatabase();
   const databaseUrl = options.embedded ? undefined : (options.databaseUrl ?? own?.url);

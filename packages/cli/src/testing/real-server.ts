@@ -1,4 +1,4 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -6,7 +6,6 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { until } from "../../../guard/src/testing/until.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
@@ -43,24 +42,11 @@ export async function startPlimsoll(env: Record<string, string> = {}): Promise<P
   };
 }
 
-let built: Promise<unknown> | undefined;
-
-/** Builds dist/server from the current sources, unless it is up to date. */
-function buildServer(): Promise<unknown> {
-  built ??= promisify(execFile)("npm", ["run", "--silent", "build:server"], {
-    cwd: root,
-    env: { ...process.env, WIREIT_CACHE: "none" },
-    shell: process.platform === "win32",
-  });
-  return built;
-}
-
 async function launch(
   home: string,
   url: string,
   more: Record<string, string>,
 ): Promise<{ end(): Promise<void> }> {
-  await buildServer();
   const server = spawn(process.execPath, ["dist/server/main.js"], {
     cwd: root,
     env: {
