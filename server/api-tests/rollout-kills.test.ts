@@ -7,11 +7,8 @@ import { until } from "../testing/until.ts";
 import { sendAndWait, turn, unique } from "./support.ts";
 
 const FLEET = Array.from({ length: 9 }, (_, n) => `mine@vm-${n}`);
-/** Milliseconds after its start at which a server is killed: together in each part of a look, which comes every 2 s. */
-const LIVES = [
-  [0, 1_100, 2_300],
-  [500, 1_700, 3_100],
-] as const;
+/** Milliseconds after its start at which a server is killed: in each part of a look, which comes every 2 s. */
+const LIVES = [0, 500, 1_100, 1_700, 2_300, 3_100];
 
 let database: Awaited<ReturnType<typeof migratedDatabase>>;
 
@@ -62,13 +59,9 @@ const greet = (server: TestServer) =>
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Kills and starts servers again, and looks at the rollout in each life: as soon as it listens, and just before it ends. */
-async function throughKills(
-  server: TestServer,
-  lives: readonly number[],
-  look: (server: TestServer) => Promise<void>,
-) {
+async function throughKills(server: TestServer, look: (server: TestServer) => Promise<void>) {
   let living = server;
-  for (const life of lives) {
+  for (const life of LIVES) {
     await living.kill9();
     living = await start();
     await look(living);
@@ -89,19 +82,19 @@ async function query(text: string): Promise<pg.QueryResult> {
 }
 
 describe("a rollout whose only server is killed again and again", () => {
-  it("passes no step without an application by a harness of that step", async () => {
+  // A test each: twelve starts of a server take longer than a test may on a busy machine.
+  it.each([0, 1])("passes step %i only with an application by a harness of that step", async (killed) => {
     let server = await start();
     try {
       await greet(server);
-      const generation = await save(server, 50_000, { strategy: "linear", share: 0.34, bake_s: 1 });
-      const first = await offered(server, generation);
-      expect(first).toHaveLength(3);
-
+      const generation = await save(server, 50_000 + killed, { strategy: "linear", share: 0.34, bake_s: 1 });
       const stays = (stage: number, count: number) => async (living: TestServer) => {
         expect(await rolloutOf(living)).toMatchObject({ state: "running", stage });
         expect(await offered(living, generation)).toHaveLength(count);
       };
-      server = await throughKills(server, LIVES[0], stays(0, 3));
+      const first = await offered(server, generation);
+      expect(first).toHaveLength(3);
+      if (killed === 0) server = await throughKills(server, stays(0, 3));
       await acknowledge(server, first[0]!);
       await until(async () => (await rolloutOf(server)).stage === 1);
       const second = await offered(server, generation);
@@ -109,7 +102,7 @@ describe("a rollout whose only server is killed again and again", () => {
       expect(second).toEqual(expect.arrayContaining(first));
       // The first ones report again, and that passes no step of the others.
       for (const harness of first) await acknowledge(server, harness);
-      server = await throughKills(server, LIVES[1], stays(1, 6));
+      if (killed === 1) server = await throughKills(server, stays(1, 6));
       await acknowledge(server, second.find((harness) => !first.includes(harness))!);
       await until(async () => (await rolloutOf(server)).state === "finished");
       expect(await offered(server, generation)).toEqual(FLEET);
@@ -134,7 +127,7 @@ describe("a rollout whose only server is killed again and again", () => {
       expect(await rolloutOf(server)).toMatchObject({ stage: 0, waits_for: "bake" });
       await until(async () => (await rolloutOf(server)).stage === 1);
       const [row] = (await query("SELECT baked_ms FROM policy_rollouts WHERE state = 'running'")).rows;
-      expect(row.baked_ms).toBeLessThan(15_000);
+      expect(row.baked_ms).toBeLessThan(5_000);
     } finally {
       await server.stop();
     }
