@@ -159,11 +159,14 @@ describe("a history of many events", () => {
     }
   }
 
+  /** Collections of garbage and a shared core only ever add to a time, so the least of three is nearest to what the work takes. */
+  const leastMs = (events: AgentEvents) => Math.min(...[1, 2, 3].map(() => folded(events).ms));
+
   test.each(SHAPES)("%s folds in steps, in a time that grows like the number of events", (_, shape) => {
     folded(shape(2_000));
-    const [few, many] = [folded(shape(4_000)), folded(shape(16_000))];
+    const many = folded(shape(16_000));
     expect(many.steps).toBeGreaterThanOrEqual(16_000 / STEP_EVENTS - 1);
-    expect(many.ms).toBeLessThan(8 * few.ms + 100);
+    expect(leastMs(shape(16_000))).toBeLessThan(8 * leastMs(shape(4_000)) + 100);
     expect(JSON.stringify(many.segments.open.state).length).toBeLessThan(30_000);
   });
 
