@@ -36,6 +36,7 @@ export function anyTurnRow(agent: number): fc.Arbitrary<TurnRow> {
     provenance: maybe,
     limitClaims: fc.option(fc.array(maybe, { maxLength: 5 }), { nil: undefined }),
     otherWitnesses: maybe,
+    rebuild: maybe,
   });
 }
 

@@ -12,6 +12,7 @@ const COLUMNS: Record<string, string> = {
   crossings: "to_jsonb(t)",
   rollups: "to_jsonb(t) - 'stale'",
   boundary_rollups: "to_jsonb(t)",
+  insight_rollups: "to_jsonb(t)",
   rollup_names: "to_jsonb(t)",
 };
 
@@ -73,7 +74,7 @@ function trimmed(row: Record<string, unknown>): Record<string, unknown> {
 }
 
 function empty(table: string, row: Record<string, unknown>): boolean {
-  return (table === "rollups" && row.turns === 0) || (table === "boundary_rollups" && row.count === 0);
+  return (table === "rollups" && row.turns === 0) || (table.endsWith("_rollups") && row.count === 0);
 }
 
 export async function emptyTables(prisma: PrismaClient): Promise<void> {

@@ -2,6 +2,7 @@ export * from "./alerts/agent-sight.ts";
 export * from "./alerts/condition-kind.ts";
 export * from "./alerts/conditions/index.ts";
 export * from "./history/agent-state.ts";
+export * from "./history/cache-rebuild.ts";
 export * from "./history/crossings.ts";
 export * from "./history/fold.ts";
 export * from "./history/forecast.ts";

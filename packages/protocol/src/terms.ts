@@ -15,6 +15,23 @@ export type BoundaryType = (typeof BOUNDARY_TYPES)[number];
 export const FALL_HINTS = ["truncation_suspected", "model_changed", "window_moved"] as const;
 export type FallHint = (typeof FALL_HINTS)[number];
 
+/**
+ * Why a turn had to send again what a provider's cache had: a fall, or what changed or passed before it. `edited`: a message that is
+ * neither new nor first. Stored by position: append, at most 16.
+ */
+export const REBUILD_CAUSES = [
+  "compacted",
+  "masked",
+  "new_window",
+  "unexplained_fall",
+  "model_changed",
+  "idle",
+  "tools_or_system",
+  "edited",
+  "unknown",
+] as const;
+export type RebuildCause = (typeof REBUILD_CAUSES)[number];
+
 /** Who found that a threshold was crossed: the server from a turn, the harness, or both. */
 export const CROSSING_ORIGINS = ["derived", "reported", "both"] as const;
 export type CrossingOrigin = (typeof CROSSING_ORIGINS)[number];

@@ -132,6 +132,12 @@ export type Rollup = Prisma.RollupModel
  */
 export type BoundaryRollup = Prisma.BoundaryRollupModel
 /**
+ * Model InsightRollup
+ * Counts by hour and six hours (grain 60 and 360), harness and model, of what explains windows and falls: `what` is such as
+ * `rebuild/idle`. Rows exist only where something was counted.
+ */
+export type InsightRollup = Prisma.InsightRollupModel
+/**
  * Model RollupName
  * The pairs of harness and model that rollups of a UTC day are counted under; with an empty model, the harnesses of boundary
  * rollups. All others are counted under "(other)". Rows stay until the project is deleted.

@@ -13,6 +13,9 @@ export function slotOf(at: number): number {
 export const GRAINS = [1, 15, 60, 360] as const;
 export type Grain = (typeof GRAINS)[number];
 
+/** Those of `insight_rollups`: no page shows them by the minute. */
+export const INSIGHT_GRAINS = [60, 360] as const;
+
 const MINUTE_MS = 60_000;
 
 /** The start of the bucket that an instant falls in. Epoch ms. */

@@ -1,7 +1,8 @@
-import type { ProvenBasis } from "@plimsoll/fold";
+import type { CacheRebuild, ProvenBasis } from "@plimsoll/fold";
 import {
   CROSSING_ORIGINS,
   type CrossingOrigin,
+  REBUILD_CAUSES,
   STOP_REASONS,
   type StopReason,
   WINDOW_SOURCES,
@@ -17,6 +18,16 @@ export const crossingOriginCode = (origin: CrossingOrigin) => CROSSING_ORIGINS.i
 export const crossingOriginOf = (code: number): CrossingOrigin => CROSSING_ORIGINS[code] ?? "derived";
 export const stopReasonCode = (reason: StopReason) => STOP_REASONS.indexOf(reason);
 export const stopReasonOfCode = (code: number): StopReason => STOP_REASONS[code] ?? "end_turn";
+
+const MOST_CAUSES = 16;
+
+/** The cause and the tokens of a cache that was rebuilt, in one number. */
+export const packRebuild = ({ cause, tokens }: CacheRebuild) =>
+  tokens * MOST_CAUSES + REBUILD_CAUSES.indexOf(cause);
+export const unpackRebuild = (code: number): CacheRebuild => ({
+  cause: REBUILD_CAUSES[code % MOST_CAUSES] ?? "unknown",
+  tokens: Math.floor(code / MOST_CAUSES),
+});
 
 /** The origin of a row of `boundaries`. */
 export const BOUNDARY_ORIGIN = { reported: 0, inferred: 1 } as const;

@@ -100,6 +100,7 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
   generation: index,
   waited: index,
   traces: fc.array(fc.record({ at: time, tokens: maybe(tokens), witnesses: index }), { maxLength: 3 }),
+  cached: maybe(fc.record({ tokens, shortest: tokens, survived: tokens })),
 });
 
 const anyWindow: fc.Arbitrary<WindowSummary> = fc.record({

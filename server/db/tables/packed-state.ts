@@ -41,13 +41,12 @@ type PackedState = [
   pending: PackedBoundary[],
   levels: PackedLevel[],
   unmatched: readonly CrossingReport[],
-  /** These two are left out while they and all after them say nothing. */
+  /** Each of these is left out while it and all after it say nothing. */
   reportedLines?: readonly PackedLine[],
   generation?: number,
-  /** Left out while there are none. */
   traces?: readonly PackedTrace[],
-  /** Left out while nothing waits. */
   waited?: number,
+  cached?: [tokens: number, shortest: number, survived: number],
 ];
 
 type PackedTrace = [at: number, tokens: Maybe<number>, witnesses: number];
@@ -123,7 +122,7 @@ export function unpackStored(text: string): StoredState {
 
 /** Two states are the same exactly if their texts are. */
 export function packState(state: AgentState): string {
-  const { tail, lastMark, numbering, reportedLines, generation, traces, waited } = state;
+  const { tail, lastMark, numbering, reportedLines, generation, traces, waited, cached } = state;
   const { anchor, sequence } = numbering;
   const packed: Nullish<Always<PackedState>> = [
     tail && [tail.window, tail.seq, tail.at, tail.key],
@@ -156,13 +155,16 @@ export function packState(state: AgentState): string {
     ]),
     state.unmatched,
   ];
-  if (reportedLines.length === 0 && generation === 0 && traces.length === 0 && waited === 0)
-    return JSON.stringify(packed);
-  const lines = reportedLines.map(({ threshold, model, tokens }) => [threshold, model, tokens]);
-  if (traces.length === 0 && waited === 0) return JSON.stringify([...packed, lines, generation]);
-  const packedTraces = traces.map(({ at, tokens, witnesses }) => [at, tokens, witnesses]);
-  if (waited === 0) return JSON.stringify([...packed, lines, generation, packedTraces]);
-  return JSON.stringify([...packed, lines, generation, packedTraces, waited]);
+  const rest: unknown[] = [
+    reportedLines.map(({ threshold, model, tokens }) => [threshold, model, tokens]),
+    generation,
+    traces.map(({ at, tokens, witnesses }) => [at, tokens, witnesses]),
+    waited,
+    cached && [cached.tokens, cached.shortest, cached.survived],
+  ];
+  const saysNothing = (part: unknown) => part === undefined || part === 0 || (part as unknown[]).length === 0;
+  while (rest.length > 0 && saysNothing(rest.at(-1))) rest.pop();
+  return JSON.stringify([...packed, ...rest]);
 }
 
 /** A packed state without the positions that may be missing. */
@@ -172,6 +174,7 @@ type Always<T> = T extends [
   generation?: number,
   traces?: readonly PackedTrace[],
   waited?: number,
+  cached?: [number, number, number],
 ]
   ? Rest
   : never;
@@ -227,7 +230,7 @@ function stateOf(packed: PackedState): AgentState {
   const [
     tail, lastTurnAt, lastMark, [openers, anchor, countedAt, sequence], reported, model, current, currentAt,
     currentEstimated, currentWindow, windowTokens, windowSource, uncounted, recent, above, pending, levels, unmatched,
-    reportedLines = [], generation = 0, traces = [], waited = 0,
+    reportedLines = [], generation = 0, traces = [], waited = 0, cached,
   ] = packed;
   return {
     tail: tail === null ? undefined : { window: tail[0], seq: tail[1], at: tail[2], key: tail[3] },
@@ -274,6 +277,7 @@ function stateOf(packed: PackedState): AgentState {
     })),
     generation,
     traces: traces.map(([at, tokens, witnesses]) => ({ at, tokens: tokens ?? undefined, witnesses })),
+    cached: cached && { tokens: cached[0], shortest: cached[1], survived: cached[2] },
   };
 }
 

@@ -43,6 +43,7 @@ const COLUMNS: readonly Column[] = [
   // The bits of both lists are between the columns of before and after.
   { coding: "plain", read: (row) => row.provenance, write: (row, value) => (row.provenance = value) },
   { coding: "plain", read: (row) => row.otherWitnesses, write: (row, value) => (row.otherWitnesses = value) },
+  { coding: "plain", read: (row) => row.rebuild, write: (row, value) => (row.rebuild = value) },
 ];
 
 /** Bits of the first mask that say that some turn has such a list. */

@@ -40,6 +40,28 @@ export const ADD_ROLLUP = {
   stale: "t.stale OR EXCLUDED.stale",
 } as const;
 
+/** What explains windows and falls, by hour and six hours, harness, model and name of the count. */
+export const insightRollups = defineTable(
+  "insight_rollups",
+  ["grain", "bucket", "harness", "model", "what"],
+  {
+    grain: "int2",
+    bucket: "time",
+    harness: "text",
+    model: "text",
+    what: "text",
+    count: "int4",
+    tokens: "int8",
+  },
+);
+
+export type InsightRollupRow = RowOf<typeof insightRollups>;
+
+export const ADD_INSIGHT_ROLLUP = {
+  count: "t.count + EXCLUDED.count",
+  tokens: "t.tokens + EXCLUDED.tokens",
+} as const;
+
 /** Boundaries by bucket, harness and type. */
 export const boundaryRollups = defineTable("boundary_rollups", ["grain", "harness", "bucket", "type"], {
   grain: "int2",

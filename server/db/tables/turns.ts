@@ -1,6 +1,6 @@
 import { ownReport, type TurnFacts, type TurnReading, utilizationOf, witnessMask } from "@plimsoll/fold";
 import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
-import { COMPACTION_BIT, packFacets, REPEAT_BIT, unpackFacets } from "./codes.ts";
+import { COMPACTION_BIT, packFacets, packRebuild, REPEAT_BIT, unpackFacets, unpackRebuild } from "./codes.ts";
 
 /** One inference call, as it is packed into a block (see turn-blocks.ts). Times in epoch ms. */
 export interface TurnRow {
@@ -34,6 +34,8 @@ export interface TurnRow {
   limitClaims: readonly (number | undefined)[] | undefined;
   /** Witnesses that reported the call under other ids, as a mask. What only they said can be told apart; see `ownReport`. */
   otherWitnesses: number | undefined;
+  /** The cache that was rebuilt for the turn; see `packRebuild`. */
+  rebuild: number | undefined;
 }
 
 /** A turn of which nothing else is known. It has every field, so that all rows have the same shape in the engine. */
@@ -62,6 +64,7 @@ export function emptyTurn(agent: number, key: string): TurnRow {
     provenance: undefined,
     limitClaims: undefined,
     otherWitnesses: undefined,
+    rebuild: undefined,
   };
 }
 
@@ -110,6 +113,7 @@ export function turnRow({ turn, report, ...reading }: TurnReading, place: TurnPl
     limitClaims: turn.limitClaims,
     otherWitnesses:
       turn === report ? undefined : witnessMask(turn.provenance) & ~witnessMask(report.provenance),
+    rebuild: reading.rebuild && packRebuild(reading.rebuild),
   };
 }
 
@@ -154,6 +158,7 @@ export function turnReadingOf(row: TurnRow, turn: TurnFacts): TurnReading {
     windowTokens,
     windowSource,
     utilization: utilizationOf(contextTokens, windowTokens),
+    rebuild: row.rebuild === undefined ? undefined : unpackRebuild(row.rebuild),
   };
 }
 
@@ -188,7 +193,9 @@ export function sameReading(a: TurnReading, b: TurnReading): boolean {
     a.window === b.window &&
     a.windowTokens === b.windowTokens &&
     a.windowSource === b.windowSource &&
-    a.contextTokens === b.contextTokens
+    a.contextTokens === b.contextTokens &&
+    a.rebuild?.cause === b.rebuild?.cause &&
+    a.rebuild?.tokens === b.rebuild?.tokens
   );
 }
 

@@ -116,6 +116,7 @@ const PARTS: Readonly<Record<string, "turns" | "sessions" | "rollups">> = {
   crossings: "sessions",
   rollups: "rollups",
   boundary_rollups: "rollups",
+  insight_rollups: "rollups",
   rollup_names: "rollups",
 };
 

@@ -32,6 +32,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   models: "id",
   rollups: "grain, harness, bucket, model",
   boundary_rollups: "grain, harness, bucket, type",
+  insight_rollups: "grain, bucket, harness, model, what",
   rollup_names: "day, harness, model",
   ingest_counts: "day, outcome",
   removed_counts: "counted_in, what",

@@ -2,7 +2,7 @@ import { binOf, larger, normaliseUsage, utilizationOf } from "@plimsoll/fold";
 import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import type { Sql } from "../../db/sql.ts";
 import { ALL, bucketOf, slotOf } from "../../db/tables/buckets.ts";
-import { unpackFacets } from "../../db/tables/codes.ts";
+import { unpackFacets, unpackRebuild } from "../../db/tables/codes.ts";
 import { readNamesOfDays } from "../../db/tables/read-rollup-names.ts";
 import {
   type ActiveAgent,
@@ -16,7 +16,9 @@ import { HOUR_MS } from "../../times.ts";
 import type { Check } from "./check.ts";
 import {
   type BoundarySums,
+  type InsightSums,
   NO_BOUNDARIES,
+  NO_INSIGHTS,
   NO_TURNS,
   placeOf,
   type RowsByPlace,
@@ -110,6 +112,7 @@ async function readSources(
 ) {
   const turns: RowsByPlace<TurnSums> = new Map();
   const boundaries: RowsByPlace<BoundarySums> = new Map();
+  const insights: RowsByPlace<InsightSums> = new Map();
   const models = await sql.query<{ id: number; name: string }>(MODELS, projectId);
   const modelNames = new Map(models.map(({ id, name }) => [id, name]));
   // An hour lies in one day.
@@ -133,6 +136,11 @@ async function readSources(
           );
           addTurn(sumsAt(turns, placeOf(bucket, harness, model)), row);
           addTurn(sumsAt(turns, placeOf(bucket, ALL, ALL)), row);
+          if (row.rebuild === undefined) continue;
+          const { cause, tokens } = unpackRebuild(row.rebuild);
+          const place = placeOf(from, harness, model, `rebuild/${cause}`);
+          const sums = insights.get(place) ?? NO_INSIGHTS;
+          insights.set(place, { count: sums.count + 1, tokens: sums.tokens + tokens });
         }
       }
       for (const row of await sql.query<BoundariesRow>(BOUNDARIES, projectId, ids, from, to)) {
@@ -140,7 +148,7 @@ async function readSources(
         addBoundaries(boundaries, placeOf(row.bucket, ALL, row.type), row);
       }
     }
-    if (ids.length < atOnce) return { turns, boundaries, names: names.limited };
+    if (ids.length < atOnce) return { turns, boundaries, insights, names: names.limited };
     after = ids.at(-1)!;
   }
 }

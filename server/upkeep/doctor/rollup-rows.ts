@@ -1,5 +1,5 @@
 import type { Sql } from "../../db/sql.ts";
-import { ALL } from "../../db/tables/buckets.ts";
+import { ALL, INSIGHT_GRAINS } from "../../db/tables/buckets.ts";
 import { sumBins } from "../../read/bins.ts";
 import { type ComparedRow, differingColumns } from "./differing-columns.ts";
 
@@ -22,7 +22,12 @@ export interface BoundarySums {
   reclaimed: number;
 }
 
-/** Rows by bucket, harness and model, or by bucket, harness and boundary type. */
+export interface InsightSums {
+  count: number;
+  tokens: number;
+}
+
+/** Rows by bucket, harness and model, by bucket, harness and boundary type, or by bucket, harness, model and what is counted. */
 export type RowsByPlace<Sums> = Map<string, Sums>;
 
 /** The rollup rows of some buckets. `stale` has the places whose peak may be too high. */
@@ -30,6 +35,7 @@ export interface StoredRollups {
   turns: RowsByPlace<TurnSums>;
   stale: Set<string>;
   boundaries: RowsByPlace<BoundarySums>;
+  insights: RowsByPlace<InsightSums>;
 }
 
 interface TurnSumsRow extends Omit<TurnSums, "bins" | "peakTokens" | "peakUtilization"> {
@@ -63,6 +69,10 @@ const BOUNDARY_SUMS = `
 SELECT ${BUCKET} AS bucket, r.harness, r.type, sum(r.count)::float8 AS count, sum(r.reclaimed)::float8 AS reclaimed
 FROM boundary_rollups r
 WHERE r.project_id = $1 AND r.grain = $2::int2 AND r.harness = ANY($5::text[]) AND ${SPAN} GROUP BY 1, 2, 3`;
+const INSIGHT_SUMS = `
+SELECT ${BUCKET.replace("$6", "$5")} AS bucket, r.harness, r.model, r.what, sum(r.count)::float8 AS count,
+  sum(r.tokens)::float8 AS tokens
+FROM insight_rollups r WHERE r.project_id = $1 AND r.grain = $2::int2 AND ${SPAN} GROUP BY 1, 2, 3, 4`;
 const HARNESSES = `
 SELECT DISTINCT n.harness FROM rollup_names n WHERE n.project_id = $1
   AND n.day > to_timestamp($2::float8 / 1000) - interval '1 day' AND n.day < to_timestamp($3::float8 / 1000)`;
@@ -90,7 +100,17 @@ export async function readRollups(
   projectId: number,
   { grain, from, to, width }: { grain: number; from: number; to: number; width: number },
 ): Promise<StoredRollups> {
-  const rows: StoredRollups = { turns: new Map(), stale: new Set(), boundaries: new Map() };
+  const rows: StoredRollups = {
+    turns: new Map(),
+    stale: new Set(),
+    boundaries: new Map(),
+    insights: await readInsights(sql, projectId, {
+      grain: Math.max(grain, INSIGHT_GRAINS[0]),
+      from,
+      to,
+      width,
+    }),
+  };
   const harnesses = (await sql.query<{ harness: string }>(HARNESSES, projectId, from, to)).map(
     ({ harness }) => harness,
   );
@@ -119,9 +139,28 @@ export async function readRollups(
   return rows;
 }
 
-/** No name may contain NUL, so the joined text is unambiguous. `name` is a model or a boundary type. */
-export function placeOf(bucket: number, harness: string, name: string): string {
-  return `${bucket}\u0000${harness}\u0000${name}`;
+interface InsightSumsRow extends InsightSums {
+  bucket: number;
+  harness: string;
+  model: string;
+  what: string;
+}
+
+async function readInsights(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+  { grain, from, to, width }: { grain: number; from: number; to: number; width: number },
+): Promise<RowsByPlace<InsightSums>> {
+  const minutes = Math.max(width, INSIGHT_GRAINS[0]);
+  const rows = await sql.query<InsightSumsRow>(INSIGHT_SUMS, projectId, grain, from, to, minutes);
+  return new Map(
+    rows.map(({ bucket, harness, model, what, ...sums }) => [placeOf(bucket, harness, model, what), sums]),
+  );
+}
+
+/** No name may contain NUL, so the joined text is unambiguous. `names` are a model, a boundary type or what is counted. */
+export function placeOf(bucket: number, harness: string, ...names: string[]): string {
+  return [bucket, harness, ...names].join("\u0000");
 }
 
 export const NO_TURNS: TurnSums = {
@@ -137,12 +176,10 @@ export const NO_TURNS: TurnSums = {
   bins: [],
 };
 export const NO_BOUNDARIES: BoundarySums = { count: 0, reclaimed: 0 };
+export const NO_INSIGHTS: InsightSums = { count: 0, tokens: 0 };
 
 /** The columns in which stored rollups differ from the expected ones. A row of zeros may be absent. */
-export function rollupDifferences(
-  stored: StoredRollups,
-  expected: Pick<StoredRollups, "turns" | "boundaries">,
-): string[] {
+export function rollupDifferences(stored: StoredRollups, expected: Omit<StoredRollups, "stale">): string[] {
   const found = new Set<string>();
   for (const place of places(stored.turns, expected.turns)) {
     const { peakTokens, peakUtilization, ...sums } = expected.turns.get(place) ?? NO_TURNS;
@@ -155,6 +192,11 @@ export function rollupDifferences(
     const sums = expected.boundaries.get(place) ?? NO_BOUNDARIES;
     const row = stored.boundaries.get(place) ?? NO_BOUNDARIES;
     for (const column of differingColumns("boundary_rollups", { ...row }, { ...sums })) found.add(column);
+  }
+  for (const place of places(stored.insights, expected.insights)) {
+    const sums = expected.insights.get(place) ?? NO_INSIGHTS;
+    const row = stored.insights.get(place) ?? NO_INSIGHTS;
+    for (const column of differingColumns("insight_rollups", { ...row }, { ...sums })) found.add(column);
   }
   return [...found].sort();
 }

@@ -41,6 +41,7 @@ function stored(...events: PlimsollEvent[]): StoredEvents {
           windowTokens: 1_000,
           windowSource: "catalog" as const,
           utilization: 0.1,
+          rebuild: undefined,
         };
         const row = turnRow(reading, { agent: 1, modelId: 1, receivedAt: 2_000 });
         return [key, { reading, row, block: blocksOf([row])[0]! }];

@@ -36,6 +36,7 @@ function reading(tokens: number | undefined, more: Partial<TurnFacts> = {}): Tur
     windowTokens: 1_000,
     windowSource: "catalog",
     utilization: tokens === undefined ? undefined : tokens / 1_000,
+    rebuild: undefined,
   };
 }
 

@@ -7,9 +7,9 @@ import {
   reclaimedTokens,
   type TurnReading,
 } from "@plimsoll/fold";
-import { ALL, bucketOf, GRAINS } from "../../db/tables/buckets.ts";
+import { ALL, bucketOf, GRAINS, INSIGHT_GRAINS } from "../../db/tables/buckets.ts";
 import { dayOf, OTHER } from "../../db/tables/rollup-names.ts";
-import type { BoundaryRollupRow, RollupRow } from "../../db/tables/rollups.ts";
+import type { BoundaryRollupRow, InsightRollupRow, RollupRow } from "../../db/tables/rollups.ts";
 import { costMicros } from "../../db/tables/turns.ts";
 
 /** Differences to add to the rollups. Turns that repeat a call count nothing. Collected by minute, harness and model; `everyGrain` derives the rest. */
@@ -31,14 +31,13 @@ export class RollupChanges {
 
   addTurn(harness: string, reading: TurnReading): void {
     if (reading.isRepeat) return;
-    add(this.#row(harness, reading), reading, 1);
+    this.#add(harness, reading, 1);
   }
 
   /** A turn that was counted is removed. */
   removeTurn(harness: string, reading: TurnReading): void {
     if (reading.isRepeat) return;
-    const row = this.#row(harness, reading);
-    add(row, reading, -1);
+    const row = this.#add(harness, reading, -1);
     if (levelOf(reading) === undefined) return;
     row.stale = true;
     this.#stale = true;
@@ -51,10 +50,8 @@ export class RollupChanges {
       this.addTurn(harness, after);
       return;
     }
-    const from = this.#row(harness, before);
-    add(from, before, -1);
-    const to = this.#row(harness, after);
-    add(to, after, 1);
+    const from = this.#add(harness, before, -1);
+    const to = this.#add(harness, after, 1);
     // A maximum cannot be subtracted from, unless the level only grew where it was.
     const grew =
       from === to && !isBelow(levelOf(after), levelOf(before)) && !isBelow(shareOf(after), shareOf(before));
@@ -75,7 +72,7 @@ export class RollupChanges {
    * @param isKept called with `ALL` as the model for a harness of boundaries
    */
   rename(day: number, isKept: (harness: string, model: string) => boolean): void {
-    const { turns, boundaries } = this.#day(day);
+    const { turns, boundaries, insights } = this.#day(day);
     for (const [key, row] of [...turns]) {
       if (isKept(row.harness, row.model)) continue;
       turns.delete(key);
@@ -86,16 +83,23 @@ export class RollupChanges {
       boundaries.delete(key);
       addBoundaries(boundaries, { ...row, harness: OTHER });
     }
+    for (const [key, row] of [...insights]) {
+      if (isKept(row.harness, row.model)) continue;
+      insights.delete(key);
+      addInsights(insights, { ...row, harness: OTHER, model: OTHER });
+    }
     this.#last = undefined;
   }
 
-  everyGrain(): { turns: RollupRow[]; boundaries: BoundaryRollupRow[] } {
+  everyGrain(): { turns: RollupRow[]; boundaries: BoundaryRollupRow[]; insights: InsightRollupRow[] } {
     const days = [...this.#days.values()];
     const turns = days.flatMap((day) => [...day.turns.values()]);
     const boundaries = days.flatMap((day) => [...day.boundaries.values()]);
+    const insights = days.flatMap((day) => [...day.insights.values()]);
     return {
-      turns: inEveryGrain(turns, addTurns, (row) => ({ ...row, harness: ALL, model: ALL })),
-      boundaries: inEveryGrain(boundaries, addBoundaries, (row) => ({ ...row, harness: ALL })),
+      turns: inEveryGrain(withAll(turns, addTurns, { harness: ALL, model: ALL }), addTurns, GRAINS),
+      boundaries: inEveryGrain(withAll(boundaries, addBoundaries, { harness: ALL }), addBoundaries, GRAINS),
+      insights: inEveryGrain(insights, addInsights, INSIGHT_GRAINS),
     };
   }
 
@@ -103,10 +107,24 @@ export class RollupChanges {
     const day = dayOf(at);
     let changes = this.#days.get(day);
     if (changes === undefined) {
-      changes = { turns: new Map(), boundaries: new Map() };
+      changes = { turns: new Map(), boundaries: new Map(), insights: new Map() };
       this.#days.set(day, changes);
     }
     return changes;
+  }
+
+  #add(harness: string, reading: TurnReading, sign: 1 | -1): Mutable<RollupRow> {
+    const row = this.#row(harness, reading);
+    add(row, reading, sign);
+    const { turn, rebuild } = reading;
+    if (rebuild !== undefined) {
+      const [grain] = INSIGHT_GRAINS;
+      const place = { grain, bucket: bucketOf(turn.at, grain), harness, model: turn.model };
+      const what = `rebuild/${rebuild.cause}`;
+      const { insights } = this.#day(row.bucket);
+      addInsights(insights, { ...place, what, count: sign, tokens: sign * rebuild.tokens });
+    }
+    return row;
   }
 
   #row(harness: string, { turn: { at, model } }: TurnReading): Mutable<RollupRow> {
@@ -127,6 +145,8 @@ type Mutable<Row> = {
 interface ChangesOfDay {
   turns: Map<string, Mutable<RollupRow>>;
   boundaries: Map<string, Mutable<BoundaryRollupRow>>;
+  /** Hours. */
+  insights: Map<string, Mutable<InsightRollupRow>>;
 }
 
 type Place = Pick<RollupRow, "grain" | "bucket" | "harness" | "model">;
@@ -196,17 +216,25 @@ function add(row: Mutable<RollupRow>, reading: TurnReading, sign: 1 | -1): void 
   row.peakUtilization = larger(row.peakUtilization, share);
 }
 
-function inEveryGrain<Row extends { grain: number; bucket: number }>(
-  minutes: readonly Row[],
-  addTo: (rows: Map<string, Row>, more: Row) => void,
-  ofAll: (row: Row) => Row,
-): Row[] {
+type AddTo<Row> = (rows: Map<string, Row>, more: Row) => void;
+
+/** The rows, and those that add up all harnesses and models. */
+function withAll<Row>(rows: readonly Row[], addTo: AddTo<Row>, ofAll: Partial<Row>): Row[] {
   const all = new Map<string, Row>();
-  for (const row of minutes) addTo(all, ofAll(row));
-  const rows = [...minutes, ...all.values()];
+  for (const row of rows) addTo(all, { ...row, ...ofAll });
+  return [...rows, ...all.values()];
+}
+
+/** @param finest rows of the first of the grains */
+function inEveryGrain<Row extends { grain: number; bucket: number }>(
+  finest: readonly Row[],
+  addTo: AddTo<Row>,
+  grains: readonly number[],
+): Row[] {
+  const rows = [...finest];
   // Each length comes from the one before, which has fewer rows than there are minutes.
   let finer: Iterable<Row> = rows;
-  for (const grain of GRAINS.slice(1)) {
+  for (const grain of grains.slice(1)) {
     const longer = new Map<string, Row>();
     for (const row of finer) addTo(longer, { ...row, grain, bucket: bucketOf(row.bucket, grain) });
     finer = [...longer.values()];
@@ -243,4 +271,15 @@ function addBoundaries(
   }
   row.count += more.count;
   row.reclaimed += more.reclaimed;
+}
+
+function addInsights(rows: Map<string, Mutable<InsightRollupRow>>, more: Mutable<InsightRollupRow>): void {
+  const key = [more.grain, more.bucket, more.harness, more.model, more.what].join(SEPARATOR);
+  const row = rows.get(key);
+  if (row === undefined) {
+    rows.set(key, { ...more });
+    return;
+  }
+  row.count += more.count;
+  row.tokens += more.tokens;
 }

@@ -5,7 +5,14 @@ import { leaveSignal } from "../../db/tables/alert-signals.ts";
 import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import { readHistoryInRuns } from "../../db/tables/read-turns.ts";
 import { addRemovedCounts, type RemovedCounts } from "../../db/tables/removed-counts.ts";
-import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "../../db/tables/rollups.ts";
+import {
+  ADD_BOUNDARY_ROLLUP,
+  ADD_INSIGHT_ROLLUP,
+  ADD_ROLLUP,
+  boundaryRollups,
+  insightRollups,
+  rollups,
+} from "../../db/tables/rollups.ts";
 import type { Statement } from "../../db/tables/table.ts";
 import { turnFactsOf, turnReadingOf } from "../../db/tables/turns.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
@@ -224,7 +231,7 @@ interface StoredBoundary {
 }
 
 function rollupStatements(projectId: number, changes: RollupChanges): Statement[] {
-  const { turns, boundaries } = changes.everyGrain();
+  const { turns, boundaries, insights } = changes.everyGrain();
   return [
     ...(turns.length === 0
       ? []
@@ -238,6 +245,12 @@ function rollupStatements(projectId: number, changes: RollupChanges): Statement[
       : [
           boundaryRollups.upsert(projectId, boundaries, ADD_BOUNDARY_ROLLUP),
           boundaryRollups.delete(projectId, boundaries, "AND t.count = 0"),
+        ]),
+    ...(insights.length === 0
+      ? []
+      : [
+          insightRollups.upsert(projectId, insights, ADD_INSIGHT_ROLLUP),
+          insightRollups.delete(projectId, insights, "AND t.count = 0"),
         ]),
   ];
 }

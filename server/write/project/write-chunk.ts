@@ -11,7 +11,14 @@ import { machines, WIDEN_MACHINE } from "../../db/tables/machines.ts";
 import { models } from "../../db/tables/models.ts";
 import { observedWindows } from "../../db/tables/observed-windows.ts";
 import { rollupNames } from "../../db/tables/rollup-names.ts";
-import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "../../db/tables/rollups.ts";
+import {
+  ADD_BOUNDARY_ROLLUP,
+  ADD_INSIGHT_ROLLUP,
+  ADD_ROLLUP,
+  boundaryRollups,
+  insightRollups,
+  rollups,
+} from "../../db/tables/rollups.ts";
 import { segments } from "../../db/tables/segments.ts";
 import { sessions } from "../../db/tables/sessions.ts";
 import type { Statement } from "../../db/tables/table.ts";
@@ -113,6 +120,7 @@ export function* encodeChunk(memory: ProjectMemory, plan: ChunkPlan): Steps<Chun
   const buckets = plan.rollups.everyGrain();
   some(buckets.turns, (rows) => rollups.upsert(projectId, rows, ADD_ROLLUP));
   some(buckets.boundaries, (rows) => boundaryRollups.upsert(projectId, rows, ADD_BOUNDARY_ROLLUP));
+  some(buckets.insights, (rows) => insightRollups.upsert(projectId, rows, ADD_INSIGHT_ROLLUP));
   some(plan.harnesses, (rows) =>
     harnesses.upsert(
       projectId,

@@ -1,5 +1,6 @@
 import type { FallHint, ThresholdName, WindowSource } from "@plimsoll/protocol/pure";
 import type { ReportTrace } from "../witnesses/match-reports.ts";
+import type { CachedPrompt, CacheRebuild } from "./cache-rebuild.ts";
 import type { CrossingReport, KnownLevel } from "./crossings.ts";
 import type { ReportedLine } from "./reported-lines.ts";
 import { NO_NUMBERING, type Numbering, type TurnPosition } from "./timeline.ts";
@@ -75,6 +76,8 @@ export interface AgentState {
   generation: number;
   /** The latest turns that another witness may report too; empty while the harness alone reported turns. */
   traces: readonly ReportTrace[];
+  /** Undefined while the latest counted turn does not say what it read from a cache. */
+  cached: CachedPrompt | undefined;
 }
 
 export interface TurnReading {
@@ -89,6 +92,7 @@ export interface TurnReading {
   windowTokens: number | undefined;
   windowSource: WindowSource;
   utilization: number | undefined;
+  rebuild: CacheRebuild | undefined;
 }
 
 export interface BoundaryReading {
@@ -144,6 +148,7 @@ export const EMPTY_STATE: AgentState = {
   reportedLines: [],
   generation: 0,
   traces: [],
+  cached: undefined,
 };
 
 /** Time of the latest event that a state has seen. Epoch ms; negative infinity if it has seen none. */

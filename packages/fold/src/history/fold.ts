@@ -1,4 +1,4 @@
-import type { FallHint, ThresholdName } from "@plimsoll/protocol/pure";
+import type { BoundaryType, FallHint, ThresholdName } from "@plimsoll/protocol/pure";
 import type { ThresholdTimeline } from "../lines/in-force.ts";
 import {
   isWitnessed,
@@ -18,6 +18,7 @@ import {
   type TurnReading,
   type WindowSummary,
 } from "./agent-state.ts";
+import { cachedAfter, cacheRebuild } from "./cache-rebuild.ts";
 import {
   appendLevel,
   applyLevel,
@@ -319,7 +320,7 @@ function readTurn(
   rememberSize(state, turn, contextTokens);
   const resolved = sizeOf(result, turn.model, options);
   const utilization = utilizationOf(contextTokens, resolved.tokens);
-  result.turns.push({
+  const reading: TurnReading = {
     turn,
     report,
     isRepeat: false,
@@ -328,9 +329,12 @@ function readTurn(
     windowTokens: resolved.tokens,
     windowSource: resolved.source,
     utilization,
-  });
+    rebuild: undefined,
+  };
+  result.turns.push(reading);
 
   const previousModel = state.model;
+  const idle = state.lastTurnAt === undefined ? undefined : turn.at - state.lastTurnAt;
   state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
   if (result.isWitnessed) state.traces = withTrace(state.traces, report);
   summary.turns += 1;
@@ -348,7 +352,11 @@ function readTurn(
     return;
   }
 
-  explainFall(result, turn, window, contextTokens, previousModel);
+  const fall = explainFall(result, turn, window, contextTokens, previousModel);
+  const modelChanged = previousModel !== undefined && previousModel !== turn.model;
+  const inCache = { turn, contextTokens, idle, fall, modelChanged };
+  reading.rebuild = cacheRebuild(state.cached, inCache);
+  state.cached = cachedAfter(state.cached, reading.rebuild, inCache);
   state.waited = 0;
   state.current = contextTokens;
   state.currentWindow = window;
@@ -382,6 +390,7 @@ function readRepeat(result: FoldRun, { turn, window }: TurnItem): void {
     windowTokens: undefined,
     windowSource: "unknown",
     utilization: undefined,
+    rebuild: undefined,
   });
   state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
   state.traces = withTrace(state.traces, turn);
@@ -423,14 +432,17 @@ function sizeOf(result: FoldRun, model: string, { lookups }: FoldOptions): Resol
   return resolved;
 }
 
-/** Sets the level after the pending boundaries, or records a fall that no boundary explains. */
+/**
+ * Sets the level after the pending boundaries, or records a fall that no boundary explains. Returns the type of the latest of them,
+ * undefined if the level did not fall.
+ */
 function explainFall(
   result: FoldRun,
   turn: TurnFacts,
   window: number,
   contextTokens: number,
   previousModel: string | undefined,
-): void {
+): BoundaryType | undefined {
   const { state } = result;
   const before = state.current;
   // An estimate is often a third off: beside a measured level it proves no fall.
@@ -443,7 +455,7 @@ function explainFall(
       result.marks.set(last.id, { ...settled(last), tokensAfter: contextTokens });
     state.pending = [];
     state.recent = [contextTokens];
-    return;
+    return isBoundary(last.type) ? last.type : undefined;
   }
   const moved = state.currentWindow !== undefined && state.currentWindow !== window;
   if (before !== undefined && (fell || moved)) {
@@ -451,9 +463,10 @@ function explainFall(
     const hint = moved
       ? "window_moved"
       : hintOf(contextTokens, state.windowTokens, turn.model, previousModel);
+    const type = moved ? "restarted" : "unexplained";
     result.inferred.set(id, {
       id,
-      type: moved ? "restarted" : "unexplained",
+      type,
       at: turn.at,
       window: state.currentWindow ?? window,
       tokensBefore: before,
@@ -461,10 +474,11 @@ function explainFall(
       hint,
     });
     state.recent = [contextTokens];
-    return;
+    return type;
   }
   state.recent.push(contextTokens);
   if (state.recent.length > RECENT) state.recent.shift();
+  return undefined;
 }
 
 function hintOf(

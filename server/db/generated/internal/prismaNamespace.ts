@@ -419,6 +419,7 @@ export const ModelName = {
   Crossing: 'Crossing',
   Rollup: 'Rollup',
   BoundaryRollup: 'BoundaryRollup',
+  InsightRollup: 'InsightRollup',
   RollupName: 'RollupName',
   RemovedCount: 'RemovedCount',
   IngestCount: 'IngestCount',
@@ -458,7 +459,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "agent" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "agent" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -2087,6 +2088,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.BoundaryRollupCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.BoundaryRollupCountAggregateOutputType> | number
+        }
+      }
+    }
+    InsightRollup: {
+      payload: Prisma.$InsightRollupPayload<ExtArgs>
+      fields: Prisma.InsightRollupFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.InsightRollupFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.InsightRollupFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload>
+        }
+        findFirst: {
+          args: Prisma.InsightRollupFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.InsightRollupFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload>
+        }
+        findMany: {
+          args: Prisma.InsightRollupFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload>[]
+        }
+        create: {
+          args: Prisma.InsightRollupCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload>
+        }
+        createMany: {
+          args: Prisma.InsightRollupCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.InsightRollupCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload>[]
+        }
+        delete: {
+          args: Prisma.InsightRollupDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload>
+        }
+        update: {
+          args: Prisma.InsightRollupUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload>
+        }
+        deleteMany: {
+          args: Prisma.InsightRollupDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.InsightRollupUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.InsightRollupUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload>[]
+        }
+        upsert: {
+          args: Prisma.InsightRollupUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$InsightRollupPayload>
+        }
+        aggregate: {
+          args: Prisma.InsightRollupAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateInsightRollup>
+        }
+        groupBy: {
+          args: Prisma.InsightRollupGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.InsightRollupGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.InsightRollupCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.InsightRollupCountAggregateOutputType> | number
         }
       }
     }
@@ -4302,6 +4377,20 @@ export const BoundaryRollupScalarFieldEnum = {
 export type BoundaryRollupScalarFieldEnum = (typeof BoundaryRollupScalarFieldEnum)[keyof typeof BoundaryRollupScalarFieldEnum]
 
 
+export const InsightRollupScalarFieldEnum = {
+  projectId: 'projectId',
+  grain: 'grain',
+  bucket: 'bucket',
+  harness: 'harness',
+  model: 'model',
+  what: 'what',
+  count: 'count',
+  tokens: 'tokens'
+} as const
+
+export type InsightRollupScalarFieldEnum = (typeof InsightRollupScalarFieldEnum)[keyof typeof InsightRollupScalarFieldEnum]
+
+
 export const RollupNameScalarFieldEnum = {
   projectId: 'projectId',
   day: 'day',
@@ -4988,6 +5077,7 @@ export type GlobalOmitConfig = {
   crossing?: Prisma.CrossingOmit
   rollup?: Prisma.RollupOmit
   boundaryRollup?: Prisma.BoundaryRollupOmit
+  insightRollup?: Prisma.InsightRollupOmit
   rollupName?: Prisma.RollupNameOmit
   removedCount?: Prisma.RemovedCountOmit
   ingestCount?: Prisma.IngestCountOmit

@@ -73,6 +73,7 @@ export const ModelName = {
   Crossing: 'Crossing',
   Rollup: 'Rollup',
   BoundaryRollup: 'BoundaryRollup',
+  InsightRollup: 'InsightRollup',
   RollupName: 'RollupName',
   RemovedCount: 'RemovedCount',
   IngestCount: 'IngestCount',
@@ -510,6 +511,20 @@ export const BoundaryRollupScalarFieldEnum = {
 } as const
 
 export type BoundaryRollupScalarFieldEnum = (typeof BoundaryRollupScalarFieldEnum)[keyof typeof BoundaryRollupScalarFieldEnum]
+
+
+export const InsightRollupScalarFieldEnum = {
+  projectId: 'projectId',
+  grain: 'grain',
+  bucket: 'bucket',
+  harness: 'harness',
+  model: 'model',
+  what: 'what',
+  count: 'count',
+  tokens: 'tokens'
+} as const
+
+export type InsightRollupScalarFieldEnum = (typeof InsightRollupScalarFieldEnum)[keyof typeof InsightRollupScalarFieldEnum]
 
 
 export const RollupNameScalarFieldEnum = {

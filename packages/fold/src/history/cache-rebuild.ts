@@ -1,0 +1,87 @@
+import type { BoundaryType, RebuildCause } from "@plimsoll/protocol/pure";
+import type { TurnFacts } from "./turn.ts";
+
+/** A turn whose prompt the provider's cache should have had, and had not. */
+export interface CacheRebuild {
+  cause: RebuildCause;
+  /** Tokens that a cache had for the turn before, that this prompt still has, and that were not read from a cache. */
+  tokens: number;
+}
+
+/** What the cache should have for the next turn of an agent. */
+export interface CachedPrompt {
+  /** Of the latest prompt: read from a cache or written to one. */
+  tokens: number;
+  /** Of the shortest prompt of the window: below it are tools, instructions and the first message. */
+  shortest: number;
+  /** The longest time between two turns after which the cache was still there, ms. */
+  survived: number;
+}
+
+/** Providers cache nothing shorter. */
+const LEAST_TOKENS = 1_024;
+/** Cached reads vary a little: caches are kept in blocks, and the end of a prompt may be sent differently. */
+const LEAST_SHARE = 0.1;
+/** What Anthropic and OpenAI keep a cache for at least, from its last use. */
+const SHORTEST_LIFE_MS = 300_000;
+
+const CAUSE_OF_FALL: Readonly<Record<BoundaryType, RebuildCause>> = {
+  masked: "masked",
+  compacted: "compacted",
+  subtick: "new_window",
+  restarted: "new_window",
+  cleared: "new_window",
+  unexplained: "unexplained_fall",
+};
+
+export interface TurnInCache {
+  turn: TurnFacts;
+  contextTokens: number;
+  /** Since the call before, ms. Undefined for the first call. */
+  idle: number | undefined;
+  /** What brought the level down, or moved the agent to another window, before the turn. */
+  fall: BoundaryType | undefined;
+  modelChanged: boolean;
+}
+
+/** Whether a turn had to rebuild the cache, and the likely cause. Undefined too if the turn does not count cached reads. */
+export function cacheRebuild(
+  before: CachedPrompt | undefined,
+  { turn, contextTokens, idle = 0, fall, modelChanged }: TurnInCache,
+): CacheRebuild | undefined {
+  const { cache_read_tokens: read, cache_write_tokens: written } = turn.usage;
+  if (before === undefined || read === undefined || turn.estimated) return undefined;
+  const kept = Math.min(before.tokens, contextTokens);
+  const tokens = kept - read;
+  if (tokens <= Math.max(LEAST_TOKENS, kept * LEAST_SHARE)) return undefined;
+  return { tokens, cause: causeOf() };
+
+  function causeOf(): RebuildCause {
+    if (fall !== undefined) return CAUSE_OF_FALL[fall];
+    if (modelChanged) return "model_changed";
+    if (idle > Math.max(SHORTEST_LIFE_MS, before!.survived)) return "idle";
+    // A cache that is written on request is there when it is asked for again; others come and go.
+    if (read === 0) return written ? "tools_or_system" : "unknown";
+    return read! < before!.shortest ? "tools_or_system" : "edited";
+  }
+}
+
+/** What a cache should have after a turn. Undefined if the turn does not say what it read from one. */
+export function cachedAfter(
+  before: CachedPrompt | undefined,
+  rebuild: CacheRebuild | undefined,
+  { turn, contextTokens, idle = 0, fall }: TurnInCache,
+): CachedPrompt | undefined {
+  const { cache_read_tokens: read, cache_write_tokens: written = 0 } = turn.usage;
+  if (read === undefined || turn.estimated) return undefined;
+  const isNewWindow = fall !== undefined && CAUSE_OF_FALL[fall] === "new_window";
+  const { shortest, survived } = before ?? { shortest: contextTokens, survived: 0 };
+  return {
+    tokens: read + written,
+    shortest: isNewWindow ? contextTokens : Math.min(shortest, contextTokens),
+    survived:
+      rebuild === undefined && before !== undefined && before.tokens >= LEAST_TOKENS
+        ? Math.max(survived, idle)
+        : survived,
+  };
+}
