@@ -8,7 +8,7 @@ import type {
   SessionSummary,
   ThresholdOrigin,
 } from "@plimsoll/protocol/api";
-import type { WindowSource } from "@plimsoll/protocol/events";
+import type { RebuildCause, WindowSource } from "@plimsoll/protocol/events";
 import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
 
 /** Turns data into text. Rows, tooltips and text alternatives share it, so they always agree. */
@@ -389,6 +389,19 @@ export function crossingText(crossing: CrossingView): string {
   const way = crossing.direction === "up" ? "Rose above" : "Fell below";
   return `${way} ${crossing.threshold} (${exact(crossing.threshold_tokens)}) at ${exact(crossing.context_tokens)}${origin}`;
 }
+
+/** Why a cache was rebuilt, behind a colon or in a column of its own. */
+export const REBUILD_CAUSE_TEXT: Readonly<Record<RebuildCause, string>> = {
+  compacted: "compaction",
+  masked: "masking",
+  new_window: "new window",
+  unexplained_fall: "fall without a cause",
+  model_changed: "other model",
+  idle: "idle for longer than the cache lives",
+  tools_or_system: "tools or instructions changed",
+  edited: "an earlier message changed",
+  unknown: "cause unknown",
+};
 
 export const BOUNDARY_COUNTS = [
   ["masked", "masked"],

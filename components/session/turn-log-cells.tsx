@@ -1,11 +1,12 @@
 /** @jsxImportSource #jsx */
-import { ArrowDown, ArrowUp } from "lucide-react";
+import type { RebuildCause } from "@plimsoll/protocol/pure";
+import { ArrowDown, ArrowUp, RefreshCw } from "lucide-react";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
 import { LocalTime } from "../clock.tsx";
 import { clock, compact, duration, exact, money, NONE, percent, signed } from "../format.ts";
 import { cn } from "../ui/cn.ts";
 import { CELL } from "../ui/table-roles.ts";
-import { boundaryText, crossingText } from "../words.ts";
+import { boundaryText, crossingText, REBUILD_CAUSE_TEXT } from "../words.ts";
 import type { LogRow } from "./turn-log-rows.ts";
 import { sourcesText } from "./turn-sources.ts";
 
@@ -83,6 +84,9 @@ export function TurnCells({
         {turn.utilization === null ? NONE : percent(turn.utilization)}
       </span>
       <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
+        {turn.cache_rebuild_cause !== null && turn.cache_rebuilt_tokens !== null && (
+          <Rebuilt cause={turn.cache_rebuild_cause} tokens={turn.cache_rebuilt_tokens} />
+        )}
         {turn.cache_read_tokens === null ? NONE : exact(turn.cache_read_tokens)}
       </span>
       <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
@@ -113,6 +117,16 @@ export function TurnCells({
         )}
       </span>
     </>
+  );
+}
+
+function Rebuilt({ cause, tokens }: { cause: RebuildCause; tokens: number }) {
+  const text = `${compact(tokens)} tokens of the cache rebuilt: ${REBUILD_CAUSE_TEXT[cause]}`;
+  return (
+    <span className="mr-1.5 inline-block align-[-2px] text-warn-ink" title={text}>
+      <RefreshCw aria-hidden className="size-3.5" />
+      <span className="sr-only">{text}. Read from it: </span>
+    </span>
   );
 }
 

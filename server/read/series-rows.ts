@@ -1,7 +1,7 @@
 import { BIN_COUNT, percentile } from "@plimsoll/fold";
 import type { OtherNames, SeriesMetric, SeriesQuery } from "@plimsoll/protocol/api";
 import { Prisma } from "../db/client.ts";
-import { ALL } from "../db/tables/buckets.ts";
+import { ALL, INSIGHT_GRAINS } from "../db/tables/buckets.ts";
 import { OTHER } from "../db/tables/rollup-names.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";
@@ -57,6 +57,15 @@ const SUMMED_BINS = Prisma.raw(
   `ARRAY[${Array.from({ length: BIN_COUNT }, (_, bin) => `COALESCE(sum(bins[${bin + 1}]), 0)::int8`).join(", ")}]`,
 );
 
+/** Rebuilt caches are counted by the hour. */
+const isInsight = ({ metric }: SeriesQuery) => metric === "cache_rebuilds" || metric === "cache_rebuilt_tokens";
+
+/** The shortest step in seconds that is stored of a metric, from the one that fits its range. */
+export function storedStep(query: SeriesQuery, step: number): number {
+  const [grain] = INSIGHT_GRAINS;
+  return isInsight(query) ? Math.ceil(step / (grain * 60)) * grain * 60 : step;
+}
+
 /** @throws PlimsollError `bad_request` if the metric has no such groups */
 export function sourceOf(reader: Reader, query: SeriesQuery, span: Span, step: number): SeriesSource {
   const at = Prisma.sql`bucket`;
@@ -72,6 +81,20 @@ export function sourceOf(reader: Reader, query: SeriesQuery, span: Span, step: n
       };
     case "crossings":
       return crossingSource(reader, query, span);
+    case "cache_rebuilds":
+    case "cache_rebuilt_tokens":
+      return {
+        rows: Prisma.sql`insight_rollups WHERE ${insightRange(reader, query, span, step)}
+          AND what LIKE 'rebuild/%' AND count > 0`,
+        at,
+        name: nameColumn(query, {
+          harness: Prisma.sql`harness`,
+          model: Prisma.sql`model`,
+          type: Prisma.sql`split_part(what, '/', 2)`,
+        }),
+        value:
+          query.metric === "cache_rebuilds" ? Prisma.sql`sum(count)::float8` : Prisma.sql`sum(tokens)::float8`,
+      };
     default:
       return {
         rows: Prisma.sql`rollups WHERE ${rollupRange(reader, query, span, step)} AND turns > 0`,
@@ -119,6 +142,14 @@ function rollupRange(reader: Reader, query: SeriesQuery, span: Span, step: numbe
       : Prisma.sql`harness = ${query.harness ?? ALL}`;
   return Prisma.sql`project_id = ${reader.projectId} AND grain = ${grainFor(step)} AND ${harness}
     AND bucket >= ${from} AND bucket < ${new Date(span.to)}`;
+}
+
+function insightRange(reader: Reader, query: SeriesQuery, span: Span, step: number): Prisma.Sql {
+  const width = step * 1_000;
+  const from = new Date(Math.floor(span.from / width) * width);
+  const harness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${query.harness}`;
+  return Prisma.sql`project_id = ${reader.projectId} AND grain = ${grainFor(step)}
+    AND bucket >= ${from} AND bucket < ${new Date(span.to)} ${harness}`;
 }
 
 interface RankingRow {

@@ -2,7 +2,7 @@ import type { Series, SeriesMetric, SeriesQuery } from "@plimsoll/protocol/api";
 import type { FreshReader } from "../lines/reader.ts";
 import { iso, type Span, spanOf } from "../times.ts";
 import { stepFor } from "./buckets.ts";
-import { type Ranking, rankNames, readPoints, sourceOf } from "./series-rows.ts";
+import { type Ranking, rankNames, readPoints, sourceOf, storedStep } from "./series-rows.ts";
 
 const UNITS: Record<SeriesMetric, Series["unit"]> = {
   utilization_peak: "fraction",
@@ -17,12 +17,14 @@ const UNITS: Record<SeriesMetric, Series["unit"]> = {
   boundaries: "count",
   reclaimed_tokens: "tokens",
   crossings: "count",
+  cache_rebuilds: "count",
+  cache_rebuilt_tokens: "tokens",
 };
 
 /** A metric over time. Gauges leave silent buckets out; counts say zero. */
 export async function readSeries(reader: FreshReader, query: SeriesQuery): Promise<Series> {
   const span = spanOf(query);
-  const step = stepFor(span, query.step, query.group_by === undefined ? 1 : query.top + 1);
+  const step = storedStep(query, stepFor(span, query.step, query.group_by === undefined ? 1 : query.top + 1));
   const source = sourceOf(reader, query, span, step);
   const ranking = query.group_by === undefined ? undefined : await rankNames(reader, source, query.top);
   const rows = await readPoints(reader, source, ranking?.top, step);

@@ -1,7 +1,7 @@
 import { claimsByWitness, normaliseUsage, utilizationOf, witnessesOf } from "@plimsoll/fold";
 import type { TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol/api";
 import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
-import { unpackFacets } from "../db/tables/codes.ts";
+import { unpackFacets, unpackRebuild } from "../db/tables/codes.ts";
 import type { TurnRow } from "../db/tables/turns.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";
@@ -68,6 +68,7 @@ async function positionAbove(reader: Reader, query: TurnsQuery, key: string): Pr
 
 function turnView({ turn, number, change, agentId, agentName }: ListedTurn, model: string): TurnView {
   const facets = unpackFacets(turn.facets);
+  const rebuild = turn.rebuild === undefined ? undefined : unpackRebuild(turn.rebuild);
   const usage = normaliseUsage({
     input_tokens: turn.inputTokens,
     cache_read_tokens: turn.cacheRead,
@@ -93,6 +94,8 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     fresh_tokens: usage.fresh ?? null,
     cache_read_tokens: turn.cacheRead ?? null,
     cache_write_tokens: turn.cacheWrite ?? null,
+    cache_rebuilt_tokens: rebuild?.tokens ?? null,
+    cache_rebuild_cause: rebuild?.cause ?? null,
     output_tokens: turn.outputTokens ?? null,
     reasoning_tokens: turn.reasoning ?? null,
     basis: usage.basis,

@@ -15,6 +15,8 @@ const call = (at: number, [read, written, fresh = 0]: readonly number[], rest: P
       input_tokens: fresh * 1_000,
       cache_read_tokens: read! * 1_000,
       cache_write_tokens: written! * 1_000,
+      output_tokens: 1,
+      reasoning_tokens: undefined,
       basis: "exclusive",
     },
     ...rest,
@@ -26,6 +28,9 @@ const automatic = (at: number, read: number | undefined, prompt: number, rest: P
     usage: {
       input_tokens: prompt * 1_000,
       cache_read_tokens: read === undefined ? undefined : read * 1_000,
+      cache_write_tokens: undefined,
+      output_tokens: 1,
+      reasoning_tokens: undefined,
       basis: "inclusive",
     },
     ...rest,

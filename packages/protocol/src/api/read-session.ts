@@ -5,6 +5,7 @@ import {
   COMPOSITION_PARTS,
   CROSSING_ORIGINS,
   FALL_HINTS,
+  REBUILD_CAUSES,
   WINDOW_SOURCES,
   WITNESSES,
 } from "../terms.ts";
@@ -217,6 +218,9 @@ export const TurnView = z.object({
   fresh_tokens: tokens.nullable(),
   cache_read_tokens: tokens.nullable(),
   cache_write_tokens: tokens.nullable(),
+  /** Tokens that a cache had for the turn before and not for this one, and the likely cause; null for most turns. */
+  cache_rebuilt_tokens: tokens.nullable(),
+  cache_rebuild_cause: z.enum(REBUILD_CAUSES).nullable(),
   output_tokens: tokens.nullable(),
   reasoning_tokens: tokens.nullable(),
   basis: z.enum(["inclusive", "exclusive", "unproven"]),

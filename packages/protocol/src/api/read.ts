@@ -268,6 +268,8 @@ export const SERIES_METRICS = [
   "boundaries",
   "reclaimed_tokens",
   "crossings",
+  "cache_rebuilds",
+  "cache_rebuilt_tokens",
 ] as const;
 export const SeriesMetric = z.enum(SERIES_METRICS);
 export type SeriesMetric = z.infer<typeof SeriesMetric>;
@@ -281,7 +283,7 @@ export const OtherNames = z.object({
 });
 export type OtherNames = z.infer<typeof OtherNames>;
 
-/** `type` groups boundaries by type and crossings by threshold. */
+/** `type` groups boundaries by type, crossings by threshold and rebuilt caches by cause. */
 export const SERIES_GROUPS = ["harness", "model", "type"] as const;
 export const SeriesGroup = z.enum(SERIES_GROUPS);
 
