@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { isBoundary } from "@plimsoll/fold";
 import type { Series } from "@plimsoll/protocol/api";
 import dynamic from "next/dynamic";
 import { memo, useCallback, useId, useMemo } from "react";
@@ -20,10 +21,12 @@ const LATER_MS = 400;
 const later = <T,>(part: T) => new Promise<T>((resolve) => setTimeout(resolve, LATER_MS, part));
 
 // After the other chart: drawn in one task, both would block a slow machine twice as long.
-const Chart = dynamic(() => import("./boundaries-chart.tsx").then(later), {
+const Chart = dynamic(() => import("./stacked-chart.tsx").then(later), {
   ssr: false,
   loading: () => <Skeleton className="h-full" />,
 });
+
+const typeOf = (group: string) => (isBoundary(group) ? group : undefined);
 
 interface Props extends ChartActions {
   series: Series | undefined;
@@ -111,6 +114,9 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
             to={Date.parse(series.range.to)}
             step={series.step * 1000}
             marks={marks}
+            nameOf={boundaryName}
+            typeOf={typeOf}
+            none="no boundaries"
             {...actions}
           />
         )

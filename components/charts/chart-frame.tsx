@@ -25,6 +25,8 @@ interface Props {
   /** Renders the table. Called only while the table is shown. */
   table: () => ReactNode;
   height: number;
+  /** What stays below the chart and the table. */
+  below?: ReactNode;
   /** True if the chart is at least that high, and sets its own height. */
   grows?: boolean;
   /** Why the data failed to load; null if it did not. Replaces the chart and the table. */
@@ -45,6 +47,7 @@ export function ChartFrame(props: Props) {
     chart,
     table,
     height,
+    below,
     grows = false,
     error = null,
     retry,
@@ -96,6 +99,7 @@ export function ChartFrame(props: Props) {
           {chart}
         </div>
       )}
+      {error === null && below}
     </section>
   );
 }

@@ -2,7 +2,7 @@ import type { ProjectView } from "@plimsoll/protocol/api";
 import { DEFAULT_PROJECT_ID, PROJECT_PARAMETER } from "@plimsoll/protocol/pure";
 
 /** Pages that exist in every project. Other pages show one thing of one project. */
-const SHARED_PAGES: ReadonlySet<string> = new Set(["/", "/sessions", "/setup", "/device"]);
+const SHARED_PAGES: ReadonlySet<string> = new Set(["/", "/sessions", "/insights", "/setup", "/device"]);
 
 /** The project that a URL names, by id or name; null for the default project. */
 export function projectOf(params: Pick<URLSearchParams, "get">): string | null {

@@ -1,5 +1,5 @@
 import { PROJECT_PARAMETER } from "@plimsoll/protocol/pure";
-import { Bell, ListTree, type LucideIcon, Ruler, SlidersHorizontal, Waves } from "lucide-react";
+import { Bell, Lightbulb, ListTree, type LucideIcon, Ruler, SlidersHorizontal, Waves } from "lucide-react";
 
 export interface NavPage {
   href: string;
@@ -13,6 +13,7 @@ export interface NavPage {
 export const PAGES: readonly NavPage[] = [
   { href: "/", label: "Fleet", icon: Waves, key: "f" },
   { href: "/sessions", label: "Sessions", icon: ListTree, key: "s" },
+  { href: "/insights", label: "Insights", icon: Lightbulb, key: "i" },
   { href: "/policies", label: "Policies", icon: Ruler, key: "p" },
   { href: "/alerts", label: "Alerts", icon: Bell, key: "a" },
   { href: "/setup", label: "Setup", icon: SlidersHorizontal, key: "u" },

@@ -58,7 +58,8 @@ const SUMMED_BINS = Prisma.raw(
 );
 
 /** Rebuilt caches are counted by the hour. */
-const isInsight = ({ metric }: SeriesQuery) => metric === "cache_rebuilds" || metric === "cache_rebuilt_tokens";
+const isInsight = ({ metric }: SeriesQuery) =>
+  metric === "cache_rebuilds" || metric === "cache_rebuilt_tokens";
 
 /** The shortest step in seconds that is stored of a metric, from the one that fits its range. */
 export function storedStep(query: SeriesQuery, step: number): number {
@@ -93,7 +94,9 @@ export function sourceOf(reader: Reader, query: SeriesQuery, span: Span, step: n
           type: Prisma.sql`split_part(what, '/', 2)`,
         }),
         value:
-          query.metric === "cache_rebuilds" ? Prisma.sql`sum(count)::float8` : Prisma.sql`sum(tokens)::float8`,
+          query.metric === "cache_rebuilds"
+            ? Prisma.sql`sum(count)::float8`
+            : Prisma.sql`sum(tokens)::float8`,
       };
     default:
       return {

@@ -1,11 +1,10 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { isBoundary } from "@plimsoll/fold";
+import type { BoundaryType } from "@plimsoll/protocol/events";
 import { memo, type RefObject, useMemo, useRef } from "react";
 import { BarChart, Bar as BarSeries, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
-import { exact, fullTime } from "../format.ts";
-import { boundaryName } from "../words.ts";
+import { compact, exact, fullTime } from "../format.ts";
 import { AXIS_PX, HIDDEN_AXIS, LANE_PX } from "./axes.ts";
 import type { TimeRange } from "./brush.ts";
 import { CappedMark } from "./capped-mark.tsx";
@@ -18,7 +17,16 @@ import { barDomain, type SeriesRow } from "./series-rows.ts";
 import { wholeTicks } from "./ticks.ts";
 import { type Brush, type Mark, useBrush } from "./use-brush.ts";
 
-interface Props extends ChartActions {
+/** What the parts of the bars are. */
+export interface Words {
+  nameOf: (group: string) => string;
+  /** The type that a part stands for, if a press on it chooses one. */
+  typeOf?: (group: string) => BoundaryType | undefined;
+  /** Says that a bucket has none. */
+  none: string;
+}
+
+interface Props extends ChartActions, Words {
   rows: SeriesRow[];
   groups: string[];
   /** The fill of the bars of a group. */
@@ -39,7 +47,7 @@ const PLOT_PX = 200 - LANE_PX - AXIS_PX;
 const TALLEST_PX = PLOT_PX / HEADROOM;
 
 const levelsUpTo = (highest: number) =>
-  wholeTicks(0, highest, 4).map((count) => ({ place: count / (highest * HEADROOM), text: String(count) }));
+  wholeTicks(0, highest, 4).map((count) => ({ place: count / (highest * HEADROOM), text: compact(count) }));
 
 interface Bar {
   [group: string]: unknown;
@@ -51,8 +59,8 @@ interface Bar {
   row: SeriesRow;
 }
 
-export default function BoundariesChart(props: Props) {
-  const { rows, groups, fillOf, from, to, step, crosshair, marks, onHover, onBrush } = props;
+export default function StackedChart(props: Props) {
+  const { rows, groups, fillOf, from, to, step, crosshair, marks, onHover, onBrush, ...words } = props;
   const { bars, highest, domain } = useMemo(
     () => barsOf(rows, groups, { from, to, step }),
     [rows, groups, from, to, step],
@@ -89,13 +97,14 @@ export default function BoundariesChart(props: Props) {
         highest={highest}
         pressed={pressed}
         handlers={handlers}
+        {...words}
       />
       <PlotOverlay inset={INSET} {...axis} marks={marks} crosshair={crosshair} selected={selected}>
         {capped.map(({ middle, row }) => (
           <svg key={middle} aria-hidden x={placeOf(middle, axis)} overflow="visible">
             <CappedMark
               top={(1 - 1 / HEADROOM) * PLOT_PX}
-              counts={groups.map((group) => ({ name: boundaryName(group), count: row[group] ?? 0 }))}
+              counts={groups.map((group) => ({ name: words.nameOf(group), count: row[group] ?? 0 }))}
               height={TALLEST_PX}
               isLabelled={labelled.has(middle)}
             />
@@ -122,7 +131,7 @@ function barsOf(rows: readonly SeriesRow[], groups: readonly string[], range: Ti
   return { bars, highest, domain: barDomain(rows, groups, range) };
 }
 
-interface PlotProps extends Pick<Props, "groups" | "fillOf"> {
+interface PlotProps extends Pick<Props, "groups" | "fillOf">, Words {
   bars: Bar[];
   domain: [from: number, to: number];
   highest: number;
@@ -133,7 +142,7 @@ interface PlotProps extends Pick<Props, "groups" | "fillOf"> {
 
 /** What Recharts draws. */
 const Plot = memo(function Plot(props: PlotProps) {
-  const { bars, groups, fillOf, domain, highest, pressed, handlers } = props;
+  const { bars, groups, fillOf, domain, highest, pressed, handlers, nameOf, typeOf, none } = props;
   return (
     <ResponsiveContainer width="100%" height="100%">
       <BarChart
@@ -155,10 +164,10 @@ const Plot = memo(function Plot(props: PlotProps) {
             return (
               <div className={tooltipBox}>
                 <div className="text-faint">from {fullTime(row.at ?? 0)}</div>
-                {some.length === 0 && <div>no boundaries</div>}
+                {some.length === 0 && <div>{none}</div>}
                 {some.map((group) => (
                   <div key={group}>
-                    {exact(row[group] ?? 0)} {boundaryName(group)}
+                    {exact(row[group] ?? 0)} {nameOf(group)}
                   </div>
                 ))}
               </div>
@@ -169,15 +178,14 @@ const Plot = memo(function Plot(props: PlotProps) {
           <BarSeries
             key={group}
             dataKey={group}
-            stackId="boundaries"
+            stackId="parts"
             fill={fillOf(group)}
             stroke="var(--panel)"
             strokeWidth={1}
             maxBarSize={14}
             isAnimationActive={false}
             onMouseDown={({ payload }: { payload?: Bar }) => {
-              if (payload !== undefined)
-                pressed.current = { at: payload.at, reason: isBoundary(group) ? group : undefined };
+              if (payload !== undefined) pressed.current = { at: payload.at, reason: typeOf?.(group) };
             }}
           />
         ))}

@@ -1,0 +1,63 @@
+/** @jsxImportSource #jsx */
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { useChartActions } from "../fleet/use-chart-actions.ts";
+import { keep, useChartRange, useFleetQueries } from "../fleet/use-fleet-queries.ts";
+import { useMarks } from "../fleet/use-marks.ts";
+import { useSessionsHref } from "../fleet/use-sessions-href.ts";
+import { stepFor } from "../range.ts";
+import { HarnessFilter } from "../shell/harness-filter.tsx";
+import { PageHeader } from "../shell/page-header.tsx";
+import { RangePicker } from "../shell/range-picker.tsx";
+import { RebuildsPanel } from "./rebuilds-panel.tsx";
+
+const BUCKETS = 48;
+/** Causes that have a part of their own. */
+const CAUSES = 16;
+
+/** What windows and their falls cost. */
+export function InsightsPage() {
+  return (
+    <>
+      <PageHeader title="Insights">
+        <HarnessFilter />
+        <RangePicker />
+      </PageHeader>
+      <div className="grid gap-4">
+        <Rebuilds />
+      </div>
+    </>
+  );
+}
+
+function Rebuilds() {
+  const { trpc, range, span } = useFleetQueries();
+  const known = useChartRange();
+  const drawn = known ?? { range, span, since: null };
+  const options = { ...keep, enabled: known !== undefined };
+  const input = {
+    group_by: "type",
+    top: CAUSES,
+    ...drawn.range,
+    step: stepFor(drawn.span, BUCKETS),
+  } as const;
+  const tokens = useQuery(trpc.series.queryOptions({ metric: "cache_rebuilt_tokens", ...input }, options));
+  const turns = useQuery(trpc.series.queryOptions({ metric: "cache_rebuilds", ...input }, options));
+  const { boundaries: actions } = useChartActions(useSessionsHref());
+  const { shown: marks } = useMarks(drawn.range, known !== undefined);
+  return (
+    <RebuildsPanel
+      tokens={tokens.data}
+      turns={turns.data}
+      since={drawn.since}
+      marks={marks}
+      error={tokens.error}
+      retry={() => {
+        void tokens.refetch();
+        void turns.refetch();
+      }}
+      {...actions}
+    />
+  );
+}

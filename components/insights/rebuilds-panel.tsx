@@ -1,0 +1,136 @@
+/** @jsxImportSource #jsx */
+"use client";
+
+import type { Series } from "@plimsoll/protocol/api";
+import { REBUILD_CAUSES, type RebuildCause } from "@plimsoll/protocol/pure";
+import dynamic from "next/dynamic";
+import { useCallback, useId, useMemo } from "react";
+import type { ChartActions } from "../charts/chart-actions.ts";
+import { ChartFrame, DataSince, DataTable, NoData } from "../charts/chart-frame.tsx";
+import type { MarksShown } from "../charts/marks-lane.tsx";
+import { REBUILD_LOOKS } from "../charts/rebuild-looks.ts";
+import { stackedRows } from "../charts/series-rows.ts";
+import { TextureSwatch, Textures } from "../charts/textures.tsx";
+import { compact, exact, fullTime, percent, plural } from "../format.ts";
+import { Skeleton } from "../ui/states.tsx";
+import { REBUILD_CAUSE_TEXT } from "../words.ts";
+
+const Chart = dynamic(() => import("../charts/stacked-chart.tsx"), {
+  ssr: false,
+  loading: () => <Skeleton className="h-full" />,
+});
+
+const ORDER = Object.keys(REBUILD_LOOKS) as RebuildCause[];
+const isCause = (name: string): name is RebuildCause => (REBUILD_CAUSES as readonly string[]).includes(name);
+const nameOf = (name: string) => (isCause(name) ? REBUILD_CAUSE_TEXT[name] : name);
+
+interface Props extends ChartActions {
+  /** Tokens by cause, and how many turns; undefined while loading. */
+  tokens: Series | undefined;
+  turns: Series | undefined;
+  /** When the data begins, if the chart leaves out the time before; epoch ms. */
+  since: number | null;
+  marks: MarksShown;
+  /** Why a series failed to load; null if none did. */
+  error: unknown;
+  retry: () => void;
+}
+
+/** Why prompts were sent again that a cache had, over time and by cause. */
+export function RebuildsPanel({ tokens, turns, since, marks, error, retry, ...actions }: Props) {
+  const stack = useMemo(() => {
+    if (tokens === undefined) return undefined;
+    const shaped = stackedRows(tokens);
+    return { ...shaped, groups: ORDER.filter((cause) => shaped.groups.includes(cause)) };
+  }, [tokens]);
+  const counts = useMemo(() => (turns === undefined ? undefined : stackedRows(turns).totals), [turns]);
+  const groups = stack?.groups ?? [];
+  const id = useId();
+  const fillOf = useCallback((group: string) => `url(#${id}${group})`, [id]);
+  const total = groups.reduce((sum, group) => sum + (stack?.totals[group] ?? 0), 0);
+  const step = (tokens?.step ?? 0) * 1_000;
+  const ranked = groups.toSorted((a, b) => stack!.totals[b]! - stack!.totals[a]!);
+  const some = (stack?.rows ?? [])
+    .filter((row) => groups.some((group) => (row[group] ?? 0) > 0))
+    .toReversed();
+  const summary =
+    tokens === undefined
+      ? "Loading."
+      : total === 0
+        ? "No cache was rebuilt in this range."
+        : `${exact(total)} tokens were in a cache and were sent again: ${ranked
+            .map((group) => `${exact(stack!.totals[group]!)} for ${nameOf(group)}`)
+            .join(", ")}.`;
+  return (
+    <ChartFrame
+      title="Why caches were rebuilt"
+      hint="Tokens that the provider's cache had for the turn before, that the next prompt still needed, and that were not read from the cache. The cause is the likely one: a fall, another model, a pause of over five minutes, or where the prompt first differs."
+      summary={summary}
+      legend={
+        <>
+          <svg aria-hidden className="absolute size-0">
+            <Textures id={id} fills={groups.map((name) => ({ name, ...REBUILD_LOOKS[name] }))} />
+          </svg>
+          {total > 0 && <span title={`${exact(total)} tokens`}>{compact(total)} tokens sent again</span>}
+          {since !== null && <DataSince at={since} />}
+        </>
+      }
+      height={200}
+      error={tokens === undefined ? error : null}
+      retry={retry}
+      chart={
+        tokens === undefined || stack === undefined ? (
+          <Skeleton className="h-full" />
+        ) : groups.length === 0 ? (
+          <NoData>No cache was rebuilt in this range</NoData>
+        ) : (
+          <Chart
+            rows={stack.rows}
+            groups={groups}
+            fillOf={fillOf}
+            from={Date.parse(tokens.range.from)}
+            to={Date.parse(tokens.range.to)}
+            step={step}
+            marks={marks}
+            nameOf={nameOf}
+            none="no cache rebuilt"
+            {...actions}
+          />
+        )
+      }
+      below={
+        total > 0 && (
+          <ul className="mt-3 grid gap-y-0.5 border-t pt-2" data-testid="rebuild-causes">
+            {ranked.map((cause) => {
+              const sum = stack!.totals[cause]!;
+              const count = counts?.[cause];
+              return (
+                <li
+                  key={cause}
+                  className="grid grid-cols-[12px_minmax(0,1fr)_auto] items-center gap-x-2 px-1 py-1 text-[13px] sm:grid-cols-[12px_minmax(0,1fr)_110px_70px_60px]"
+                >
+                  <TextureSwatch id={id} name={cause} />
+                  <span className="first-letter:uppercase">{nameOf(cause)}</span>
+                  <span className="text-right text-muted max-sm:hidden">
+                    {count === undefined ? "" : plural(count, "turn")}
+                  </span>
+                  <span className="text-right font-medium" title={`${exact(sum)} tokens`}>
+                    {compact(sum)}
+                  </span>
+                  <span className="text-right text-muted max-sm:hidden">{percent(sum / total)}</span>
+                </li>
+              );
+            })}
+          </ul>
+        )
+      }
+      table={() => (
+        <DataTable
+          head={["From", ...groups.map(nameOf)]}
+          hrefs={some.map(({ at }) => actions.hrefOf({ from: at, to: at + step }))}
+          rows={some.map((row) => [fullTime(row.at), ...groups.map((group) => exact(row[group] ?? 0))])}
+        />
+      )}
+    />
+  );
+}
