@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isRevision, plainName } from "@plimsoll/fold";
 import { calcPrice, findProvider, type MatchLogic } from "@pydantic/genai-prices";
+import { priceTableSource } from "./price-table.ts";
 import { WINDOW_OVERRIDES } from "./window-overrides.ts";
 
 /** Providers of `@pydantic/genai-prices`, which gives no list of them. */
@@ -30,14 +31,18 @@ export function listedNames(): string[] {
   return [...names].filter((name) => !name.includes("/")).sort();
 }
 
+/** What the library knows of a model, now. Undefined for a name that only begins as a listed one: nothing is guessed from a sibling. */
+export function libraryEntry(name: string) {
+  // The library exposes its table only through a price calculation.
+  const found = calcPrice({ input_tokens: 0, output_tokens: 0 }, name);
+  if (found === null || found === undefined) return undefined;
+  return isRevision(name, found.model.id) || means(found.model.match, name) ? found : undefined;
+}
+
 /** The window of a model as the library has it, in tokens. */
 export function libraryWindow(name: string): number | undefined {
-  // The library exposes its table only through a price calculation; the price itself is not used.
-  const model = calcPrice({ input_tokens: 0, output_tokens: 0 }, name)?.model;
-  if (model?.context_window === undefined || model.context_window <= 0) return undefined;
-  // It takes a name that only begins as a listed one for the listed model. That does for a price; a window must not be
-  // guessed from an older sibling's.
-  return isRevision(name, model.id) || means(model.match, name) ? model.context_window : undefined;
+  const tokens = libraryEntry(name)?.model.context_window;
+  return tokens === undefined || tokens <= 0 ? undefined : tokens;
 }
 
 /** Whether a rule that a name satisfies says all of the name, and not only how it begins or what is in it. */
@@ -50,28 +55,28 @@ function means(rule: MatchLogic, name: string): boolean {
   return false;
 }
 
-interface Listed {
-  tokens: number;
-  /** Whether the revisions of the name have the size too. */
+export interface Listed<Value> {
+  value: Value;
+  /** Whether the revisions of the name have the value too. */
   revised: boolean;
 }
 
 /** Every name with a size, as `plainName` writes it: the overrides, and the library's where no override is. */
-function listedWindows(): Map<string, Listed> {
-  const windows = new Map<string, Listed>();
+function listedWindows(): Map<string, Listed<number>> {
+  const windows = new Map<string, Listed<number>>();
   for (const name of listedNames()) {
     const tokens = libraryWindow(name);
     const plain = plainName(name);
     if (tokens === undefined || isOverridden(name)) continue;
     const known = windows.get(plain);
-    if (known !== undefined && known.tokens !== tokens)
-      throw new Error(`${plain} has ${known.tokens} and ${tokens} tokens. Add an override.`);
+    if (known !== undefined && known.value !== tokens)
+      throw new Error(`${plain} has ${known.value} and ${tokens} tokens. Add an override.`);
     const revised = libraryWindow(`${name}-001`) === tokens;
-    windows.set(plain, { tokens, revised: revised || known?.revised === true });
+    windows.set(plain, { value: tokens, revised: revised || known?.revised === true });
   }
   for (const { tokens, models } of WINDOW_OVERRIDES) {
     for (const model of models.split(" "))
-      windows.set(model.replace("$", ""), { tokens, revised: !model.endsWith("$") });
+      windows.set(model.replace("$", ""), { value: tokens, revised: !model.endsWith("$") });
   }
   return windows;
 }
@@ -86,21 +91,24 @@ export function isOverridden(name: string): boolean {
   );
 }
 
-/** Names by window size. A name that ends with `$` does not match its revisions. */
-export function windowTable(): [tokens: number, models: string][] {
-  const windows = listedWindows();
-  const revised = [...windows].filter(([, { revised }]) => revised);
-  const bySize = new Map<number, string[]>();
-  for (const [name, { tokens, revised: isRevised }] of [...windows].sort()) {
+/** Names by value. A name that ends with `$` does not match its revisions. */
+export function namesByValue<Value>(listed: ReadonlyMap<string, Listed<Value>>): [Value, string][] {
+  const revised = [...listed].filter(([, { revised }]) => revised);
+  const names = new Map<Value, string[]>();
+  for (const [name, { value, revised: isRevised }] of [...listed].sort(([one], [other]) =>
+    one < other ? -1 : 1,
+  )) {
     const others = revised.filter(([other]) => other !== name && isRevision(name, other));
     const [nearest] = others.sort(([one], [other]) => other.length - one.length);
-    if (nearest?.[1].tokens === tokens) continue;
-    bySize.set(tokens, [...(bySize.get(tokens) ?? []), isRevised ? name : `${name}$`]);
+    if (nearest?.[1].value === value) continue;
+    names.set(value, [...(names.get(value) ?? []), isRevised ? name : `${name}$`]);
   }
-  return [...bySize]
-    .sort(([one], [other]) => one - other)
-    .map(([tokens, names]) => [tokens, names.join(" ")]);
+  return [...names].map(([value, some]) => [value, some.join(" ")]);
 }
+
+/** Names by window size. */
+export const windowTable = (): [tokens: number, models: string][] =>
+  namesByValue(listedWindows()).sort(([one], [other]) => one - other);
 
 /** The source text of the table. */
 export function windowTableSource(): string {
@@ -113,8 +121,8 @@ export function windowTableSource(): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(
-    new URL("../packages/fold/src/history/window-table.ts", import.meta.url),
-    windowTableSource(),
-  );
+  const write = (name: string, text: string) =>
+    writeFileSync(new URL(`../packages/fold/src/history/${name}.ts`, import.meta.url), text);
+  write("window-table", windowTableSource());
+  write("price-table", priceTableSource());
 }

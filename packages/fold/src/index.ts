@@ -12,6 +12,7 @@ export * from "./history/models.ts";
 export * from "./history/observed-line.ts";
 export * from "./history/observed-size.ts";
 export * from "./history/observed-windows.ts";
+export * from "./history/prices.ts";
 export * from "./history/reported-lines.ts";
 export * from "./history/segments.ts";
 export * from "./history/steps.ts";

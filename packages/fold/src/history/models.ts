@@ -92,10 +92,13 @@ export function isLocal(model: string): boolean {
   return LOCAL.test(model);
 }
 
-function first(names: readonly string[], lookup: (name: string) => number | undefined): number | undefined {
+function first<Value>(
+  names: readonly string[],
+  lookup: (name: string) => Value | undefined,
+): Value | undefined {
   for (const name of names) {
-    const tokens = lookup(name);
-    if (tokens !== undefined) return tokens;
+    const value = lookup(name);
+    if (value !== undefined) return value;
   }
   return undefined;
 }
@@ -108,20 +111,36 @@ export function isRevision(name: string, listed: string): boolean {
   return name.startsWith(listed) && REVISION.test(name.slice(listed.length));
 }
 
-const LISTED = WINDOW_TABLE.flatMap(([tokens, models]) =>
-  models.split(" ").map((model) => ({ model: model.replace("$", ""), tokens, alone: model.endsWith("$") })),
-);
-const WINDOWS = new Map(LISTED.map(({ model, tokens }) => [model, tokens]));
-/** The longest first: of two listed names that a name begins with, the longer one is meant. */
-const WITH_REVISIONS = LISTED.filter(({ alone }) => !alone).sort(
-  (one, other) => other.model.length - one.model.length,
-);
+/** Values, each with the names of the models that have it, by spaces. One that ends with `$` has no revisions. */
+type ValueTable<Value> = readonly (readonly [value: Value, models: string])[];
+
+const listedIn = <Value>(table: ValueTable<Value>) =>
+  table.flatMap(([value, models]) =>
+    models.split(" ").map((model) => ({ model: model.replace("$", ""), value, alone: model.endsWith("$") })),
+  );
+
+/** The value of a name, as it is written, or of the listed name that it is a revision of. */
+function namedIn<Value>(table: ValueTable<Value>): (name: string) => Value | undefined {
+  const listed = listedIn(table);
+  const values = new Map(listed.map(({ model, value }) => [model, value]));
+  // The longest first: of two listed names that a name begins with, the longer one is meant.
+  const withRevisions = listed
+    .filter(({ alone }) => !alone)
+    .sort((one, other) => other.model.length - one.model.length);
+  return (name) => {
+    const asked = plainName(name);
+    return values.get(asked) ?? withRevisions.find(({ model }) => isRevision(asked, model))?.value;
+  };
+}
 
 /** Window sizes of the models of all large providers. Tokens. Undefined for a name that is not listed. */
-export const catalogWindow = windowLookup((name) => {
-  const asked = plainName(name);
-  return WINDOWS.get(asked) ?? WITH_REVISIONS.find(({ model }) => isRevision(asked, model))?.tokens;
-});
+export const catalogWindow = windowLookup(namedIn(WINDOW_TABLE));
+
+/** A lookup in a table of any values, by every spelling of a model. Undefined for models that run locally. */
+export function catalogOf<Value>(table: ValueTable<Value>): (model: string) => Value | undefined {
+  const named = namedIn(table);
+  return (model) => (isLocal(model) ? undefined : first(modelNames(model.replace(ONE_MILLION, "")), named));
+}
 
 /** A model and the size of its window in tokens. */
 export interface ModelSize {
@@ -182,7 +201,7 @@ let families: Map<string, ModelSize[]> | undefined;
 function catalogFamilies(): ReadonlyMap<string, readonly ModelSize[]> {
   if (families !== undefined) return families;
   families = new Map();
-  for (const { model, tokens } of LISTED) {
+  for (const { model, value: tokens } of listedIn(WINDOW_TABLE)) {
     const family = modelFamily(model);
     families.set(family, [...(families.get(family) ?? []), { model, tokens }]);
   }
