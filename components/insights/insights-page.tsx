@@ -43,19 +43,19 @@ function Rebuilds() {
     step: stepFor(drawn.span, BUCKETS),
   } as const;
   const tokens = useQuery(trpc.series.queryOptions({ metric: "cache_rebuilt_tokens", ...input }, options));
-  const turns = useQuery(trpc.series.queryOptions({ metric: "cache_rebuilds", ...input }, options));
+  const sums = useQuery(trpc.rebuilds.queryOptions(range, keep));
   const { boundaries: actions } = useChartActions(useSessionsHref());
   const { shown: marks } = useMarks(drawn.range, known !== undefined);
   return (
     <RebuildsPanel
       tokens={tokens.data}
-      turns={turns.data}
+      sums={sums.data}
       since={drawn.since}
       marks={marks}
       error={tokens.error}
       retry={() => {
         void tokens.refetch();
-        void turns.refetch();
+        void sums.refetch();
       }}
       {...actions}
     />

@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { Series } from "@plimsoll/protocol/api";
+import type { Rebuilds, Series } from "@plimsoll/protocol/api";
 import { REBUILD_CAUSES, type RebuildCause } from "@plimsoll/protocol/pure";
 import dynamic from "next/dynamic";
 import { useCallback, useId, useMemo } from "react";
@@ -11,7 +11,7 @@ import type { MarksShown } from "../charts/marks-lane.tsx";
 import { REBUILD_LOOKS } from "../charts/rebuild-looks.ts";
 import { stackedRows } from "../charts/series-rows.ts";
 import { TextureSwatch, Textures } from "../charts/textures.tsx";
-import { compact, exact, fullTime, percent, plural } from "../format.ts";
+import { compact, exact, fullTime, money, percent, plural } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { REBUILD_CAUSE_TEXT } from "../words.ts";
 
@@ -25,9 +25,9 @@ const isCause = (name: string): name is RebuildCause => (REBUILD_CAUSES as reado
 const nameOf = (name: string) => (isCause(name) ? REBUILD_CAUSE_TEXT[name] : name);
 
 interface Props extends ChartActions {
-  /** Tokens by cause, and how many turns; undefined while loading. */
+  /** Tokens by cause over time; undefined while loading. */
   tokens: Series | undefined;
-  turns: Series | undefined;
+  sums: Rebuilds | undefined;
   /** When the data begins, if the chart leaves out the time before; epoch ms. */
   since: number | null;
   marks: MarksShown;
@@ -37,13 +37,12 @@ interface Props extends ChartActions {
 }
 
 /** Why prompts were sent again that a cache had, over time and by cause. */
-export function RebuildsPanel({ tokens, turns, since, marks, error, retry, ...actions }: Props) {
+export function RebuildsPanel({ tokens, sums, since, marks, error, retry, ...actions }: Props) {
   const stack = useMemo(() => {
     if (tokens === undefined) return undefined;
     const shaped = stackedRows(tokens);
     return { ...shaped, groups: ORDER.filter((cause) => shaped.groups.includes(cause)) };
   }, [tokens]);
-  const counts = useMemo(() => (turns === undefined ? undefined : stackedRows(turns).totals), [turns]);
   const groups = stack?.groups ?? [];
   const id = useId();
   const fillOf = useCallback((group: string) => `url(#${id}${group})`, [id]);
@@ -98,32 +97,7 @@ export function RebuildsPanel({ tokens, turns, since, marks, error, retry, ...ac
           />
         )
       }
-      below={
-        total > 0 && (
-          <ul className="mt-3 grid gap-y-0.5 border-t pt-2" data-testid="rebuild-causes">
-            {ranked.map((cause) => {
-              const sum = stack!.totals[cause]!;
-              const count = counts?.[cause];
-              return (
-                <li
-                  key={cause}
-                  className="grid grid-cols-[12px_minmax(0,1fr)_auto] items-center gap-x-2 px-1 py-1 text-[13px] sm:grid-cols-[12px_minmax(0,1fr)_110px_70px_60px]"
-                >
-                  <TextureSwatch id={id} name={cause} />
-                  <span className="first-letter:uppercase">{nameOf(cause)}</span>
-                  <span className="text-right text-muted max-sm:hidden">
-                    {count === undefined ? "" : plural(count, "turn")}
-                  </span>
-                  <span className="text-right font-medium" title={`${exact(sum)} tokens`}>
-                    {compact(sum)}
-                  </span>
-                  <span className="text-right text-muted max-sm:hidden">{percent(sum / total)}</span>
-                </li>
-              );
-            })}
-          </ul>
-        )
-      }
+      below={sums !== undefined && sums.causes.length > 0 && <Causes sums={sums} swatches={id} />}
       table={() => (
         <DataTable
           head={["From", ...groups.map(nameOf)]}
@@ -132,5 +106,38 @@ export function RebuildsPanel({ tokens, turns, since, marks, error, retry, ...ac
         />
       )}
     />
+  );
+}
+
+/** @param swatches begins the ids of the textures */
+function Causes({ sums: { total, causes }, swatches }: { sums: Rebuilds; swatches: string }) {
+  const hasPrices = total.priced_tokens > 0;
+  return (
+    <div className="mt-3 border-t pt-2">
+      <ul className="grid gap-y-0.5" data-testid="rebuild-causes">
+        {causes.map(({ cause, turns, tokens, usd, priced_tokens: priced }) => (
+          <li
+            key={cause}
+            className="grid grid-cols-[12px_minmax(0,1fr)_auto_64px] items-center gap-x-2 px-1 py-1 text-[13px] sm:grid-cols-[12px_minmax(0,1fr)_110px_70px_60px_80px]"
+          >
+            <TextureSwatch id={swatches} name={cause} />
+            <span className="first-letter:uppercase">{REBUILD_CAUSE_TEXT[cause]}</span>
+            <span className="text-right text-muted max-sm:hidden">{plural(turns, "turn")}</span>
+            <span className="text-right font-medium" title={`${exact(tokens)} tokens`}>
+              {compact(tokens)}
+            </span>
+            <span className="text-right text-muted max-sm:hidden">{percent(tokens / total.tokens)}</span>
+            <span className="text-right">{priced === 0 ? "" : money(usd)}</span>
+          </li>
+        ))}
+      </ul>
+      {hasPrices && (
+        <p className="mt-1 px-1 text-xs text-faint">
+          {money(total.usd)} above the price of reading them from the cache, at list prices
+          {total.priced_tokens < total.tokens &&
+            `; ${percent(1 - total.priced_tokens / total.tokens)} of the tokens are of models without a list price`}
+        </p>
+      )}
+    </div>
   );
 }

@@ -22,6 +22,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "extent",
   "marks",
   "breakdown",
+  "rebuilds",
   "harnesses",
   "harnessLines",
   "machines.list",

@@ -13,11 +13,11 @@ export interface Piece {
   to: number;
 }
 
-/** The fewest buckets that make up a span, exact to the minute: the longest in the middle, shorter ones at its ends. */
+/** The fewest buckets that make up a span, exact to the shortest grain: the longest in the middle, shorter ones at its ends. */
 export function piecesOf({ from, to }: Span, grains: readonly Grain[] = GRAINS): Piece[] {
-  const grain = grains.at(-1) ?? 1;
+  const grain = grains.at(-1)!;
   const width = grain * MINUTE;
-  if (grain === 1) {
+  if (grains.length === 1) {
     const start = Math.floor(from / width) * width;
     return start < to ? [{ grain, from: start, to }] : [];
   }
@@ -33,8 +33,8 @@ export function piecesOf({ from, to }: Span, grains: readonly Grain[] = GRAINS):
 }
 
 /** The condition under which a rollup row is one of those that make up a span. */
-export function coveringBuckets(span: Span): Prisma.Sql {
-  const pieces = piecesOf(span).map(
+export function coveringBuckets(span: Span, grains: readonly Grain[] = GRAINS): Prisma.Sql {
+  const pieces = piecesOf(span, grains).map(
     ({ grain, from, to }) =>
       Prisma.sql`(grain = ${grain} AND bucket >= ${new Date(from)} AND bucket < ${new Date(to)})`,
   );

@@ -13,6 +13,7 @@ import {
   harnesses,
   harnessLines,
   marks,
+  rebuilds,
   series,
   status,
 } from "./routers/fleet.ts";
@@ -36,6 +37,7 @@ export const appRouter = router({
   harnessLines,
   harness,
   breakdown,
+  rebuilds,
   sessions,
   projects,
   policies,

@@ -1,3 +1,4 @@
+import { type CacheRebuild, priceLevel } from "@plimsoll/fold";
 import { defineTable, type RowOf } from "./table.ts";
 
 /**
@@ -54,6 +55,10 @@ export const insightRollups = defineTable(
     tokens: "int8",
   },
 );
+
+/** Names the count of a cache that was rebuilt, with the level of its prompt: models charge by that. */
+export const rebuildName = ({ cause }: Pick<CacheRebuild, "cause">, promptTokens: number) =>
+  `rebuild/${cause}/${priceLevel(promptTokens)}`;
 
 export type InsightRollupRow = RowOf<typeof insightRollups>;
 

@@ -16,6 +16,7 @@ import {
   HarnessLinesQuery,
   HarnessList,
   ObservedHarnessLines,
+  Rebuilds,
   Series,
   SeriesQuery,
   StatusQuery,
@@ -29,6 +30,7 @@ import { readFleet, readFleetPart } from "../../read/fleet.ts";
 import { readHarnessLines } from "../../read/harness-lines.ts";
 import { readHarnesses } from "../../read/harnesses.ts";
 import { readMarks } from "../../read/marks.ts";
+import { readRebuilds } from "../../read/rebuilds.ts";
 import { readSeries } from "../../read/series.ts";
 import { readStatus } from "../../read/status.ts";
 import { answer, freshProcedure, procedure, restRoutes } from "../init.ts";
@@ -88,6 +90,12 @@ export const breakdown = freshProcedure("read")
   .input(BreakdownQuery)
   .output(answer(Breakdown))
   .query(({ ctx, input }) => ctx.shared(input, () => readBreakdown(ctx.reader, input)));
+
+export const rebuilds = freshProcedure("read")
+  .meta(rest("GET", "/cache-rebuilds", "Why caches were rebuilt in a range, with tokens and list prices"))
+  .input(StatusQuery)
+  .output(answer(Rebuilds))
+  .query(({ ctx, input }) => ctx.shared(input, () => readRebuilds(ctx.reader, input)));
 
 export const harnessLines = freshProcedure("read")
   .meta(rest("GET", "/harness-lines", "Where harnesses compact by themselves, computed and observed"))

@@ -11,6 +11,7 @@ import {
   type TimeSpan,
 } from "../../db/tables/read-turns.ts";
 import { dayOf, NAMES_PER_DAY } from "../../db/tables/rollup-names.ts";
+import { rebuildName } from "../../db/tables/rollups.ts";
 import { levelOf, type TurnRow } from "../../db/tables/turns.ts";
 import { HOUR_MS } from "../../times.ts";
 import type { Check } from "./check.ts";
@@ -137,8 +138,9 @@ async function readSources(
           addTurn(sumsAt(turns, placeOf(bucket, harness, model)), row);
           addTurn(sumsAt(turns, placeOf(bucket, ALL, ALL)), row);
           if (row.rebuild === undefined) continue;
-          const { cause, tokens } = unpackRebuild(row.rebuild);
-          const place = placeOf(from, harness, model, `rebuild/${cause}`);
+          const rebuild = unpackRebuild(row.rebuild);
+          const { tokens } = rebuild;
+          const place = placeOf(from, harness, model, rebuildName(rebuild, row.contextTokens ?? 0));
           const sums = insights.get(place) ?? NO_INSIGHTS;
           insights.set(place, { count: sums.count + 1, tokens: sums.tokens + tokens });
         }

@@ -9,7 +9,12 @@ import {
 } from "@plimsoll/fold";
 import { ALL, bucketOf, GRAINS, INSIGHT_GRAINS } from "../../db/tables/buckets.ts";
 import { dayOf, OTHER } from "../../db/tables/rollup-names.ts";
-import type { BoundaryRollupRow, InsightRollupRow, RollupRow } from "../../db/tables/rollups.ts";
+import {
+  type BoundaryRollupRow,
+  type InsightRollupRow,
+  type RollupRow,
+  rebuildName,
+} from "../../db/tables/rollups.ts";
 import { costMicros } from "../../db/tables/turns.ts";
 
 /** Differences to add to the rollups. Turns that repeat a call count nothing. Collected by minute, harness and model; `everyGrain` derives the rest. */
@@ -120,7 +125,7 @@ export class RollupChanges {
     if (rebuild !== undefined) {
       const [grain] = INSIGHT_GRAINS;
       const place = { grain, bucket: bucketOf(turn.at, grain), harness, model: turn.model };
-      const what = `rebuild/${rebuild.cause}`;
+      const what = rebuildName(rebuild, reading.contextTokens ?? 0);
       const { insights } = this.#day(row.bucket);
       addInsights(insights, { ...place, what, count: sign, tokens: sign * rebuild.tokens });
     }

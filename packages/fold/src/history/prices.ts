@@ -13,21 +13,28 @@ export type PriceStep = readonly [
   output: number | null,
 ];
 
+/** Lengths of prompts in tokens beyond which some model charges another price. */
+export const PRICE_LEVELS = [0, 128_000, 200_000, 272_000, 512_000] as const;
+
+/** The level that a prompt is charged at: a position in `PRICE_LEVELS`. */
+export const priceLevel = (promptTokens: number): number =>
+  PRICE_LEVELS.findLastIndex((from) => from === 0 || promptTokens > from);
+
 let lookup: ((model: string) => readonly PriceStep[] | undefined) | undefined;
 
-/** The list price of a model for a prompt of so many tokens. Undefined for a model that is not listed, or runs locally. */
-export function catalogPrice(model: string, promptTokens: number): PriceStep | undefined {
+/** The list price of a model for prompts of a level. Undefined for a model that is not listed, or runs locally. */
+export function catalogPrice(model: string, level: number): PriceStep | undefined {
   // Made when it is first asked for: most programs never do.
   lookup ??= catalogOf(PRICE_TABLE);
-  return lookup(model)?.findLast(([from]) => from === 0 || promptTokens > from);
+  return lookup(model)?.findLast(([from]) => from <= (PRICE_LEVELS[level] ?? 0));
 }
 
 /**
  * What tokens cost that were sent again although a cache had had them, in US dollars: written to it again, or as plain input, less what
  * reading them would have cost. Undefined without a list price for both.
  */
-export function rebuildPrice(model: string, tokens: number, promptTokens: number): number | undefined {
-  const price = catalogPrice(model, promptTokens);
+export function rebuildPrice(model: string, tokens: number, level: number): number | undefined {
+  const price = catalogPrice(model, level);
   if (price === undefined) return undefined;
   const [, input, read, write] = price;
   return read === null ? undefined : (tokens * ((write ?? input) - read)) / 1e6;

@@ -6,6 +6,7 @@ import {
   BOUNDARY_TYPES,
   FORECAST_REASONS,
   LINE_KINDS,
+  REBUILD_CAUSES,
   THRESHOLD_SOURCES,
   WINDOW_SOURCES,
   WITNESSES,
@@ -382,6 +383,27 @@ export const Breakdown = z.object({
   known_share: z.number().nullable(),
 });
 export type Breakdown = z.infer<typeof Breakdown>;
+
+/** Tokens that were sent again although a provider's cache had had them. */
+const RebuildSums = z.object({
+  turns: z.number().int(),
+  tokens: z.number().int(),
+  /** At list prices, what writing them again cost above reading them; of `priced_tokens` alone. */
+  usd: z.number(),
+  /** Those of models with a list price. */
+  priced_tokens: z.number().int(),
+});
+
+/** Why caches were rebuilt in a range, exact to the hour. */
+export const Rebuilds = z.object({
+  range: Range,
+  total: RebuildSums,
+  /** The most tokens first. */
+  causes: z.array(RebuildSums.extend({ cause: z.enum(REBUILD_CAUSES) })),
+  /** Of harness and model, the most tokens first; at most 8. */
+  rows: z.array(RebuildSums.extend({ harness: z.string(), model: z.string() })),
+});
+export type Rebuilds = z.infer<typeof Rebuilds>;
 
 export const HarnessView = z.object({
   instance: z.string(),
