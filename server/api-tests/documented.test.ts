@@ -101,12 +101,14 @@ const QUERIES: Record<string, string[]> = {
       "input_tokens",
     ],
     ...["cache_read_tokens", "output_tokens", "cost_usd", "boundaries", "reclaimed_tokens", "crossings"],
+    ...["cache_rebuilds", "cache_rebuilt_tokens"],
   ].flatMap((metric) => [
     `${rangeQuery}&metric=${metric}`,
     `${rangeQuery}&metric=${metric}&group_by=harness&step=3600`,
   ]),
   "/api/v1/ingest/counts": [rangeQuery],
   "/api/v1/digest": [rangeQuery, `${rangeQuery}&harness=nobody`],
+  "/api/v1/cache-rebuilds": [rangeQuery, `${rangeQuery}&harness=nobody`],
   "/api/v1/breakdown": ["restarts", "cost_usd", "uncached_tokens"].flatMap((by) => [
     `${rangeQuery}&by=${by}`,
     `${rangeQuery}&by=${by}&harness=nobody`,
@@ -130,6 +132,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/series": "series",
   "/api/v1/digest": "digest",
   "/api/v1/breakdown": "breakdown",
+  "/api/v1/cache-rebuilds": "rebuilds",
   "/api/v1/harnesses": "harnesses",
   "/api/v1/harness-lines": "harnessLines",
   "/api/v1/machines": "machines.list",
