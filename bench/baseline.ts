@@ -164,7 +164,7 @@ function turnRows(): () => TurnRow[] {
       provenance: undefined,
       limitClaims: undefined,
       otherWitnesses: undefined,
-    rebuild: undefined,
+      rebuild: undefined,
     };
   };
   return () => Array.from({ length: ROWS_A_STATEMENT }, row);

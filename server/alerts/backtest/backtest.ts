@@ -6,7 +6,7 @@ import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { REPORTED_CROSSINGS } from "../../db/tables/codes.ts";
 import { readTurnsBetween } from "../../db/tables/read-turns.ts";
-import { cacheShareOf, levelOf, type TurnRow } from "../../db/tables/turns.ts";
+import { cacheOf, levelOf, type TurnRow } from "../../db/tables/turns.ts";
 import { PlimsollError } from "../../errors.ts";
 import { readAcknowledgements } from "../../lines/acknowledgements.ts";
 import type { PolicyBook } from "../../lines/policy-book.ts";
@@ -237,7 +237,7 @@ function levelItem(turn: TurnRow, models: ReadonlyMap<number, string>): Recorded
     model: models.get(modelId),
     contextTokens,
     windowTokens,
-    cacheShare: cacheShareOf(turn),
+    cache: cacheOf(turn),
   };
 }
 

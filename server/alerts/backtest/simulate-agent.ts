@@ -8,6 +8,7 @@ import {
   rememberLine,
   type SeenBoundary,
   type ThresholdTimeline,
+  type TurnCache,
 } from "@plimsoll/fold";
 import {
   type AgentCondition,
@@ -33,7 +34,7 @@ export interface RecordedLevel {
   model: string | undefined;
   contextTokens: number;
   windowTokens: number | undefined;
-  cacheShare: number | undefined;
+  cache: TurnCache;
 }
 
 /** A recorded crossing. */
@@ -62,7 +63,7 @@ export interface SimulatedFiring {
 const MOST_BOUNDARIES = 40;
 const MOST_TURN_TIMES = 250;
 const MOST_RECENT = MOST_TURNS_AT_LEVEL;
-const MOST_CACHE_SHARES = MOST_TURNS_AT_LEVEL + 1;
+const MOST_CACHES = MOST_TURNS_AT_LEVEL + 1;
 
 export interface SimulationOptions {
   condition: AgentCondition;
@@ -134,7 +135,7 @@ export class AgentSimulation {
     this.#fell = true;
   }
 
-  #addLevel({ at, key, window, model, contextTokens, windowTokens, cacheShare }: RecordedLevel): void {
+  #addLevel({ at, key, window, model, contextTokens, windowTokens, cache }: RecordedLevel): void {
     const before = this.#sight;
     if (!this.#kind.spansWindows && before !== undefined && before.window !== window) this.#over(at);
     this.#firstAt ??= at;
@@ -160,10 +161,7 @@ export class AgentSimulation {
       msPerTurn: this.#levels > 1 ? (at - this.#firstAt) / (this.#levels - 1) : undefined,
       boundaries: [],
       turnTimes: [],
-      cacheShares: [cacheShare, ...(before?.window === window ? before.cacheShares : [])].slice(
-        0,
-        MOST_CACHE_SHARES,
-      ),
+      caches: [cache, ...(before?.window === window ? before.caches : [])].slice(0, MOST_CACHES),
     };
   }
 

@@ -11,7 +11,7 @@ import {
   judgeAgent,
   kindOf,
   LEAST_BOUNDARIES,
-  needsCacheShares,
+  needsCaches,
   needsOf,
   needsTurnTimes,
 } from "./judge-agents.ts";
@@ -21,7 +21,7 @@ import { type AlertsPlan, endAlert, planAlerts } from "./plan-evaluation.ts";
 import {
   type AgentsSource,
   addBoundaries,
-  addCacheShares,
+  addCaches,
   addTurnTimes,
   readLiveAgents,
   readSessionAgents,
@@ -161,8 +161,8 @@ export class Evaluation {
     const needs = rules.map(needsOf);
     const cacheTurns = Math.max(0, ...needs.map((need) => need.cacheTurns ?? 0));
     if (cacheTurns > 0) {
-      const compared = agents.filter((agent) => needsCacheShares(book, agent, now));
-      await addCacheShares(source, compared, cacheTurns);
+      const compared = agents.filter((agent) => needsCaches(book, agent, now));
+      await addCaches(source, compared, cacheTurns);
     }
     if (!rules.some((rule) => kindOf(rule).spansWindows)) return agents;
     const most = Math.max(LEAST_BOUNDARIES, ...needs.map(({ boundaries = 0 }) => boundaries));
@@ -261,8 +261,7 @@ export class Evaluation {
     const isEmpty = !finished && changes.every(({ length }) => length === 0);
     const work = {
       agents: agents.length,
-      counted: agents.filter(({ sight }) => sight.turnTimes !== undefined || sight.cacheShares.length > 0)
-        .length,
+      counted: agents.filter(({ sight }) => sight.turnTimes !== undefined || sight.caches.length > 0).length,
       changed: alerts.changed.length + alerts.removed.length,
       open: after.size,
     };

@@ -44,8 +44,8 @@ export function needsTurnTimes(
   });
 }
 
-/** Whether a rule compares the cache reads of an agent. */
-export function needsCacheShares(book: RuleBook, agent: SeenAgent, now: number): boolean {
+/** Whether a rule looks at the caches of an agent. */
+export function needsCaches(book: RuleBook, agent: SeenAgent, now: number): boolean {
   if (agent.ended || isSilent(agent, now)) return false;
   return book.agentRulesFor(scopeOf(agent)).some((rule) => needsOf(rule).cacheTurns !== undefined);
 }

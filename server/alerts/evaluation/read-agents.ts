@@ -18,7 +18,7 @@ import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { sourceOf } from "../../db/tables/codes.ts";
 import { unpackStored } from "../../db/tables/packed-state.ts";
 import { inBatches, readTurnRuns, readTurnsBetween } from "../../db/tables/read-turns.ts";
-import { cacheShareOf, isLevel, levelOf } from "../../db/tables/turns.ts";
+import { cacheOf, isLevel, levelOf } from "../../db/tables/turns.ts";
 import { readAcknowledgements } from "../../lines/acknowledgements.ts";
 import type { PolicyBook } from "../../lines/policy-book.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
@@ -175,7 +175,7 @@ function seenAgent(row: StoredAgent, timeline: ThresholdTimeline, now: number): 
       msPerTurn: row.turns > 1 ? (row.lastAt - row.firstAt) / steps : undefined,
       boundaries: [],
       turnTimes: undefined,
-      cacheShares: [],
+      caches: [],
     },
   };
 }
@@ -267,10 +267,10 @@ const LATEST_SEGMENTS = 2;
 const AGENTS_AT_ONCE = 100;
 
 /**
- * Adds the cache shares of the latest turns. Call it for the agents that need them.
+ * Adds what the latest turns had of their caches. Call it for the agents that need them.
  * @param turns of one agent
  */
-export async function addCacheShares(
+export async function addCaches(
   { sql, projectId }: AgentsSource,
   agents: readonly SeenAgent[],
   turns: number,
@@ -289,7 +289,7 @@ export async function addCacheShares(
         .map((turn) => ({ turn, window: turn.windowIndex, seq: 0 }));
       orderTurns(placed);
       const latest = placed.slice(-turns).reverse();
-      agent.sight = { ...agent.sight, cacheShares: latest.map(({ turn }) => cacheShareOf(turn)) };
+      agent.sight = { ...agent.sight, caches: latest.map(({ turn }) => cacheOf(turn)) };
     }
   }
 }

@@ -1,4 +1,13 @@
-import { ownReport, type TurnFacts, type TurnReading, utilizationOf, witnessMask } from "@plimsoll/fold";
+import {
+  type CacheRebuild,
+  isExplained,
+  ownReport,
+  type TurnCache,
+  type TurnFacts,
+  type TurnReading,
+  utilizationOf,
+  witnessMask,
+} from "@plimsoll/fold";
 import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
 import { COMPACTION_BIT, packFacets, packRebuild, REPEAT_BIT, unpackFacets, unpackRebuild } from "./codes.ts";
 
@@ -178,13 +187,20 @@ export function levelOf(row: Pick<TurnRow, "facets" | "contextTokens">): number 
   return isLevel(row) ? row.contextTokens : undefined;
 }
 
-/** Cache reads ÷ context tokens; undefined if either is unknown. */
-export function cacheShareOf({
+/** What rules compare of a turn's cache. */
+export function cacheOf({
   cacheRead,
   contextTokens,
-}: Pick<TurnRow, "cacheRead" | "contextTokens">): number | undefined {
-  return cacheRead === undefined || !contextTokens ? undefined : cacheRead / contextTokens;
+  rebuild,
+}: Pick<TurnRow, "cacheRead" | "contextTokens" | "rebuild">): TurnCache {
+  const { tokens, cause } = rebuild === undefined ? NO_REBUILD : unpackRebuild(rebuild);
+  return {
+    share: cacheRead === undefined || !contextTokens ? undefined : cacheRead / contextTokens,
+    lost: isExplained(cause) ? 0 : tokens,
+  };
 }
+
+const NO_REBUILD: CacheRebuild = { tokens: 0, cause: "unknown" };
 
 /** Whether a fold read the turn the same way. */
 export function sameReading(a: TurnReading, b: TurnReading): boolean {

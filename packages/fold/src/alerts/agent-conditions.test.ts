@@ -20,7 +20,7 @@ const SIGHT: AgentSight = {
   msPerTurn: 60_000,
   boundaries: [],
   turnTimes: [],
-  cacheShares: [],
+  caches: [],
   lineKeeper: "harness",
 };
 /** Its harness has no line, so the end of the window is one. */
@@ -139,6 +139,16 @@ describe("a condition about an agent", () => {
     const rate = { type: "boundaries_per_hour", boundary: "subtick" } as const;
     expect(holds({ ...rate, at_least: 2 }, { boundaries: ticks })).toBe(true);
     expect(holds({ ...rate, at_least: 3 }, { boundaries: ticks })).toBe(false);
+  });
+
+  it("adds up the caches that were lost in the latest turns", () => {
+    const lost = (tokens: number) => ({ share: undefined, lost: tokens });
+    const caches = [lost(0), lost(60), lost(0), lost(40)];
+    const condition = { type: "cache_lost", at_least: 100, turns: 4 } as const;
+    expect(holds(condition, { caches })).toBe(true);
+    expect(holds({ ...condition, turns: 3 }, { caches })).toBe(false);
+    expect(holds({ ...condition, at_least: 101 }, { caches })).toBe(false);
+    expect(holds(condition)).toBe(false);
   });
 
   it("knows news from history", () => {

@@ -20,6 +20,14 @@ export interface SeenBoundary {
   number: number | undefined;
 }
 
+/** What a turn had of its cache. */
+export interface TurnCache {
+  /** Cache reads ÷ context tokens; undefined if either is unknown. */
+  share: number | undefined;
+  /** Tokens cached again that neither a fall nor a pause explains. */
+  lost: number;
+}
+
 /** Who acts at the line of an agent: its harness compacts, restarts or masks there, or nobody does. */
 export type LineKeeper = "harness" | "nobody";
 
@@ -44,8 +52,8 @@ export interface AgentSight {
   boundaries: readonly SeenBoundary[];
   /** Times of the latest turns, newest first; undefined if they were not read, because no boundary is new. */
   turnTimes: readonly number[] | undefined;
-  /** Cache reads ÷ context tokens of the latest turns of the window, newest first. Empty if no rule needs them. */
-  cacheShares: readonly (number | undefined)[];
+  /** Of the latest turns of the window, newest first. Empty if no rule needs them. */
+  caches: readonly TurnCache[];
 }
 
 /** Whether a condition holds, and since which event. */

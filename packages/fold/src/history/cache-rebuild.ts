@@ -34,6 +34,10 @@ const CAUSE_OF_FALL: Readonly<Record<BoundaryType, RebuildCause>> = {
   unexplained: "unexplained_fall",
 };
 
+/** Whether a fall or a pause cost the cache: there, nothing in the prompt has to be changed. */
+export const isExplained = (cause: RebuildCause): boolean =>
+  cause === "idle" || Object.values(CAUSE_OF_FALL).includes(cause);
+
 export interface TurnInCache {
   turn: TurnFacts;
   contextTokens: number;

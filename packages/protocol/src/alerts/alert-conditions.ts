@@ -62,6 +62,13 @@ const CacheReadShareCondition = z.strictObject({
   turns: turnsAtLevel,
 });
 
+/** Tokens of caches that were lost, with neither a fall nor a pause that explains it, over the latest turns. */
+const CacheLostCondition = z.strictObject({
+  type: z.literal("cache_lost"),
+  at_least: tokens,
+  turns: turnsAtLevel,
+});
+
 const UnexplainedFallCondition = z.strictObject({ type: z.literal("unexplained_fall") });
 /** A masking or compaction that freed little. */
 const SmallReclaimCondition = z.strictObject({
@@ -139,6 +146,7 @@ const CONDITIONS = {
   agent: [
     ...LEVEL_CONDITIONS,
     CacheReadShareCondition,
+    CacheLostCondition,
     UnexplainedFallCondition,
     SmallReclaimCondition,
     ThrashCondition,

@@ -15,10 +15,11 @@ const SIGHT: AgentSight = {
   msPerTurn: undefined,
   boundaries: [],
   turnTimes: undefined,
-  cacheShares: [],
+  caches: [],
   lineKeeper: "nobody",
 };
 const unknown = undefined;
+const cacheOf = (share: number | undefined) => ({ share, lost: 0 });
 
 describe("less than half of the context read from the cache", () => {
   it.each([
@@ -46,7 +47,7 @@ describe("less than half of the context read from the cache", () => {
     { name: "bears a share above 100%", turns: 1, shares: [1.2, 0], holds: false },
   ])("$name", ({ turns, shares, holds }) => {
     const condition = { type: "cache_read_share", below: 0.5, turns } as const;
-    const sight = { ...SIGHT, cacheShares: shares };
+    const sight = { ...SIGHT, caches: shares.map(cacheOf) };
     const expected = { holds, at: 1_000, receivedAt: 2_000 };
     expect(cacheReadShare.find(condition, sight, false, 2_000)).toEqual(expected);
     // Without hysteresis: an open alert ends with the first turn that is not low.
@@ -55,7 +56,7 @@ describe("less than half of the context read from the cache", () => {
 
   it("says how much was read", () => {
     const condition = { type: "cache_read_share", below: 0.5, turns: 2 } as const;
-    expect(cacheReadShare.why(condition, { ...SIGHT, cacheShares: [0.125, 0.1, 0] })).toBe(
+    expect(cacheReadShare.why(condition, { ...SIGHT, caches: [0.125, 0.1, 0].map(cacheOf) })).toBe(
       "12.5% of the context was read from the cache, below 50% for 2 turns",
     );
     expect(cacheReadShare.phrase(condition)).toBe(

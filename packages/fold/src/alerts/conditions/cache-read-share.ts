@@ -1,4 +1,4 @@
-import { atLevel } from "../agent-sight.ts";
+import { atLevel, type TurnCache } from "../agent-sight.ts";
 import { type AgentConditionKind, forTurns, shareText } from "../condition-kind.ts";
 import { TURNS_FIELD } from "../find-level.ts";
 
@@ -13,10 +13,10 @@ export const cacheReadShare: AgentConditionKind<"cache_read_share"> = {
   spansWindows: false,
   needs: ({ turns }) => ({ cacheTurns: turns + 1 }),
   find({ below, turns }, sight) {
-    const { cacheShares } = sight;
-    const isLow = (share: number | undefined) => share !== undefined && share < below;
-    return atLevel(sight, cacheShares.length > turns && cacheShares.slice(0, turns).every(isLow));
+    const { caches } = sight;
+    const isLow = ({ share }: TurnCache) => share !== undefined && share < below;
+    return atLevel(sight, caches.length > turns && caches.slice(0, turns).every(isLow));
   },
-  why: ({ below, turns }, { cacheShares }) =>
-    `${shareText(cacheShares[0] ?? 0)} of the context was read from the cache, below ${shareText(below)}${forTurns(turns)}`,
+  why: ({ below, turns }, { caches }) =>
+    `${shareText(caches[0]?.share ?? 0)} of the context was read from the cache, below ${shareText(below)}${forTurns(turns)}`,
 };

@@ -7,6 +7,7 @@ import type {
 import type { AgentConditionKind, ConditionKind } from "../condition-kind.ts";
 import { backlog } from "./backlog.ts";
 import { boundariesPerHour } from "./boundaries-per-hour.ts";
+import { cacheLost } from "./cache-lost.ts";
 import { cacheReadShare } from "./cache-read-share.ts";
 import { fleet } from "./fleet.ts";
 import { forecast } from "./forecast.ts";
@@ -42,6 +43,7 @@ const CONDITIONS: Kinds = {
   tokens,
   forecast,
   cache_read_share: cacheReadShare,
+  cache_lost: cacheLost,
   unexplained_fall: unexplainedFall,
   small_reclaim: smallReclaim,
   thrash,
