@@ -1,8 +1,10 @@
-import { catalogWindow, modelNames, plainName } from "@plimsoll/fold";
+import { catalogPrice, catalogWindow, modelNames, plainName } from "@plimsoll/fold";
 import { expect, it } from "vitest";
+import { PRICE_TABLE } from "../packages/fold/src/history/price-table.ts";
 import { WINDOW_TABLE } from "../packages/fold/src/history/window-table.ts";
+import { priceTable } from "./price-table.ts";
 import { WINDOW_OVERRIDES } from "./window-overrides.ts";
-import { isOverridden, libraryWindow, listedNames, windowTable } from "./window-table.ts";
+import { isOverridden, libraryEntry, libraryWindow, listedNames, windowTable } from "./window-table.ts";
 
 /** Another name, of the same model or of another one. */
 const CHANGES = ["", "-2026-01-31", "-latest", "-001", "-preview-05-06", "-mini", "-turbo", "x"];
@@ -61,4 +63,26 @@ it("an override is needed: without it, the library has no size or another one", 
     const known = [...names, ...names.map(dotted)].map(libraryWindow);
     expect([models, known.every((size) => size === tokens)]).toEqual([models, false]);
   }
+});
+
+it("the prices are those of the library. After a change of it, run: npm run windows", () => {
+  expect(PRICE_TABLE).toEqual(priceTable());
+});
+
+it("a price is found as the library says it, for prompts below and beyond each length", () => {
+  const wrong: string[] = [];
+  let asked = 0;
+  for (const name of listedNames()) {
+    const listed = libraryEntry(name)?.model_price;
+    if (typeof listed?.input_mtok !== "number") continue;
+    const found = catalogPrice(name, 0);
+    // Providers that ask for different prices for one name are not told apart.
+    if (found === undefined) continue;
+    asked += 1;
+    const expected = [listed.input_mtok, listed.output_mtok ?? null];
+    if (typeof expected[1] !== "object" && (found[1] !== expected[0] || found[4] !== expected[1]))
+      wrong.push(`${name}: ${found[1]} and ${found[4]}, not ${expected.join(" and ")}`);
+  }
+  expect(asked).toBeGreaterThan(200);
+  expect(wrong).toEqual([]);
 });
