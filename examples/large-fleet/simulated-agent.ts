@@ -35,6 +35,11 @@ export interface AgentPlan {
   level?: number;
 }
 
+/** A provider keeps a cache for so long after its last use, ms. */
+const CACHE_LIFE = 5 * 60_000;
+/** Once in so many turns the tools change, so that the whole prompt differs from the cached one. */
+const TOOLS_CHANGE = 150;
+
 const TOOLS = ["bash", "read_file", "search", "web_fetch", "apply_patch"];
 
 /** One agent that works: each step is a turn, and at the shape's high mark something lowers its level. */
@@ -49,6 +54,9 @@ export class SimulatedAgent {
   #subtick = 0;
   #restarts = 0;
   #sinceFall = 0;
+  /** Tokens that the provider's cache has, of the prompt of the latest turn. */
+  #cached = 0;
+  #lastAt = 0;
 
   constructor(plan: AgentPlan, random: RandomSource) {
     this.plan = plan;
@@ -101,6 +109,13 @@ export class SimulatedAgent {
     const fresh = Math.min(tokens, Math.max(300, Math.round((this.#level - before) * shape.window)));
     const base = Math.min(Math.round(tokens / 2), Math.round(0.03 * shape.window));
     const rest = tokens - base;
+    const lost = at - this.#lastAt > CACHE_LIFE || this.#turns % TOOLS_CHANGE === TOOLS_CHANGE - 1;
+    // Of what was there before a fall, the cache has only the beginning.
+    const had = lost ? 0 : this.#sinceFall === 0 ? Math.min(this.#cached, base) : this.#cached;
+    const read = Math.min(tokens - fresh, had);
+    const written = tokens - fresh - read;
+    this.#cached = tokens;
+    this.#lastAt = at;
     const output = Math.round(120 + random() ** 2 * 1_900);
     this.#turns += 1;
     this.#sinceFall += 1;
@@ -110,7 +125,8 @@ export class SimulatedAgent {
       model: shape.model,
       usage: {
         input_tokens: fresh,
-        cache_read_tokens: tokens - fresh,
+        cache_read_tokens: read,
+        ...(written > 0 ? { cache_write_tokens: written } : {}),
         output_tokens: output,
         basis: "exclusive",
       },
@@ -118,7 +134,7 @@ export class SimulatedAgent {
       duration_ms: Math.round(2_500 + random() ** 2 * 26_000),
       ...(shape.pricePerMillion === undefined
         ? {}
-        : { cost_usd: ((fresh + (tokens - fresh) / 10 + output * 5) * shape.pricePerMillion) / 1e6 }),
+        : { cost_usd: ((fresh + read / 10 + written * 1.25 + output * 5) * shape.pricePerMillion) / 1e6 }),
       composition: {
         system: Math.round(base * 0.45),
         tools: Math.round(base * 0.55),

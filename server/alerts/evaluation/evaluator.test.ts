@@ -311,6 +311,32 @@ describe("an evaluator", () => {
     });
   });
 
+  it("adds up the caches that were lost within some turns, without those that a pause cost", async () => {
+    await alerts.rule({ condition: { type: "cache_lost", at_least: 30_000, turns: 3 } });
+    const evaluator = alerts.evaluator();
+    const start = Date.now() - 800_000;
+    const cached = (second: number, read: number, written: number) =>
+      turn(0, {
+        at: start + second * 1_000,
+        usage: { input_tokens: 10, cache_read_tokens: read, cache_write_tokens: written, basis: "exclusive" },
+      });
+    // Ten minutes later, the cache is gone. Then the first message differs, twice.
+    await alerts.pipeline.send(cached(0, 0, 20_000), cached(600, 0, 20_500), cached(610, 0, 21_000));
+    await evaluator.evaluate();
+    expect(await summary()).toEqual([]);
+    await alerts.pipeline.send(cached(620, 0, 21_500));
+    await evaluator.evaluate();
+    expect((await alerts.sent()).map(({ alerts: [one] }) => one!.why)).toEqual([
+      "41,500 tokens were cached again within 3 turns, without a fall or a pause",
+    ]);
+    await alerts.pipeline.send(cached(630, 21_500, 500), cached(640, 22_000, 500));
+    await evaluator.evaluate();
+    expect((await alerts.sent()).at(-1)).toMatchObject({
+      kind: "resolved",
+      alerts: [{ end_reason: "below" }],
+    });
+  });
+
   it("sees a part of many open alerts again with each tick, and all of them in turn", async () => {
     await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
     const evaluator = alerts.evaluator();
