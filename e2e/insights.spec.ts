@@ -1,0 +1,104 @@
+import { chord, expect, test } from "./fixtures.ts";
+import { violations } from "./support/axe.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+
+const MINUTE = 60_000;
+
+test("why caches were rebuilt, what it cost, and the turn at which it happened @phone", async ({
+  page,
+  send,
+  harness,
+}, { project }) => {
+  const agent = new EventBuilder({
+    harness,
+    session: "caches",
+    window: 200_000,
+    start: Date.now() - 40 * MINUTE,
+    pace: MINUTE,
+  });
+  const turn = (read: number, written: number) =>
+    agent.turn(0, {
+      usage: { input_tokens: 10, cache_read_tokens: read, cache_write_tokens: written, output_tokens: 300 },
+    });
+  turn(0, 40_000);
+  turn(40_000, 10_000);
+  agent.pause(10 * MINUTE);
+  turn(0, 52_000);
+  turn(52_000, 1_000);
+  // The first message is not what it was.
+  turn(0, 54_000);
+  turn(54_000, 1_000);
+  await send(agent.take());
+
+  await page.goto(`/?harness=${harness}`);
+  await expect(page.getByTestId("fleet-row")).toHaveCount(1);
+  if (project.name === "desktop") await chord(page, "g", "i");
+  else await page.goto(`/insights?harness=${harness}`);
+  await expect(page).toHaveURL(/\/insights\?harness=/);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Insights");
+
+  const panel = page.getByRole("region", { name: "Why caches were rebuilt" });
+  const causes = panel.getByTestId("rebuild-causes").getByRole("listitem");
+  await expect(causes).toHaveCount(2);
+  await expect(causes.first()).toContainText(/tools or instructions changed.*53k.*\$0\.3048/);
+  await expect(causes.last()).toContainText(/idle for longer than the cache lives.*50k.*\$0\.2875/);
+  await expect(panel.getByText(/^\$0\.592\d above the price of reading them from the cache/)).toBeVisible();
+  await expect(panel.locator(".recharts-bar-rectangle path[d]").first()).toBeVisible();
+  expect(await violations(page)).toEqual([]);
+
+  await test.step("the table leads to the sessions of the hour, and a session marks the turns", async () => {
+    await panel.getByRole("button", { name: "View as table" }).click();
+    await expect(panel.getByRole("columnheader")).toHaveText([
+      "From",
+      "idle for longer than the cache lives",
+      "tools or instructions changed",
+    ]);
+    expect(await violations(page), "as a table").toEqual([]);
+    await panel.getByRole("row").nth(1).getByRole("link").click();
+    await page.getByTestId("session-row").first().getByRole("link").first().click();
+    const marks = page.getByText("of the cache rebuilt: ");
+    await expect(marks).toHaveText([
+      /^53k tokens of the cache rebuilt: tools or instructions changed/,
+      /^50k tokens of the cache rebuilt: idle for longer than the cache lives/,
+    ]);
+  });
+});
+
+test("a range in which no cache was rebuilt says so", async ({ page, send, harness }) => {
+  const agent = new EventBuilder({ harness, session: "steady", window: 200_000 });
+  await send(agent.turns(10_000, 20_000, 30_000).take());
+  await page.goto(`/insights?harness=${harness}&range=1h`);
+  await expect(page.getByRole("region", { name: "Why caches were rebuilt" })).toContainText(
+    "No cache was rebuilt in this range",
+  );
+  await expect(page.getByTestId("rebuild-causes")).toHaveCount(0);
+  expect(await violations(page)).toEqual([]);
+});
+
+test("a rule on lost caches is tried on history, saved, and fires", async ({ page, send, harness }) => {
+  const lossy = (session: string, minutesAgo: number) => {
+    const start = Date.now() - minutesAgo * MINUTE;
+    const agent = new EventBuilder({ harness, session, window: 200_000, start });
+    for (const tokens of [40_000, 41_000, 42_000])
+      agent.turn(0, { usage: { input_tokens: 10, cache_read_tokens: 0, cache_write_tokens: tokens } });
+    return agent.take();
+  };
+  await send(lossy("earlier", 50));
+  await page.goto("/alerts");
+  await page.getByRole("button", { name: "New rule" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("Caches lost");
+  await dialog.getByLabel("Condition").selectOption({ label: "cache lost" });
+  await expect(dialog.getByLabel("Within turns")).toHaveValue("10");
+  await dialog.getByLabel("Tokens cached again, at least").fill("50000");
+  await dialog.getByRole("button", { name: "Backtest" }).click();
+  await expect(dialog.getByTestId("backtest")).toContainText("Would have fired 1 time in 7 days");
+  await dialog.getByRole("button", { name: "Save rule" }).click();
+  await expect(page.getByRole("list", { name: "Rules" })).toContainText(
+    "50,000 tokens or more cached again within 10 turns",
+  );
+  await send(lossy("now", 1));
+  await expect(page.getByRole("list", { name: "Firing alerts" })).toContainText(
+    "81,000 tokens were cached again within 10 turns, without a fall or a pause",
+  );
+});
