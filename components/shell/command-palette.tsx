@@ -59,7 +59,11 @@ function PaletteDialog({ open, onClose, takeEarly }: Props) {
   const hasRows = useIsPainted();
   // The dialog would focus the field too, but select the text typed early.
   const field = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => setText((now) => now + takeEarly()), [takeEarly]);
+  useLayoutEffect(() => {
+    // Not within the update: React may compute one again, and the text is there once.
+    const early = takeEarly();
+    setText((now) => now + early);
+  }, [takeEarly]);
 
   /** If the selected session no longer matches, select the first row, so that Enter still works. */
   const selectVisibleRow = useCallback(() => {
