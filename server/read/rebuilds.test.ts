@@ -27,8 +27,8 @@ const rebuilds = (harness?: string) => {
     now: NOW,
     lag: { events: 0, ms: 0 },
   };
-  const [from, to] = [NOW - 24 * 60 * MINUTE, NOW + MINUTE].map((at) => new Date(at).toISOString());
-  return readRebuilds(reader, { from, to, harness });
+  const iso = (at: number) => new Date(at).toISOString();
+  return readRebuilds(reader, { from: iso(NOW - 24 * 60 * MINUTE), to: iso(NOW + MINUTE), harness });
 };
 
 let serial = 0;
