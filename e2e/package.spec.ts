@@ -78,7 +78,7 @@ test("the package is small, complete and without paths of the machine that built
     if (/\.(m?js|cjs|json)$/.test(file.name)) expect(await readFile(path, "utf8"), path).not.toContain(root);
   }
   expect(bytes).toBeGreaterThan(10e6);
-  expect(bytes).toBeLessThan(80e6);
+  expect(bytes).toBeLessThan(60e6);
   const packages = await readdir(join(installed, "lib/node_modules/@next"));
   expect(packages).toEqual(["env"]);
   expect(await readdir(join(installed, "lib/node_modules"))).not.toContain("sharp");

