@@ -1,7 +1,7 @@
 import { plainName } from "@plimsoll/fold";
 import type { ModelPrice } from "@pydantic/genai-prices";
 import type { PriceStep } from "../packages/fold/src/history/prices.ts";
-import { type Listed, libraryEntry, listedNames, namesByValue } from "./window-table.ts";
+import { type Listed, libraryEntry, listedNames, namesByValue, writeTable } from "./window-table.ts";
 
 type Tiered = ModelPrice["input_mtok"];
 
@@ -64,3 +64,5 @@ export function priceTableSource(): string {
     `export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], models: string])[] = [\n${rows.join("")}];\n`
   );
 }
+
+writeTable("price-table", import.meta.url, priceTableSource);

@@ -2,7 +2,6 @@ import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isRevision, plainName } from "@plimsoll/fold";
 import { calcPrice, findProvider, type MatchLogic } from "@pydantic/genai-prices";
-import { priceTableSource } from "./price-table.ts";
 import { WINDOW_OVERRIDES } from "./window-overrides.ts";
 
 /** Providers of `@pydantic/genai-prices`, which gives no list of them. */
@@ -120,9 +119,10 @@ export function windowTableSource(): string {
   );
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const write = (name: string, text: string) =>
-    writeFileSync(new URL(`../packages/fold/src/history/${name}.ts`, import.meta.url), text);
-  write("window-table", windowTableSource());
-  write("price-table", priceTableSource());
+/** Writes a table of the fold if its script, at `url`, is the one that runs. */
+export function writeTable(name: string, url: string, sourceOf: () => string): void {
+  if (process.argv[1] !== fileURLToPath(url)) return;
+  writeFileSync(new URL(`../packages/fold/src/history/${name}.ts`, url), sourceOf());
 }
+
+writeTable("window-table", import.meta.url, windowTableSource);
