@@ -93,7 +93,7 @@ const PROCEDURES: Record<string, Row> = {
   beforeAfter: { kind: "query", input: () => ({ ...dayRange, at: dayRange.from }), shows: false },
   digest: { kind: "query", input: () => dayRange, shows: true },
   breakdown: { kind: "query", input: () => ({ ...dayRange, by: "restarts" }), shows: true },
-  rebuilds: { kind: "query", input: () => dayRange, shows: false },
+  rebuilds: { kind: "query", input: () => dayRange, shows: true },
   harnesses: { kind: "query", shows: true },
   harnessLines: { kind: "query", shows: true },
   "machines.list": { kind: "query", shows: true },

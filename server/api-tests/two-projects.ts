@@ -90,7 +90,9 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
   const project = await makeProject(server, name);
   const key = await makeKeyIn(server, project.id, ["admin"], `key-${word}`);
   const fields = { harness: `${word}@host`, model: `model-${word}` };
-  const events = Array.from({ length: turns }, () => turn(`session-${word}`, 1_000, fields));
+  // No turn reads from the cache what the one before wrote to it.
+  const usage = { input_tokens: 2_000, cache_read_tokens: 0, cache_write_tokens: 2_000, output_tokens: 10 };
+  const events = Array.from({ length: turns }, () => turn(`session-${word}`, 2_000, { ...fields, usage }));
   const { body } = await server.send(
     [
       ...events,
