@@ -4,6 +4,8 @@ export * from "./alerts/conditions/index.ts";
 export * from "./history/agent-state.ts";
 export * from "./history/cache-rebuild.ts";
 export * from "./history/crossings.ts";
+export * from "./history/fall.ts";
+export * from "./history/fall-worth.ts";
 export * from "./history/fold.ts";
 export * from "./history/forecast.ts";
 export * from "./history/histogram.ts";

@@ -32,6 +32,12 @@ export const REBUILD_CAUSES = [
 ] as const;
 export type RebuildCause = (typeof REBUILD_CAUSES)[number];
 
+/**
+ * Whether a fall saved more than it cost. `pending`: it may still. `unknown`: a level, the cached reads or a list price is not known.
+ */
+export const FALL_OUTCOMES = ["paid_back", "pending", "not_paid_back", "unknown"] as const;
+export type FallOutcome = (typeof FALL_OUTCOMES)[number];
+
 /** Who found that a threshold was crossed: the server from a turn, the harness, or both. */
 export const CROSSING_ORIGINS = ["derived", "reported", "both"] as const;
 export type CrossingOrigin = (typeof CROSSING_ORIGINS)[number];

@@ -2,6 +2,7 @@ import type { FallHint, ThresholdName, WindowSource } from "@plimsoll/protocol/p
 import type { ReportTrace } from "../witnesses/match-reports.ts";
 import type { CachedPrompt, CacheRebuild } from "./cache-rebuild.ts";
 import type { CrossingReport, KnownLevel } from "./crossings.ts";
+import { type FallFacts, NO_FALL, type SinceFall, type SummaryCalls } from "./fall.ts";
 import type { ReportedLine } from "./reported-lines.ts";
 import { NO_NUMBERING, type Numbering, type TurnPosition } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
@@ -78,6 +79,9 @@ export interface AgentState {
   traces: readonly ReportTrace[];
   /** Undefined while the latest counted turn does not say what it read from a cache. */
   cached: CachedPrompt | undefined;
+  sinceFall: SinceFall;
+  /** Calls that compact since the latest fall: the next one is what they were for. */
+  summaryCalls: SummaryCalls | undefined;
 }
 
 export interface TurnReading {
@@ -103,6 +107,8 @@ export interface BoundaryReading {
   window: number;
   tokensBefore: number | undefined;
   tokensAfter: number | undefined;
+  /** Of the latest boundary before a level, once that is known. */
+  fall?: FallFacts;
 }
 
 /** A boundary that waits for the next level. */
@@ -149,6 +155,8 @@ export const EMPTY_STATE: AgentState = {
   generation: 0,
   traces: [],
   cached: undefined,
+  sinceFall: NO_FALL,
+  summaryCalls: undefined,
 };
 
 /** Time of the latest event that a state has seen. Epoch ms; negative infinity if it has seen none. */

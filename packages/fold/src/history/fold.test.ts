@@ -115,6 +115,7 @@ describe("a fall", () => {
         tokensBefore: 3_000,
         tokensAfter: 1_500,
         hint: undefined,
+        fall: { turns: 1, refill: undefined, model: "large", read: undefined, summary: undefined },
       },
     ]);
   });

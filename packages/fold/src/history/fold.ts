@@ -27,6 +27,7 @@ import {
   crossingsOf,
   type KnownLevel,
 } from "./crossings.ts";
+import { addSummaryCall, countLevel, type FallFacts } from "./fall.ts";
 import { isBoundary, type MarkFacts, REPEATED, type ReportedCrossing } from "./mark.ts";
 import { isSameCompaction, joinReport, MOST_WAITED, settled, withPending } from "./pending-boundary.ts";
 import { isThreshold, judgedBy, rememberLine } from "./reported-lines.ts";
@@ -339,6 +340,7 @@ function readTurn(
   if (result.isWitnessed) state.traces = withTrace(state.traces, report);
   summary.turns += 1;
   if (turn.compaction) {
+    state.summaryCalls = addSummaryCall(state.summaryCalls, turn);
     // The model that compacts need not be the one that works: its window is not the agent's.
     touchWindow(result, turn, window, 1, undefined, undefined, undefined);
     return;
@@ -445,16 +447,21 @@ function explainFall(
 ): BoundaryType | undefined {
   const { state } = result;
   const before = state.current;
+  const { turns, refill } = state.sinceFall;
+  const read = turn.usage.cache_read_tokens;
+  const facts = (): FallFacts => ({ turns, refill, model: turn.model, read, summary: state.summaryCalls });
   // An estimate is often a third off: beside a measured level it proves no fall.
   const comparable = turn.estimated === state.currentEstimated;
   const fell =
     before !== undefined && comparable && before - contextTokens > Math.max(DROP_TOKENS, before * DROP_SHARE);
   if (state.pending.length > 0) {
     const last = state.pending.at(-1)!;
-    if (last.tokensAfter === undefined && state.waited < MOST_WAITED)
-      result.marks.set(last.id, { ...settled(last), tokensAfter: contextTokens });
+    if (state.waited < MOST_WAITED) {
+      const tokensAfter = last.tokensAfter ?? contextTokens;
+      result.marks.set(last.id, { ...settled(last), tokensAfter, fall: facts() });
+    }
+    beginAfterFall(state, state.pending[0]!.tokensBefore, contextTokens);
     state.pending = [];
-    state.recent = [contextTokens];
     return isBoundary(last.type) ? last.type : undefined;
   }
   const moved = state.currentWindow !== undefined && state.currentWindow !== window;
@@ -472,13 +479,22 @@ function explainFall(
       tokensBefore: before,
       tokensAfter: contextTokens,
       hint,
+      fall: facts(),
     });
-    state.recent = [contextTokens];
+    beginAfterFall(state, before, contextTokens);
     return type;
   }
+  state.sinceFall = countLevel(state.sinceFall, contextTokens);
   state.recent.push(contextTokens);
   if (state.recent.length > RECENT) state.recent.shift();
   return undefined;
+}
+
+/** @param before the level before the fall */
+function beginAfterFall(state: FoldRun["state"], before: number | undefined, contextTokens: number): void {
+  state.recent = [contextTokens];
+  state.sinceFall = countLevel({ turns: 0, before, refill: undefined }, contextTokens);
+  state.summaryCalls = undefined;
 }
 
 function hintOf(

@@ -28,7 +28,8 @@ export function forecast(recent: readonly number[], lineTokens: number | undefin
   return { reason: "rising", turns: Math.ceil((lineTokens - now) / growth), growth };
 }
 
-function median(values: readonly number[]): number {
+/** The middle of some values, of which there must be one. */
+export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;

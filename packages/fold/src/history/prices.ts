@@ -1,3 +1,4 @@
+import type { SummaryCalls } from "./fall.ts";
 import { catalogOf } from "./models.ts";
 import { PRICE_TABLE } from "./price-table.ts";
 
@@ -38,4 +39,29 @@ export function rebuildPrice(model: string, tokens: number, level: number): numb
   if (price === undefined) return undefined;
   const [, input, read, write] = price;
   return read === null ? undefined : (tokens * ((write ?? input) - read)) / 1e6;
+}
+
+/** What calls cost at list prices, in US dollars, all of them at the level of `prompt`. Undefined without a price for some count. */
+export function callsPrice({
+  model,
+  prompt,
+  fresh,
+  read,
+  written,
+  output,
+}: SummaryCalls): number | undefined {
+  const price = catalogPrice(model, priceLevel(prompt));
+  if (price === undefined) return undefined;
+  const [, input, cacheRead, cacheWrite, perOutput] = price;
+  if ((cacheRead === null && read > 0) || (perOutput === null && output > 0)) return undefined;
+  return (
+    (fresh * input + read * (cacheRead ?? 0) + written * (cacheWrite ?? input) + output * (perOutput ?? 0)) /
+    1e6
+  );
+}
+
+/** What reading a prompt from a cache costs at list prices, in US dollars. */
+export function readPrice(model: string, promptTokens: number): number | undefined {
+  const read = catalogPrice(model, priceLevel(promptTokens))?.[2];
+  return typeof read === "number" ? (promptTokens * read) / 1e6 : undefined;
 }
