@@ -1,4 +1,4 @@
-import type { BoundaryReading, InferredBoundary, MarkFacts } from "@plimsoll/fold";
+import type { BoundaryReading, FallFacts, InferredBoundary, MarkFacts } from "@plimsoll/fold";
 import type { MarkEvent } from "@plimsoll/protocol/events";
 import { BOUNDARY_ORIGIN } from "./codes.ts";
 import { defineTable, type RowOf } from "./table.ts";
@@ -18,6 +18,8 @@ export const boundaries = defineTable("boundaries", ["agentId", "id"], {
   tokensBefore: "int4?",
   tokensAfter: "int4?",
   detail: "json",
+  /** What is known of a fall; see `FallFacts`. */
+  fall: "json?",
 });
 
 /** The order of marks of one session, for ORDER BY. Its agents may report with the same id at the same time. */
@@ -87,16 +89,17 @@ export function inferredRow(inferred: InferredBoundary, place: MarkPlace): Bound
 }
 
 function rowOf(
-  { id, type, at, window, tokensBefore, tokensAfter }: BoundaryReading,
+  { id, type, at, window, tokensBefore, tokensAfter, fall }: BoundaryReading,
   place: MarkPlace,
   rest: Pick<BoundaryRow, "origin" | "sentWindow" | "detail">,
 ): BoundaryRow {
-  return { ...place, id, type, at, windowIndex: window, tokensBefore, tokensAfter, ...rest };
+  return { ...place, id, type, at, windowIndex: window, tokensBefore, tokensAfter, fall, ...rest };
 }
 
 export function readingOfRow(row: BoundaryRow): BoundaryReading {
   const { id, type, at, windowIndex: window, tokensBefore, tokensAfter } = row;
-  return { id, type, at, window, tokensBefore, tokensAfter };
+  const fall = row.fall as FallFacts | undefined;
+  return { id, type, at, window, tokensBefore, tokensAfter, ...(fall && { fall }) };
 }
 
 export function markOfRow(row: BoundaryRow): ReportedMark {

@@ -2,6 +2,7 @@ import {
   type AgentState,
   EMPTY_STATE,
   EMPTY_SUMMARY,
+  NO_FALL,
   type Summary,
   type WindowSummary,
 } from "@plimsoll/fold";
@@ -101,6 +102,21 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
   waited: index,
   traces: fc.array(fc.record({ at: time, tokens: maybe(tokens), witnesses: index }), { maxLength: 3 }),
   cached: maybe(fc.record({ tokens, shortest: tokens, survived: tokens })),
+  sinceFall: fc.oneof(
+    fc.constant(NO_FALL),
+    fc.record({ turns: fc.integer({ min: 1, max: 9_000 }), before: maybe(tokens), refill: maybe(index) }),
+  ),
+  summaryCalls: maybe(
+    fc.record({
+      model: name,
+      calls: index,
+      prompt: tokens,
+      fresh: tokens,
+      read: tokens,
+      written: tokens,
+      output: tokens,
+    }),
+  ),
 });
 
 const anyWindow: fc.Arbitrary<WindowSummary> = fc.record({

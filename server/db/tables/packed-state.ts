@@ -1,11 +1,13 @@
-import type {
-  AgentState,
-  CrossingReport,
-  KnownCrossing,
-  Peak,
-  PendingBoundary,
-  Summary,
-  WindowSummary,
+import {
+  type AgentState,
+  type CrossingReport,
+  type KnownCrossing,
+  NO_FALL,
+  type Peak,
+  type PendingBoundary,
+  type Summary,
+  type SummaryCalls,
+  type WindowSummary,
 } from "@plimsoll/fold";
 import type { ThresholdName } from "@plimsoll/protocol/policy";
 
@@ -47,6 +49,18 @@ type PackedState = [
   traces?: readonly PackedTrace[],
   waited?: number,
   cached?: [tokens: number, shortest: number, survived: number],
+  sinceFall?: [turns: number, before: Maybe<number>, refill: Maybe<number>] | 0,
+  summaryCalls?: PackedCalls,
+];
+
+type PackedCalls = [
+  model: string,
+  calls: number,
+  prompt: number,
+  fresh: number,
+  read: number,
+  written: number,
+  output: number,
 ];
 
 type PackedTrace = [at: number, tokens: Maybe<number>, witnesses: number];
@@ -122,7 +136,18 @@ export function unpackStored(text: string): StoredState {
 
 /** Two states are the same exactly if their texts are. */
 export function packState(state: AgentState): string {
-  const { tail, lastMark, numbering, reportedLines, generation, traces, waited, cached } = state;
+  const {
+    tail,
+    lastMark,
+    numbering,
+    reportedLines,
+    generation,
+    traces,
+    waited,
+    cached,
+    sinceFall,
+    summaryCalls,
+  } = state;
   const { anchor, sequence } = numbering;
   const packed: Nullish<Always<PackedState>> = [
     tail && [tail.window, tail.seq, tail.at, tail.key],
@@ -161,6 +186,8 @@ export function packState(state: AgentState): string {
     traces.map(({ at, tokens, witnesses }) => [at, tokens, witnesses]),
     waited,
     cached && [cached.tokens, cached.shortest, cached.survived],
+    sinceFall.turns && [sinceFall.turns, sinceFall.before, sinceFall.refill],
+    summaryCalls && packCalls(summaryCalls),
   ];
   const saysNothing = (part: unknown) => part === undefined || part === 0 || (part as unknown[]).length === 0;
   while (rest.length > 0 && saysNothing(rest.at(-1))) rest.pop();
@@ -175,6 +202,8 @@ type Always<T> = T extends [
   traces?: readonly PackedTrace[],
   waited?: number,
   cached?: [number, number, number],
+  sinceFall?: [number, Maybe<number>, Maybe<number>] | 0,
+  summaryCalls?: PackedCalls,
 ]
   ? Rest
   : never;
@@ -230,7 +259,8 @@ function stateOf(packed: PackedState): AgentState {
   const [
     tail, lastTurnAt, lastMark, [openers, anchor, countedAt, sequence], reported, model, current, currentAt,
     currentEstimated, currentWindow, windowTokens, windowSource, uncounted, recent, above, pending, levels, unmatched,
-    reportedLines = [], generation = 0, traces = [], waited = 0, cached,
+    reportedLines = [], generation = 0, traces = [], waited = 0, cached, sinceFall = 0,
+    summaryCalls,
   ] = packed;
   return {
     tail: tail === null ? undefined : { window: tail[0], seq: tail[1], at: tail[2], key: tail[3] },
@@ -277,8 +307,21 @@ function stateOf(packed: PackedState): AgentState {
     })),
     generation,
     traces: traces.map(([at, tokens, witnesses]) => ({ at, tokens: tokens ?? undefined, witnesses })),
-    cached: cached && { tokens: cached[0], shortest: cached[1], survived: cached[2] },
+    cached: cached ? { tokens: cached[0], shortest: cached[1], survived: cached[2] } : undefined,
+    sinceFall:
+      sinceFall === 0
+        ? NO_FALL
+        : { turns: sinceFall[0], before: sinceFall[1] ?? undefined, refill: sinceFall[2] ?? undefined },
+    summaryCalls: summaryCalls && callsOf(summaryCalls),
   };
+}
+
+function packCalls({ model, calls, prompt, fresh, read, written, output }: SummaryCalls): PackedCalls {
+  return [model, calls, prompt, fresh, read, written, output];
+}
+
+function callsOf([model, calls, prompt, fresh, read, written, output]: PackedCalls): SummaryCalls {
+  return { model, calls, prompt, fresh, read, written, output };
 }
 
 function boundaryOf(packed: PackedBoundary): PendingBoundary {

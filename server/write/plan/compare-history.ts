@@ -5,6 +5,7 @@ import {
   type FoldResult,
   type InferredBoundary,
   originsAt,
+  sameFall,
   type TurnReading,
 } from "@plimsoll/fold";
 import type { Tally } from "../../db/tables/agents.ts";
@@ -227,7 +228,8 @@ function sameBoundary(a: BoundaryReading, b: BoundaryReading): boolean {
     a.at === b.at &&
     a.window === b.window &&
     a.tokensBefore === b.tokensBefore &&
-    a.tokensAfter === b.tokensAfter
+    a.tokensAfter === b.tokensAfter &&
+    sameFall(a.fall, b.fall)
   );
 }
 

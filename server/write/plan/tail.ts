@@ -357,9 +357,9 @@ function stretchOf(
   }
   const marks = new Map(before.marks.map((row) => [row.id, row]));
   for (const row of [...boundaries.inserts, ...boundaries.upserts]) marks.set(row.id, row);
-  for (const { id, window: windowIndex, tokensBefore, tokensAfter } of boundaries.settled) {
+  for (const { id, window: windowIndex, tokensBefore, tokensAfter, fall } of boundaries.settled) {
     const row = marks.get(id);
-    if (row !== undefined) marks.set(id, { ...row, windowIndex, tokensBefore, tokensAfter });
+    if (row !== undefined) marks.set(id, { ...row, windowIndex, tokensBefore, tokensAfter, fall });
   }
   for (const id of boundaries.deletes) marks.delete(id);
   const crossings = new Map(before.crossings.map((row) => [row.id, row]));

@@ -210,7 +210,7 @@ export function remember(memory: ProjectMemory, plan: ChunkPlan): void {
   for (const { from } of plan.moves) memory.sessions.delete(from);
 }
 
-const SETTLED_FIELDS = ["windowIndex", "tokensBefore", "tokensAfter"] as const;
+const SETTLED_FIELDS = ["windowIndex", "tokensBefore", "tokensAfter", "fall"] as const;
 
 function agentStatements(projectId: number, plan: ChunkPlan): ChunkStatement[] {
   const created: AgentRow[] = [];
@@ -252,12 +252,13 @@ function keyed(plan: ChunkPlan, pick: (rows: RowChanges) => readonly string[]) {
 
 function settledRows(plan: ChunkPlan) {
   return plan.agents.flatMap(({ rows, after }) =>
-    rows.boundaries.settled.map(({ id, window, tokensBefore, tokensAfter }) => ({
+    rows.boundaries.settled.map(({ id, window, tokensBefore, tokensAfter, fall }) => ({
       agentId: after.row.id,
       id,
       windowIndex: window,
       tokensBefore,
       tokensAfter,
+      fall,
     })),
   );
 }

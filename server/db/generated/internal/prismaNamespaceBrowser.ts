@@ -454,7 +454,8 @@ export const BoundaryScalarFieldEnum = {
   sentWindow: 'sentWindow',
   tokensBefore: 'tokensBefore',
   tokensAfter: 'tokensAfter',
-  detail: 'detail'
+  detail: 'detail',
+  fall: 'fall'
 } as const
 
 export type BoundaryScalarFieldEnum = (typeof BoundaryScalarFieldEnum)[keyof typeof BoundaryScalarFieldEnum]

@@ -89,6 +89,7 @@ export type BoundaryCountAggregateOutputType = {
   tokensBefore: number
   tokensAfter: number
   detail: number
+  fall: number
   _all: number
 }
 
@@ -155,6 +156,7 @@ export type BoundaryCountAggregateInputType = {
   tokensBefore?: true
   tokensAfter?: true
   detail?: true
+  fall?: true
   _all?: true
 }
 
@@ -258,6 +260,7 @@ export type BoundaryGroupByOutputType = {
   tokensBefore: number | null
   tokensAfter: number | null
   detail: runtime.JsonValue
+  fall: runtime.JsonValue | null
   _count: BoundaryCountAggregateOutputType | null
   _avg: BoundaryAvgAggregateOutputType | null
   _sum: BoundarySumAggregateOutputType | null
@@ -297,6 +300,7 @@ export type BoundaryWhereInput = {
   tokensBefore?: Prisma.IntNullableFilter<"Boundary"> | number | null
   tokensAfter?: Prisma.IntNullableFilter<"Boundary"> | number | null
   detail?: Prisma.JsonFilter<"Boundary">
+  fall?: Prisma.JsonNullableFilter<"Boundary">
 }
 
 export type BoundaryOrderByWithRelationInput = {
@@ -313,6 +317,7 @@ export type BoundaryOrderByWithRelationInput = {
   tokensBefore?: Prisma.SortOrderInput | Prisma.SortOrder
   tokensAfter?: Prisma.SortOrderInput | Prisma.SortOrder
   detail?: Prisma.SortOrder
+  fall?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type BoundaryWhereUniqueInput = Prisma.AtLeast<{
@@ -333,6 +338,7 @@ export type BoundaryWhereUniqueInput = Prisma.AtLeast<{
   tokensBefore?: Prisma.IntNullableFilter<"Boundary"> | number | null
   tokensAfter?: Prisma.IntNullableFilter<"Boundary"> | number | null
   detail?: Prisma.JsonFilter<"Boundary">
+  fall?: Prisma.JsonNullableFilter<"Boundary">
 }, "projectId_agentId_id">
 
 export type BoundaryOrderByWithAggregationInput = {
@@ -349,6 +355,7 @@ export type BoundaryOrderByWithAggregationInput = {
   tokensBefore?: Prisma.SortOrderInput | Prisma.SortOrder
   tokensAfter?: Prisma.SortOrderInput | Prisma.SortOrder
   detail?: Prisma.SortOrder
+  fall?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.BoundaryCountOrderByAggregateInput
   _avg?: Prisma.BoundaryAvgOrderByAggregateInput
   _max?: Prisma.BoundaryMaxOrderByAggregateInput
@@ -373,6 +380,7 @@ export type BoundaryScalarWhereWithAggregatesInput = {
   tokensBefore?: Prisma.IntNullableWithAggregatesFilter<"Boundary"> | number | null
   tokensAfter?: Prisma.IntNullableWithAggregatesFilter<"Boundary"> | number | null
   detail?: Prisma.JsonWithAggregatesFilter<"Boundary">
+  fall?: Prisma.JsonNullableWithAggregatesFilter<"Boundary">
 }
 
 export type BoundaryCreateInput = {
@@ -389,6 +397,7 @@ export type BoundaryCreateInput = {
   tokensBefore?: number | null
   tokensAfter?: number | null
   detail: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  fall?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
 }
 
 export type BoundaryUncheckedCreateInput = {
@@ -405,6 +414,7 @@ export type BoundaryUncheckedCreateInput = {
   tokensBefore?: number | null
   tokensAfter?: number | null
   detail: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  fall?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
 }
 
 export type BoundaryUpdateInput = {
@@ -421,6 +431,7 @@ export type BoundaryUpdateInput = {
   tokensBefore?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   tokensAfter?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  fall?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
 }
 
 export type BoundaryUncheckedUpdateInput = {
@@ -437,6 +448,7 @@ export type BoundaryUncheckedUpdateInput = {
   tokensBefore?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   tokensAfter?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  fall?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
 }
 
 export type BoundaryCreateManyInput = {
@@ -453,6 +465,7 @@ export type BoundaryCreateManyInput = {
   tokensBefore?: number | null
   tokensAfter?: number | null
   detail: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  fall?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
 }
 
 export type BoundaryUpdateManyMutationInput = {
@@ -469,6 +482,7 @@ export type BoundaryUpdateManyMutationInput = {
   tokensBefore?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   tokensAfter?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  fall?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
 }
 
 export type BoundaryUncheckedUpdateManyInput = {
@@ -485,6 +499,7 @@ export type BoundaryUncheckedUpdateManyInput = {
   tokensBefore?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   tokensAfter?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  fall?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
 }
 
 export type BoundaryProjectIdAgentIdIdCompoundUniqueInput = {
@@ -507,6 +522,7 @@ export type BoundaryCountOrderByAggregateInput = {
   tokensBefore?: Prisma.SortOrder
   tokensAfter?: Prisma.SortOrder
   detail?: Prisma.SortOrder
+  fall?: Prisma.SortOrder
 }
 
 export type BoundaryAvgOrderByAggregateInput = {
@@ -573,6 +589,7 @@ export type BoundarySelect<ExtArgs extends runtime.Types.Extensions.InternalArgs
   tokensBefore?: boolean
   tokensAfter?: boolean
   detail?: boolean
+  fall?: boolean
 }, ExtArgs["result"]["boundary"]>
 
 export type BoundarySelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -589,6 +606,7 @@ export type BoundarySelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exte
   tokensBefore?: boolean
   tokensAfter?: boolean
   detail?: boolean
+  fall?: boolean
 }, ExtArgs["result"]["boundary"]>
 
 export type BoundarySelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -605,6 +623,7 @@ export type BoundarySelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exte
   tokensBefore?: boolean
   tokensAfter?: boolean
   detail?: boolean
+  fall?: boolean
 }, ExtArgs["result"]["boundary"]>
 
 export type BoundarySelectScalar = {
@@ -621,9 +640,10 @@ export type BoundarySelectScalar = {
   tokensBefore?: boolean
   tokensAfter?: boolean
   detail?: boolean
+  fall?: boolean
 }
 
-export type BoundaryOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agentId" | "id" | "sessionId" | "type" | "origin" | "at" | "receivedAt" | "windowIndex" | "sentWindow" | "tokensBefore" | "tokensAfter" | "detail", ExtArgs["result"]["boundary"]>
+export type BoundaryOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agentId" | "id" | "sessionId" | "type" | "origin" | "at" | "receivedAt" | "windowIndex" | "sentWindow" | "tokensBefore" | "tokensAfter" | "detail" | "fall", ExtArgs["result"]["boundary"]>
 
 export type $BoundaryPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Boundary"
@@ -642,6 +662,10 @@ export type $BoundaryPayload<ExtArgs extends runtime.Types.Extensions.InternalAr
     tokensBefore: number | null
     tokensAfter: number | null
     detail: runtime.JsonValue
+    /**
+     * What is known of a fall with the first level after it.
+     */
+    fall: runtime.JsonValue | null
   }, ExtArgs["result"]["boundary"]>
   composites: {}
 }
@@ -1078,6 +1102,7 @@ export interface BoundaryFieldRefs {
   readonly tokensBefore: Prisma.FieldRef<"Boundary", 'Int'>
   readonly tokensAfter: Prisma.FieldRef<"Boundary", 'Int'>
   readonly detail: Prisma.FieldRef<"Boundary", 'Json'>
+  readonly fall: Prisma.FieldRef<"Boundary", 'Json'>
 }
     
 
