@@ -23,6 +23,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "marks",
   "breakdown",
   "rebuilds",
+  "falls",
   "harnesses",
   "harnessLines",
   "machines.list",

@@ -7,6 +7,8 @@ import {
   DigestQuery,
   Extent,
   ExtentQuery,
+  Falls,
+  FallsQuery,
   FleetMarks,
   FleetPart,
   FleetPartQuery,
@@ -26,6 +28,7 @@ import { readBeforeAfter } from "../../read/before-after.ts";
 import { readBreakdown } from "../../read/breakdown.ts";
 import { readDigest } from "../../read/digest.ts";
 import { readExtent } from "../../read/extent.ts";
+import { readFalls } from "../../read/falls.ts";
 import { readFleet, readFleetPart } from "../../read/fleet.ts";
 import { readHarnessLines } from "../../read/harness-lines.ts";
 import { readHarnesses } from "../../read/harnesses.ts";
@@ -96,6 +99,12 @@ export const rebuilds = freshProcedure("read")
   .input(StatusQuery)
   .output(answer(Rebuilds))
   .query(({ ctx, input }) => ctx.shared(input, () => readRebuilds(ctx.reader, input)));
+
+export const falls = freshProcedure("read")
+  .meta(rest("GET", "/falls", "What the falls of a range freed, cost and saved"))
+  .input(FallsQuery)
+  .output(answer(Falls))
+  .query(({ ctx, input }) => ctx.shared(input, () => readFalls(ctx.reader, input)));
 
 export const harnessLines = freshProcedure("read")
   .meta(rest("GET", "/harness-lines", "Where harnesses compact by themselves, computed and observed"))

@@ -30,6 +30,10 @@ const origin = {
 export const StatusQuery = z.object({ from: time, to: time, harness });
 export type StatusQuery = z.infer<typeof StatusQuery>;
 
+/** With a session, its falls. */
+export const FallsQuery = StatusQuery.extend({ session: id.optional() });
+export type FallsQuery = z.infer<typeof FallsQuery>;
+
 /** Days that a digest may cover. */
 const MOST_DIGEST_DAYS = 31;
 export const DigestQuery = StatusQuery.refine(

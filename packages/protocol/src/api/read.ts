@@ -4,6 +4,7 @@ import { THRESHOLD_NAMES } from "../policy/threshold-rules.ts";
 import { Thresholds } from "../policy/thresholds.ts";
 import {
   BOUNDARY_TYPES,
+  FALL_OUTCOMES,
   FORECAST_REASONS,
   LINE_KINDS,
   REBUILD_CAUSES,
@@ -404,6 +405,74 @@ export const Rebuilds = z.object({
   rows: z.array(RebuildSums.extend({ harness: z.string(), model: z.string() })),
 });
 export type Rebuilds = z.infer<typeof Rebuilds>;
+
+/** What some falls were worth. Costs are list prices of the falls that have them. */
+const FallSums = z.object({
+  falls: z.number().int(),
+  /** Median fraction of the level that a fall freed; null if no fall's levels are known. */
+  freed: z.number().nullable(),
+  /** Median turns until the next fall, of the falls that another one followed. */
+  lasted_turns: z.number().nullable(),
+  /** Median turns until the level was nine tenths of what it had been, of those that were full again. */
+  refill_turns: z.number().nullable(),
+  refilled: z.number().int(),
+  outcomes: z.record(z.enum(FALL_OUTCOMES), z.number().int()),
+  cost_usd: z.number(),
+  saved_usd: z.number(),
+});
+export type FallSums = z.infer<typeof FallSums>;
+
+/** One fall, compared with going on without it. */
+export const FallView = z.object({
+  id: z.string(),
+  type: z.enum(BOUNDARY_TYPES),
+  at: time,
+  harness: z.string(),
+  session_id: z.string(),
+  session: z.string(),
+  agent_id: z.string(),
+  /** Null for the main agent of the session. */
+  agent: z.string().nullable(),
+  /** Of the first turn after it. */
+  model: z.string(),
+  tokens_before: z.number().int().nullable(),
+  tokens_after: z.number().int().nullable(),
+  /** Turns since the fall before, or since the first turn. */
+  turns_before: z.number().int(),
+  /** Turns until the next fall, or until now. */
+  turns_after: z.number().int(),
+  /** Whether another fall came, or the session ended. */
+  over: z.boolean(),
+  /** Turns until the level was nine tenths of what it had been; null if it was not. */
+  refill_turns: z.number().int().nullable(),
+  outcome: z.enum(FALL_OUTCOMES),
+  /** US dollars. Null if no call that wrote a summary was reported. */
+  summary_usd: z.number().nullable(),
+  /** US dollars for writing the first prompt to the cache, above reading it. */
+  rewrite_usd: z.number().nullable(),
+  /** US dollars that each later turn costs less. */
+  saved_per_turn_usd: z.number().nullable(),
+  /** Null if unknown, or if it never is. */
+  break_even_turns: z.number().int().nullable(),
+  /** Completes three compactions in a row that were each full again within five turns. */
+  thrash: z.boolean(),
+});
+export type FallView = z.infer<typeof FallView>;
+
+/** What falls of a range were worth. */
+export const Falls = z.object({
+  range: Range,
+  /** Whether all falls of the range were looked at; else the latest 20,000. */
+  complete: z.boolean(),
+  total: FallSums,
+  /** By harness, model and type, the most falls first; at most 12. */
+  rows: z.array(FallSums.extend({ harness: z.string(), model: z.string(), type: z.enum(BOUNDARY_TYPES) })),
+  /** By the level before, lowest first: where it pays to compact. */
+  levels: z.array(FallSums.extend({ from_tokens: z.number().int(), to_tokens: z.number().int().nullable() })),
+  /** Of a session, the latest 100. Else those that lost most, at most 8. */
+  falls: z.array(FallView),
+});
+export type Falls = z.infer<typeof Falls>;
 
 export const HarnessView = z.object({
   instance: z.string(),

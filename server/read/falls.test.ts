@@ -1,0 +1,199 @@
+import type { FallsQuery } from "@plimsoll/protocol/api";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PolicyBook } from "../lines/policy-book.ts";
+import type { FreshReader } from "../lines/reader.ts";
+import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
+import { readFalls } from "./falls.ts";
+
+const MINUTE = 60_000;
+const NOW = Date.now();
+let path: TestIngest;
+let server: TestPipeline;
+
+beforeAll(async () => {
+  path = await testIngest();
+  server = await path.start();
+});
+afterAll(async () => {
+  await server?.close();
+  await path?.close();
+});
+
+const iso = (minute: number) => new Date(NOW - 600 * MINUTE + minute * MINUTE).toISOString();
+function falls(query: Partial<FallsQuery>) {
+  const reader: FreshReader = {
+    prisma: path.prisma,
+    projectId: 1,
+    policy: PolicyBook.empty,
+    now: NOW,
+    lag: { events: 0, ms: 0 },
+  };
+  return readFalls(reader, { from: iso(-1), to: iso(601), ...query });
+}
+
+let serial = 0;
+/** Per million tokens: 5 dollars of input, 0.5 read, 6.25 written, 25 of output. */
+const OPUS = "claude-opus-4-6";
+
+const event = (harness: string, minute: number, type: string, more: object) => ({
+  id: `e${++serial}`,
+  at: NOW - 600 * MINUTE + minute * MINUTE,
+  harness,
+  session: "s",
+  type,
+  ...more,
+});
+const usage = (read: number, written: number, output = 100) => ({
+  input_tokens: 0,
+  cache_read_tokens: read * 1_000,
+  cache_write_tokens: written * 1_000,
+  output_tokens: output,
+  basis: "exclusive",
+});
+
+/** A turn of a cache that has all but what is written. Tokens in thousands. */
+const turn = (harness: string, minute: number, tokens: number, written: number, more: object = {}) =>
+  event(harness, minute, "turn", {
+    model: OPUS,
+    context_window: 200_000,
+    usage: usage(tokens - written, written),
+    ...more,
+  });
+const compacted = (harness: string, minute: number) =>
+  event(harness, minute, "compacted", { trigger: "auto" });
+
+/** Climbs to a level in steps of 20,000 tokens, one a minute. */
+const climb = (harness: string, from: number, start: number, end: number) =>
+  Array.from({ length: (end - start) / 20 + 1 }, (_, n) => turn(harness, from + n, start + 20 * n, 20));
+
+describe("what falls were worth", () => {
+  const harness = "worth@1";
+  test("is nothing where no level fell", async () => {
+    await server.send(...climb("steady@1", 0, 20, 100));
+    expect(await falls({ harness: "steady@1" })).toMatchObject({
+      complete: true,
+      total: { falls: 0, freed: null, lasted_turns: null, cost_usd: 0 },
+      rows: [],
+      levels: [],
+      falls: [],
+    });
+  });
+
+  test("comes from the levels around them, the turns after them and the calls for them", async () => {
+    await server.send(
+      ...climb(harness, 0, 40, 160),
+      // The summary reads 160,000 tokens from the cache and writes 4,000.
+      turn(harness, 7, 160, 0, {
+        purpose: "compaction",
+        usage: usage(160, 0, 4_000),
+      }),
+      compacted(harness, 8),
+      // Of 40,000 tokens, 30,000 are written.
+      turn(harness, 9, 40, 30),
+      ...climb(harness, 10, 60, 160),
+      compacted(harness, 16),
+      turn(harness, 17, 40, 30),
+    );
+    const { rows, falls: listed, total } = await falls({ harness });
+    const [latest, first] = (await falls({ harness, session: await sessionOf(harness) })).falls;
+    expect(first).toMatchObject({
+      type: "compacted",
+      tokens_before: 160_000,
+      tokens_after: 40_000,
+      turns_before: 7,
+      turns_after: 7,
+      over: true,
+      // 144,000 tokens are reached with the sixth turn of 160,000.
+      refill_turns: 7,
+      summary_usd: 0.08 + 0.1,
+      outcome: "paid_back",
+      thrash: false,
+    });
+    expect(first!.rewrite_usd).toBeCloseTo((30_000 * 5.75) / 1e6, 9);
+    expect(first!.saved_per_turn_usd).toBeCloseTo((120_000 * 0.5) / 1e6, 9);
+    // 0.3525 dollars by 0.06 a turn.
+    expect(first!.break_even_turns).toBe(6);
+    expect(latest).toMatchObject({
+      turns_after: 1,
+      over: false,
+      summary_usd: null,
+      break_even_turns: 3,
+      outcome: "pending",
+    });
+    expect(listed).toEqual([]);
+    expect(rows).toMatchObject([
+      { harness, model: OPUS, type: "compacted", falls: 2, freed: 0.75, lasted_turns: 7 },
+    ]);
+    expect(total).toMatchObject({
+      refill_turns: 7,
+      refilled: 1,
+      outcomes: { paid_back: 1, pending: 1, not_paid_back: 0, unknown: 0 },
+    });
+  });
+
+  test("a fall that did not pay comes first, and three that are full again at once are a thrash", async () => {
+    const lossy = "lossy@1";
+    const events = [...climb(lossy, 0, 100, 180)];
+    for (const round of [0, 1, 2, 3]) {
+      const at = 10 + round * 5;
+      events.push(compacted(lossy, at), turn(lossy, at + 1, 170, 170));
+    }
+    await server.send(...events);
+    const { falls: listed, total } = await falls({ harness: lossy });
+    // The last one has not ended, and freed nothing.
+    expect(total.outcomes).toMatchObject({ not_paid_back: 4 });
+    expect(listed).toHaveLength(3);
+    expect(listed.map(({ thrash }) => thrash).filter(Boolean)).toHaveLength(1);
+    expect(listed[0]).toMatchObject({ outcome: "not_paid_back", refill_turns: 1 });
+  });
+
+  test("a late turn changes what follows from it", async () => {
+    const late = "late@1";
+    const all = [
+      ...climb(late, 0, 20, 120),
+      compacted(late, 7),
+      turn(late, 8, 40, 30),
+      turn(late, 9, 110, 70),
+    ];
+    const before = all.filter((_, index) => index !== 2);
+    await server.send(...before);
+    const session = await sessionOf(late);
+    expect((await falls({ session })).falls).toMatchObject([
+      { turns_before: 5, turns_after: 2, refill_turns: 2 },
+    ]);
+    await server.send(all[2]);
+    expect((await falls({ session })).falls).toMatchObject([
+      { turns_before: 6, turns_after: 2, refill_turns: 2 },
+    ]);
+  });
+
+  test("without a price nothing is said of the money, and levels are grouped", async () => {
+    const own = "own@1";
+    const model = { model: "my-own-model" };
+    await server.send(turn(own, 0, 120, 120, model), compacted(own, 1), turn(own, 2, 30, 30, model));
+    expect(await falls({ harness: own })).toMatchObject({
+      total: { outcomes: { unknown: 1 }, cost_usd: 0, saved_usd: 0, freed: 0.75 },
+      levels: [{ from_tokens: 100_000, falls: 1 }],
+    });
+  });
+
+  test("the turns of a sub-agent are not those of its parent", async () => {
+    const nested = "nested@1";
+    const sub = { agent: "sub", parent_agent: "main" };
+    await server.send(
+      turn(nested, 0, 100, 100),
+      turn(nested, 1, 20, 20, sub),
+      compacted(nested, 2),
+      turn(nested, 3, 25, 5, sub),
+      turn(nested, 4, 30, 20),
+    );
+    expect((await falls({ harness: nested, session: await sessionOf(nested) })).falls).toMatchObject([
+      { agent: null, turns_before: 1, turns_after: 1 },
+    ]);
+  });
+});
+
+async function sessionOf(harness: string): Promise<string> {
+  const { id } = await path.prisma.session.findFirstOrThrow({ where: { harness } });
+  return id;
+}
