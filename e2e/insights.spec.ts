@@ -64,6 +64,51 @@ test("why caches were rebuilt, what it cost, and the turn at which it happened @
   });
 });
 
+test("what falls were worth, over all and one by one @phone", async ({ page, send, harness }) => {
+  const agent = new EventBuilder({
+    harness,
+    session: "falls",
+    window: 200_000,
+    start: Date.now() - 40 * MINUTE,
+    pace: MINUTE,
+  });
+  const turn = (read: number, written: number) =>
+    agent.turn(0, {
+      usage: { input_tokens: 10, cache_read_tokens: read, cache_write_tokens: written, output_tokens: 300 },
+    });
+  for (let level = 40_000; level <= 160_000; level += 20_000) turn(level - 20_000, 20_000);
+  agent.event("compacted", { trigger: "auto" });
+  turn(10_000, 30_000);
+  for (let level = 60_000; level <= 160_000; level += 20_000) turn(level - 20_000, 20_000);
+  agent.event("compacted", { trigger: "auto" });
+  turn(10_000, 145_000);
+  agent.event("compacted", { trigger: "auto" });
+  turn(10_000, 20_000);
+  await send(agent.take());
+
+  await page.goto(`/insights?harness=${harness}`);
+  const panel = page.getByRole("region", { name: "What falls were worth" });
+  await expect(panel.getByTestId("falls-total")).toContainText(
+    /^3 falls\. .*1 of 3 with a list price have paid back/,
+  );
+  await expect(panel.getByRole("row", { name: /claude-opus-4-6 · compacted/ })).toContainText("1 of 3");
+  await expect(panel.getByRole("row", { name: /^150k to 200k/ })).toContainText("1 of 3");
+  const lost = panel.getByTestId("falls").getByRole("listitem");
+  await expect(lost).toHaveCount(1);
+  await expect(lost).toContainText(/Compacted, 160k to 155k · falls|compacted, 160k to 155k · falls/);
+  await expect(lost).toContainText("full again at once");
+  expect(await violations(page)).toEqual([]);
+
+  await lost.getByRole("link", { name: "falls" }).click();
+  const own = page.getByRole("region", { name: "What falls were worth" });
+  await expect(own.getByRole("listitem")).toHaveText([
+    /compacted, 155k to 30k.*1 turn since/,
+    /compacted, 160k to 155k.*not paid back.*full again at once/,
+    /compacted, 160k to 40k.*paid back after 3 turns · full again after 7 turns · cost \$0\.17\d\d; saved \$0\.42\d\d/,
+  ]);
+  expect(await violations(page), "a session").toEqual([]);
+});
+
 test("a range in which no cache was rebuilt says so", async ({ page, send, harness }) => {
   const agent = new EventBuilder({ harness, session: "steady", window: 200_000 });
   await send(agent.turns(10_000, 20_000, 30_000).take());

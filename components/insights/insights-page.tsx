@@ -10,6 +10,7 @@ import { stepFor } from "../range.ts";
 import { HarnessFilter } from "../shell/harness-filter.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
+import { FallsPanel } from "./falls-panel.tsx";
 import { RebuildsPanel } from "./rebuilds-panel.tsx";
 
 const BUCKETS = 48;
@@ -25,10 +26,17 @@ export function InsightsPage() {
         <RangePicker />
       </PageHeader>
       <div className="grid gap-4">
+        <FallsOfRange />
         <Rebuilds />
       </div>
     </>
   );
+}
+
+function FallsOfRange() {
+  const { trpc, range } = useFleetQueries();
+  const { data, error, refetch } = useQuery(trpc.falls.queryOptions(range, keep));
+  return <FallsPanel falls={data} error={error} retry={() => void refetch()} />;
 }
 
 function Rebuilds() {

@@ -12,6 +12,7 @@ import { AlertDetails, SessionAlertsPanel } from "../alerts/session-alerts.tsx";
 import { useSessionAlerts } from "../alerts/use-session-alerts.ts";
 import { TurnCursor } from "../charts/session/turn-cursor.ts";
 import { compact, exact, plural } from "../format.ts";
+import { AgentFalls } from "../insights/falls-panel.tsx";
 import { usePeopleNames } from "../people/use-people-names.ts";
 import { repositoryText } from "../place.ts";
 import { adjustHref } from "../policy/scope-key.ts";
@@ -272,6 +273,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
                 chosen={agent.id}
                 onChoose={chooseAgent}
               />
+              <AgentFalls session={session} agentId={agent.id} />
             </div>
           </div>
         </>

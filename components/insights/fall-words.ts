@@ -1,0 +1,98 @@
+import type { FallSums, FallView } from "@plimsoll/protocol/api";
+import { compact, exact, loadPercent, money, NONE, plural } from "../format.ts";
+import { boundaryName } from "../words.ts";
+
+const turns = (count: number) => plural(Math.round(count), "turn");
+
+/** What fell, such as `compacted, 160k to 40k`. */
+export function fallTitle({ type, tokens_before: before, tokens_after: after }: FallView): string {
+  const name = boundaryName(type);
+  return before === null || after === null ? name : `${name}, ${compact(before)} to ${compact(after)}`;
+}
+
+/** Whether a fall paid, such as `paid back after 6 turns`. */
+export function outcomeText(fall: FallView): string {
+  const { outcome, break_even_turns: needed, turns_after: had } = fall;
+  switch (outcome) {
+    case "paid_back":
+      return needed === 0 ? "cost nothing" : `paid back after ${turns(needed!)}`;
+    case "pending":
+      return `pays back after ${turns(needed!)}, ${exact(had)} so far`;
+    case "not_paid_back":
+      return needed === null
+        ? "freed nothing that would pay it back"
+        : `not paid back: ${turns(needed)} needed`;
+    case "unknown":
+      return "price unknown";
+  }
+}
+
+/** How long a fall helped, such as `full again after 3 turns`. */
+export function lastedText({ refill_turns: refill, turns_after: had, over }: FallView): string {
+  if (refill !== null) return refill === 1 ? "full again at once" : `full again after ${turns(refill)}`;
+  return over ? `lasted ${turns(had)}` : `${turns(had)} since`;
+}
+
+/** What a fall cost and has saved; undefined without a price. */
+export function moneyText(fall: FallView): string | undefined {
+  const { rewrite_usd: rewrite, summary_usd: summary, saved_per_turn_usd: perTurn, turns_after: had } = fall;
+  if (rewrite === null || perTurn === null) return undefined;
+  const parts = summary === null ? "" : `, ${money(summary)} of it for the summary`;
+  return `cost ${money(rewrite + (summary ?? 0))}${parts}; saved ${money(Math.max(0, perTurn * had))}`;
+}
+
+/** What all falls were worth, as a sentence. */
+export function sumsText({
+  falls,
+  freed,
+  lasted_turns: lasted,
+  outcomes,
+  cost_usd,
+  saved_usd,
+}: FallSums): string {
+  if (falls === 0) return "No level fell in this range.";
+  const priced = falls - outcomes.unknown;
+  const halves = [
+    ...(freed === null ? [] : [`freed ${loadPercent(freed)} of the level or more`]),
+    ...(lasted === null ? [] : [`lasted ${turns(lasted)} or more`]),
+  ];
+  const half = halves.length === 0 ? "" : ` Half of them ${halves.join(", and half ")}.`;
+  const paid =
+    priced === 0
+      ? " None has a list price."
+      : ` ${exact(outcomes.paid_back)} of ${exact(priced)} with a list price have paid back: ${money(cost_usd)} spent, ${money(saved_usd)} saved so far.`;
+  return `${plural(falls, "fall")}.${half}${paid}`;
+}
+
+/** The cells of a row of sums, in the order of `SUMS_HEAD`. */
+export function sumsCells({
+  falls,
+  freed,
+  lasted_turns,
+  refilled,
+  refill_turns,
+  outcomes,
+  cost_usd,
+  saved_usd,
+}: FallSums): string[] {
+  const priced = falls - outcomes.unknown;
+  return [
+    exact(falls),
+    freed === null ? NONE : loadPercent(freed),
+    lasted_turns === null ? NONE : turns(lasted_turns),
+    refill_turns === null ? "never" : `${turns(refill_turns)} (${loadPercent(refilled / falls)})`,
+    priced === 0 ? NONE : `${exact(outcomes.paid_back)} of ${exact(priced)}`,
+    priced === 0 ? NONE : money(cost_usd),
+    priced === 0 ? NONE : money(saved_usd),
+  ];
+}
+
+export const SUMS_HEAD = [
+  "Falls",
+  "Freed",
+  "Lasted",
+  "Full again after",
+  "Paid back",
+  "Cost",
+  "Saved",
+] as const;

@@ -1,0 +1,221 @@
+/** @jsxImportSource #jsx */
+"use client";
+
+import type { FallSums, Falls, FallView, SessionSummary } from "@plimsoll/protocol/api";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useId } from "react";
+import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
+import { Ago } from "../clock.tsx";
+import { keep } from "../fleet/use-fleet-queries.ts";
+import { compact, exact } from "../format.ts";
+import { Link } from "../projects/link.tsx";
+import { useTRPC } from "../trpc.ts";
+import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
+import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { Term } from "../ui/term.tsx";
+import { boundaryName } from "../words.ts";
+import {
+  fallTitle,
+  lastedText,
+  moneyText,
+  outcomeText,
+  SUMS_HEAD,
+  sumsCells,
+  sumsText,
+} from "./fall-words.ts";
+
+interface Props {
+  /** Undefined while loading. */
+  falls: Falls | undefined;
+  /** Why they failed to load; null if they did not. */
+  error: unknown;
+  retry: () => void;
+}
+
+const HINT =
+  "Each fall is compared with going on without it. It costs the call that wrote a summary, as far as one was reported, and the tokens that the next prompt had to write to the cache. It saves, with each later turn, what reading the longer prompt from the cache would have cost. At list prices.";
+
+/** What falls freed, cost and saved: by harness and model, by level, and the worst of them. */
+export function FallsPanel({ falls, error, retry }: Props) {
+  return (
+    <section aria-label="What falls were worth" className="panel min-w-0 px-4 py-3.5">
+      <h2 className="text-[13px] font-semibold">
+        <Term here={HINT}>What falls were worth</Term>
+      </h2>
+      {falls === undefined ? (
+        error === null ? (
+          <Skeleton className="mt-2 h-24" />
+        ) : (
+          <ErrorState what="the falls" error={error} retry={retry} className="py-4" />
+        )
+      ) : (
+        <>
+          <p className="mt-1 text-[13px] text-muted" data-testid="falls-total">
+            {sumsText(falls.total)}
+            {!falls.complete && " Only the latest 20,000 falls of the range were looked at."}
+          </p>
+          {falls.total.falls > 0 && (
+            <>
+              <Sums
+                title="By harness, model and kind"
+                rows={falls.rows.map(({ harness, model, type, ...sums }) => ({
+                  key: `${harness}\n${model}\n${type}`,
+                  sums,
+                  head: (
+                    <span className="flex items-center gap-1.5">
+                      <BoundaryGlyph type={type} className="shrink-0" />
+                      <span
+                        className="min-w-0 truncate max-sm:grid max-sm:*:truncate"
+                        title={`${harness}, ${model}: ${boundaryName(type)}`}
+                      >
+                        <Name>{harness}</Name>
+                        <span className="text-muted">
+                          <span className="max-sm:hidden"> · </span>
+                          {model} · {boundaryName(type)}
+                        </span>
+                      </span>
+                    </span>
+                  ),
+                }))}
+              />
+              <Sums
+                title="By the level before the fall"
+                rows={falls.levels.map(({ from_tokens: from, to_tokens: to, ...sums }) => ({
+                  key: String(from),
+                  sums,
+                  head: to === null ? `${compact(from)} or more` : `${compact(from)} to ${compact(to)}`,
+                }))}
+              />
+            </>
+          )}
+          {falls.falls.length > 0 && (
+            <div className="mt-4">
+              <h3 className="text-xs font-medium text-muted">Those that lost most</h3>
+              <FallList falls={falls.falls} />
+            </div>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+interface SumsRow {
+  key: string;
+  head: ReactNode;
+  sums: FallSums;
+}
+
+/** A phone has no room for how long falls lasted and what they cost. */
+const ROOMY = new Set(["Lasted", "Full again after", "Cost", "Saved"]);
+
+function Sums({ title, rows }: { title: string; rows: readonly SumsRow[] }) {
+  const id = useId();
+  return (
+    <div className="mt-4 min-w-0">
+      <h3 id={id} className="text-xs font-medium text-muted">
+        {title}
+      </h3>
+      <table aria-labelledby={id} className="mt-1 w-full table-fixed text-[13px]">
+        <thead className="text-xs text-faint">
+          <tr>
+            <th scope="col" className="w-[46%] sm:w-[30%]">
+              <span className="sr-only">{title}</span>
+            </th>
+            {SUMS_HEAD.map((name) => (
+              <th
+                key={name}
+                scope="col"
+                className={cn("py-1 text-right font-normal", ROOMY.has(name) && "max-sm:hidden")}
+              >
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ key, head, sums }) => (
+            <tr key={key} className="border-t">
+              <th scope="row" className="py-1.5 pr-2 text-left font-normal">
+                {head}
+              </th>
+              {sumsCells(sums).map((text, index) => (
+                <td
+                  key={SUMS_HEAD[index]}
+                  className={cn("py-1.5 text-right", ROOMY.has(SUMS_HEAD[index]!) && "max-sm:hidden")}
+                >
+                  {text}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Falls one by one, each a link to its agent. `inSession`: all of one agent, so that nothing names it. */
+export function FallList({ falls, inSession = false }: { falls: readonly FallView[]; inSession?: boolean }) {
+  return (
+    <ul className="mt-1 grid grid-cols-1" data-testid="falls">
+      {falls.map((fall) => (
+        <li key={`${fall.agent_id}\n${fall.id}`} className="border-t py-1.5 text-[13px] first:border-t-0">
+          <div className="flex items-center gap-1.5">
+            <BoundaryGlyph type={fall.type} className="shrink-0" />
+            <span className="min-w-0 truncate">
+              <span className="inline-block first-letter:uppercase">{fallTitle(fall)}</span>
+              {!inSession && (
+                <>
+                  {" · "}
+                  <Link
+                    href={`/sessions/${fall.session_id}?agent=${fall.agent_id}`}
+                    className="hover:underline"
+                  >
+                    <Name>{fall.session}</Name>
+                    {fall.agent !== null && (
+                      <span className="text-muted">
+                        {" "}
+                        / <Name>{fall.agent}</Name>
+                      </span>
+                    )}
+                  </Link>
+                </>
+              )}
+            </span>
+            <Ago at={fall.at} className="ml-auto shrink-0 text-xs text-faint" />
+          </div>
+          <p className="pl-[18px] text-xs text-muted">
+            {[outcomeText(fall), lastedText(fall), moneyText(fall)].filter(Boolean).join(" · ")}
+            {fall.thrash && (
+              <span className="text-warn-ink"> · the third that was full again at once: thrashing</span>
+            )}
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The falls of one agent of a session, the newest first. Nothing if it has none. */
+export function AgentFalls({ session, agentId }: { session: SessionSummary; agentId: string }) {
+  const trpc = useTRPC();
+  const { first_at: from, last_at: last } = session;
+  // The last event is within the range.
+  const to = new Date(Date.parse(last) + 1).toISOString();
+  const { data } = useQuery(trpc.falls.queryOptions({ from, to, session: session.id }, keep));
+  const own = data?.falls.filter(({ agent_id }) => agent_id === agentId) ?? [];
+  if (own.length === 0) return null;
+  return (
+    <section aria-label="What falls were worth" className="panel px-4 py-3.5">
+      <h2 className="text-[13px] font-semibold">
+        <Term here={HINT}>What falls were worth</Term>{" "}
+        <span className="font-normal text-faint">{exact(own.length)}</span>
+      </h2>
+      <div className="max-h-80 overflow-y-auto">
+        <FallList falls={own} inSession />
+      </div>
+    </section>
+  );
+}
