@@ -1,3 +1,5 @@
+import { canonicalJson } from "@plimsoll/protocol/policy";
+
 /** A stored or expected row. In one, `undefined` and null are the same. */
 export type ComparedRow = Readonly<Record<string, unknown>>;
 
@@ -14,7 +16,9 @@ const SHARES: ReadonlySet<string> = new Set(["load", "peakUtilization"]);
 function sameValue(field: string, a: unknown, b: unknown): boolean {
   if (typeof a === "number" && typeof b === "number" && SHARES.has(field))
     return Math.fround(a) === Math.fround(b);
-  if (typeof a === "object" && a !== null) return JSON.stringify(a) === JSON.stringify(b);
+  // PostgreSQL does not keep the order of keys.
+  if (typeof a === "object" && a !== null && typeof b === "object" && b !== null)
+    return canonicalJson(a) === canonicalJson(b);
   return (a ?? undefined) === (b ?? undefined);
 }
 

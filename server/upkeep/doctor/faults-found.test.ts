@@ -94,6 +94,7 @@ const FAULTS: Fault[] = [
     "session_id",
     "gen_random_uuid()",
   ]),
+  ...changed("boundaries", "fall IS NOT NULL", ["fall", `'{"turns": 99, "model": "m"}'`]),
   ...changed("boundaries", "origin = 1", ...plusOne("window_index", "tokens_before", "tokens_after"), [
     "detail",
     '\'{"hint": "other"}\'',
