@@ -180,7 +180,7 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
 
 /** A rule that fires at once, and a silence. */
 async function makeAlert(server: TestServer, key: string, word: string) {
-  const rule = { name: `rule-${word}`, condition: { type: "fleet", load_at_least: 0.001, agents: 1 } };
+  const rule = { name: `rule-${word}`, condition: { type: "fleet", load_at_least: 0.001, share: 0.01 } };
   const { id: ruleId } = await call<AlertRuleView>(server, key, "alerts.rules.create", { rule }, "mutation");
   const silence = {
     matchers: [{ label: "harness", is: `${word}@elsewhere` }],
