@@ -12,6 +12,7 @@ import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
+import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { ErrorState, Skeleton } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
 import { boundaryName } from "../words.ts";
@@ -213,9 +214,9 @@ export function AgentFalls({ session, agentId }: { session: SessionSummary; agen
         <Term here={HINT}>What falls were worth</Term>{" "}
         <span className="font-normal text-faint">{exact(own.length)}</span>
       </h2>
-      <div className="max-h-80 overflow-y-auto">
+      <ScrollRegion label="Falls, the newest first" className="max-h-80 overflow-y-auto">
         <FallList falls={own} inSession />
-      </div>
+      </ScrollRegion>
     </section>
   );
 }
