@@ -96,6 +96,8 @@ test("an alert fires, reaches a webhook, is silenced, ends and is sent again @ph
   const deliveries = page.getByRole("list", { name: "Deliveries" });
   await deliveries.getByRole("button", { name: /Resolved/ }).click();
   await expect(dialog.getByRole("list", { name: "Attempts" })).toContainText("Delivered after");
+  // What was undone before is told for some seconds, and fades while it is judged.
+  await expect(page.locator("[data-sonner-toast]")).toHaveCount(0);
   expect(await violations(page), "the delivery").toEqual([]);
   const before = receiver.requests.length;
   await dialog.getByRole("button", { name: "Send again" }).click();
