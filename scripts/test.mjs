@@ -72,7 +72,7 @@ const STEPS = [
   },
 ];
 
-const USAGE = `Usage: npm test [-- --quick | --changed | --node | --only STEP,… | --skip STEP,…]
+const USAGE = `Usage: npm test [-- --quick | --changed | --node | --harnesses | --only STEP,… | --skip STEP,…]
 Steps: ${STEPS.map((step) => step.name).join(", ")}`;
 
 const running = new Set();
@@ -150,6 +150,7 @@ const CHOICES = {
   "--quick": quickSteps,
   "--changed": changedSteps,
   "--node": () => [withArguments("unit", ...OF_NODE)],
+  "--harnesses": () => [withArguments("unit", "/real-")],
 };
 
 function chosenSteps(args) {
