@@ -96,7 +96,7 @@ test("an alert fires, reaches a webhook, is silenced, ends and is sent again @ph
   const deliveries = page.getByRole("list", { name: "Deliveries" });
   await deliveries.getByRole("button", { name: /Resolved/ }).click();
   await expect(dialog.getByRole("list", { name: "Attempts" })).toContainText("Delivered after");
-  // What was undone before is told for some seconds, and fades while it is judged.
+  // A toast of an earlier step may be fading, which axe takes for low contrast.
   await expect(page.locator("[data-sonner-toast]")).toHaveCount(0);
   expect(await violations(page), "the delivery").toEqual([]);
   const before = receiver.requests.length;

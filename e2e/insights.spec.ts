@@ -4,6 +4,12 @@ import { EventBuilder } from "./support/event-builder.ts";
 
 const MINUTE = 60_000;
 
+/** Adds turns to an agent by what they read from a cache and wrote to it. Tokens. */
+const turnsOf = (agent: EventBuilder) => (read: number, written: number) =>
+  agent.turn(0, {
+    usage: { input_tokens: 10, cache_read_tokens: read, cache_write_tokens: written, output_tokens: 300 },
+  });
+
 test("why caches were rebuilt, what it cost, and the turn at which it happened @phone", async ({
   page,
   send,
@@ -16,10 +22,7 @@ test("why caches were rebuilt, what it cost, and the turn at which it happened @
     start: Date.now() - 40 * MINUTE,
     pace: MINUTE,
   });
-  const turn = (read: number, written: number) =>
-    agent.turn(0, {
-      usage: { input_tokens: 10, cache_read_tokens: read, cache_write_tokens: written, output_tokens: 300 },
-    });
+  const turn = turnsOf(agent);
   turn(0, 40_000);
   turn(40_000, 10_000);
   agent.pause(10 * MINUTE);
@@ -72,10 +75,7 @@ test("what falls were worth, over all and one by one @phone", async ({ page, sen
     start: Date.now() - 40 * MINUTE,
     pace: MINUTE,
   });
-  const turn = (read: number, written: number) =>
-    agent.turn(0, {
-      usage: { input_tokens: 10, cache_read_tokens: read, cache_write_tokens: written, output_tokens: 300 },
-    });
+  const turn = turnsOf(agent);
   for (let level = 40_000; level <= 160_000; level += 20_000) turn(level - 20_000, 20_000);
   agent.event("compacted", { trigger: "auto" });
   turn(10_000, 30_000);

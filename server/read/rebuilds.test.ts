@@ -57,7 +57,7 @@ test("nothing was rebuilt where nothing was sent", async () => {
   });
 });
 
-test("each cause is told with its turns and tokens, the most tokens first", async () => {
+test("each cause has its turns and tokens, the most tokens first", async () => {
   const harness = "causes@1";
   await server.send(
     turn(harness, 0, 0, 20_000),

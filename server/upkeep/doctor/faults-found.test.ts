@@ -213,6 +213,15 @@ const FAULTS: Fault[] = [
       ];
     }),
   ]),
+  ...[60, 360].map(
+    (grain): Fault => [
+      `an invented insight of ${grain} minutes`,
+      "insight_rollups",
+      `INSERT INTO insight_rollups SELECT project_id, grain, bucket, harness, model, 'rebuild/idle/0', 1, 9
+       FROM rollups WHERE grain = ${grain} AND harness <> '' LIMIT 1`,
+      "insight_rollups.count",
+    ],
+  ),
   [
     "a day in no rollup",
     "rollups",
