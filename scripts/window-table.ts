@@ -9,6 +9,12 @@ const PROVIDERS =
   "openai anthropic google groq mistral x-ai deepseek cohere aws azure openrouter together fireworks perplexity " +
   "huggingface_together avian novita moonshotai cerebras huggingface_cerebras minimax";
 
+/**
+ * The moment whose prices are taken: a table must not depend on when it is written, and some prices have dates or hours of the
+ * day. At noon UTC, no provider's night discount or rush hours hold.
+ */
+const PRICED_AT = new Date("2026-11-28T12:00:00Z");
+
 /** Every name that the library lists, in lower case. */
 export function listedNames(): string[] {
   const names = new Set<string>();
@@ -30,10 +36,10 @@ export function listedNames(): string[] {
   return [...names].filter((name) => !name.includes("/")).sort();
 }
 
-/** What the library knows of a model, now. Undefined for a name that only begins as a listed one: nothing is guessed from a sibling. */
+/** What the library knows of a model. Undefined for a name that only begins as a listed one: nothing is guessed from a sibling. */
 export function libraryEntry(name: string) {
   // The library exposes its table only through a price calculation.
-  const found = calcPrice({ input_tokens: 0, output_tokens: 0 }, name);
+  const found = calcPrice({ input_tokens: 0, output_tokens: 0 }, name, { timestamp: PRICED_AT });
   if (found === null || found === undefined) return undefined;
   return isRevision(name, found.model.id) || means(found.model.match, name) ? found : undefined;
 }

@@ -46,10 +46,6 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
     "devstral-small$ devstral-small-2505$ devstral-small-2507$ devstral-small-latest$ labs-devstral-small-2512$ mistral-small-latest$",
   ],
   [[[0, 0.125, null, null, 0.375]], "gemini-1-0-pro$ gemini-1-0-pro-vision-001$ gemini-pro$"],
-  [
-    [[0, 0.135, 0.035, null, 0.55]],
-    "deepseek-chat deepseek-chat-v3-0324$ deepseek-r1 deepseek-r1-0528$ deepseek-reasoner$",
-  ],
   [[[0, 0.15, 0.015, null, 0.15]], "ministral-8b-2512$ ministral-8b-latest$"],
   [[[0, 0.15, 0.015, null, 0.6]], "mistral-small-2603$"],
   [
@@ -87,6 +83,7 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
   [[[0, 0.25, 0.03, 0.3, 1.25]], "claude-3-haiku"],
   [[[0, 0.25, null, null, 0.25]], "mistral-7b$ mistral-tiny$ open-mistral-7b$"],
   [[[0, 0.25, null, null, 1.5]], "gemini-3-1-flash-lite-image"],
+  [[[0, 0.27, 0.07, null, 1.1]], "deepseek-chat deepseek-chat-v3-0324$"],
   [[[0, 0.27, 0.13, null, 0.95]], "deepseek-v3-1-terminus$"],
   [[[0, 0.27, null, null, 0.41]], "deepseek-v3-2-exp$"],
   [[[0, 0.3, 0.03, 0.375, 1.2]], "minimax-m2$ minimax-m2-1$ minimax-m2-5$"],
@@ -126,6 +123,7 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
     "gemini-2-5-flash-native-audio-latest$ gemini-2-5-flash-native-audio-preview gemini-live-2-5-flash",
   ],
   [[[0, 0.5, null, null, 3]], "gemini-3-1-flash-image$ gemini-3-1-flash-image-preview"],
+  [[[0, 0.55, 0.14, null, 2.19]], "deepseek-r1 deepseek-r1-0528$ deepseek-reasoner$"],
   [[[0, 0.57, null, null, 2.3]], "kimi-k2$"],
   [
     [[0, 0.6, 0.06, null, 2.4]],
