@@ -165,6 +165,8 @@ function turnRows(): () => TurnRow[] {
       limitClaims: undefined,
       otherWitnesses: undefined,
       rebuild: undefined,
+      outcome: undefined,
+      outcomeKnown: undefined,
     };
   };
   return () => Array.from({ length: ROWS_A_STATEMENT }, row);

@@ -37,6 +37,8 @@ export function anyTurnRow(agent: number): fc.Arbitrary<TurnRow> {
     limitClaims: fc.option(fc.array(maybe, { maxLength: 5 }), { nil: undefined }),
     otherWitnesses: maybe,
     rebuild: maybe,
+    outcome: maybe,
+    outcomeKnown: maybe,
   });
 }
 

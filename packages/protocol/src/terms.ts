@@ -124,3 +124,39 @@ export type LineCause = (typeof LINE_CAUSES)[number];
 
 /** What fills a context window. */
 export const COMPOSITION_PARTS = ["system", "tools", "memory", "history", "tool_output", "other"] as const;
+
+/**
+ * What came of the tool calls of a turn. `repeated`: exactly as a call before. `reedited`: another edit of a file after a command.
+ * `rejected`: not allowed by a person, or stopped. `corrected`: times that the person contradicted the agent. `cut_off`: answers that
+ * ended at the limit of their length. Stored by position: append, at most 8, never reorder.
+ */
+export const OUTCOME_COUNTS = [
+  "calls",
+  "failed",
+  "repeated",
+  "reedited",
+  "rejected",
+  "corrected",
+  "failed_tests",
+  "cut_off",
+] as const;
+export type OutcomeCount = (typeof OUTCOME_COUNTS)[number];
+/** Of these, what may go wrong with tool calls, the most telling first. */
+export const OUTCOME_SIGNALS = [
+  "failed",
+  "repeated",
+  "reedited",
+  "failed_tests",
+  "rejected",
+  "corrected",
+  "cut_off",
+] as const satisfies OutcomeCount[];
+export type OutcomeSignal = (typeof OUTCOME_SIGNALS)[number];
+/**
+ * Whether a signal shows more often from a level on than below it. `rises` and `falls`: yes or no, also if it is considered that several
+ * levels were tried. `unclear`: it may be either. `few_sessions`: nothing is said of fewer than 30 sessions.
+ */
+export const SPLIT_VERDICTS = ["rises", "falls", "unclear", "few_sessions"] as const;
+export type SplitVerdict = (typeof SPLIT_VERDICTS)[number];
+/** A missing count is unknown, never zero. */
+export type ToolOutcome = { readonly [Count in OutcomeCount]?: number | undefined };

@@ -1,7 +1,7 @@
-import { WINDOW_SOURCES } from "@plimsoll/protocol/events";
+import { LARGEST, OUTCOME_COUNTS, WINDOW_SOURCES } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type Facets, packFacets, unpackFacets } from "./codes.ts";
+import { type Facets, packFacets, packOutcome, unpackFacets, unpackOutcome } from "./codes.ts";
 
 const anyFacets: fc.Arbitrary<Facets> = fc.record({
   basis: fc.constantFrom(undefined, "inclusive" as const, "exclusive" as const),
@@ -25,4 +25,20 @@ it("facets keep every fact, and fit into a smallint", () => {
 it("facets that were stored before there were five sources read as before", () => {
   expect(unpackFacets(0b1101).windowSource).toBe("reported");
   expect(unpackFacets(0b0001).windowSource).toBe("unknown");
+});
+
+it("outcomes keep every count, and which of them are known", () => {
+  const count = fc.option(fc.nat({ max: LARGEST.outcome }), { nil: undefined });
+  const anyOutcome = fc.record(Object.fromEntries(OUTCOME_COUNTS.map((name) => [name, count])));
+  fc.assert(
+    fc.property(anyOutcome, (outcome) => {
+      const packed = packOutcome(outcome);
+      expect(unpackOutcome(packed) ?? {}).toEqual(outcome);
+      expect(Number.isSafeInteger(packed.outcome ?? 0)).toBe(true);
+    }),
+  );
+});
+
+it("one call without anything else takes one byte", () => {
+  expect(packOutcome({ calls: 1, failed: 0, repeated: 0 })).toEqual({ outcome: 1, outcomeKnown: 0b111 });
 });

@@ -2,9 +2,12 @@ import type { CacheRebuild, ProvenBasis } from "@plimsoll/fold";
 import {
   CROSSING_ORIGINS,
   type CrossingOrigin,
+  LARGEST,
+  OUTCOME_COUNTS,
   REBUILD_CAUSES,
   STOP_REASONS,
   type StopReason,
+  type ToolOutcome,
   WINDOW_SOURCES,
   type WindowSource,
 } from "@plimsoll/protocol/events";
@@ -85,3 +88,35 @@ export function unpackFacets(code: number): Facets {
 export const REPORTED_CROSSINGS: readonly number[] = CROSSING_ORIGINS.filter(
   (origin) => origin !== "derived",
 ).map(crossingOriginCode);
+
+/** Values that a count of an outcome can have. */
+const OUTCOMES = LARGEST.outcome + 1;
+
+interface PackedOutcome {
+  outcome: number | undefined;
+  outcomeKnown: number | undefined;
+}
+
+/** The counts as one number, the first in its lowest bits, and a bit for each that is known. Most turns have the same known ones. */
+export function packOutcome(outcome: ToolOutcome | undefined): PackedOutcome {
+  if (outcome === undefined) return NO_OUTCOME;
+  let [counts, known] = [0, 0];
+  for (const [index, name] of OUTCOME_COUNTS.entries()) {
+    const count = outcome[name];
+    if (count === undefined) continue;
+    known += 2 ** index;
+    counts += count * OUTCOMES ** index;
+  }
+  return known === 0 ? NO_OUTCOME : { outcome: counts, outcomeKnown: known };
+}
+
+const NO_OUTCOME: PackedOutcome = { outcome: undefined, outcomeKnown: undefined };
+
+export function unpackOutcome({ outcome, outcomeKnown: known }: PackedOutcome): ToolOutcome | undefined {
+  if (outcome === undefined || known === undefined) return undefined;
+  return Object.fromEntries(
+    OUTCOME_COUNTS.flatMap((name, index) =>
+      (known >> index) % 2 === 1 ? [[name, Math.floor(outcome / OUTCOMES ** index) % OUTCOMES]] : [],
+    ),
+  );
+}

@@ -44,6 +44,8 @@ const COLUMNS: readonly Column[] = [
   { coding: "plain", read: (row) => row.provenance, write: (row, value) => (row.provenance = value) },
   { coding: "plain", read: (row) => row.otherWitnesses, write: (row, value) => (row.otherWitnesses = value) },
   { coding: "plain", read: (row) => row.rebuild, write: (row, value) => (row.rebuild = value) },
+  { coding: "plain", read: (row) => row.outcome, write: (row, value) => (row.outcome = value) },
+  { coding: "plain", read: (row) => row.outcomeKnown, write: (row, value) => (row.outcomeKnown = value) },
 ];
 
 /** Bits of the first mask that say that some turn has such a list. */

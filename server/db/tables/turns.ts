@@ -9,7 +9,16 @@ import {
   witnessMask,
 } from "@plimsoll/fold";
 import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
-import { COMPACTION_BIT, packFacets, packRebuild, REPEAT_BIT, unpackFacets, unpackRebuild } from "./codes.ts";
+import {
+  COMPACTION_BIT,
+  packFacets,
+  packOutcome,
+  packRebuild,
+  REPEAT_BIT,
+  unpackFacets,
+  unpackOutcome,
+  unpackRebuild,
+} from "./codes.ts";
 
 /** One inference call, as it is packed into a block (see turn-blocks.ts). Times in epoch ms. */
 export interface TurnRow {
@@ -45,6 +54,9 @@ export interface TurnRow {
   otherWitnesses: number | undefined;
   /** The cache that was rebuilt for the turn; see `packRebuild`. */
   rebuild: number | undefined;
+  /** What came of its tool calls, and which of these counts are known; see `packOutcome`. */
+  outcome: number | undefined;
+  outcomeKnown: number | undefined;
 }
 
 /** A turn of which nothing else is known. It has every field, so that all rows have the same shape in the engine. */
@@ -74,6 +86,8 @@ export function emptyTurn(agent: number, key: string): TurnRow {
     limitClaims: undefined,
     otherWitnesses: undefined,
     rebuild: undefined,
+    outcome: undefined,
+    outcomeKnown: undefined,
   };
 }
 
@@ -123,6 +137,7 @@ export function turnRow({ turn, report, ...reading }: TurnReading, place: TurnPl
     otherWitnesses:
       turn === report ? undefined : witnessMask(turn.provenance) & ~witnessMask(report.provenance),
     rebuild: reading.rebuild && packRebuild(reading.rebuild),
+    ...packOutcome(turn.outcome),
   };
 }
 
@@ -150,6 +165,7 @@ export function turnFactsOf(row: TurnRow, model: string): TurnFacts {
     compositionEstimated,
     durationMs: row.durationMs,
     costUsd: row.costMicros === undefined ? undefined : row.costMicros / 1e6,
+    outcome: unpackOutcome(row),
     provenance: row.provenance ?? 0,
     limitClaims: row.limitClaims,
   };

@@ -8,6 +8,7 @@ import {
   provenanceOf,
   STEP_EVENTS,
   type Steps,
+  sameOutcome,
   type TurnFacts,
   turnFacts,
   witnessMask,
@@ -395,6 +396,7 @@ export function sameTurn(a: TurnFacts, b: TurnFacts): boolean {
     a.usage.reasoning_tokens === b.usage.reasoning_tokens &&
     a.durationMs === b.durationMs &&
     a.costUsd === b.costUsd &&
+    sameOutcome(a.outcome, b.outcome) &&
     a.compositionEstimated === b.compositionEstimated &&
     a.provenance === b.provenance &&
     JSON.stringify(a.limitClaims) === JSON.stringify(b.limitClaims) &&

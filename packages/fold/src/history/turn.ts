@@ -1,5 +1,5 @@
 import type { Composition, TurnEvent } from "@plimsoll/protocol/events";
-import { COMPOSITION_PARTS, type Usage } from "@plimsoll/protocol/pure";
+import { COMPOSITION_PARTS, OUTCOME_COUNTS, type ToolOutcome, type Usage } from "@plimsoll/protocol/pure";
 import {
   type Choice,
   type Choices,
@@ -37,6 +37,8 @@ export interface TurnFacts {
   compositionEstimated: boolean;
   durationMs: number | undefined;
   costUsd: number | undefined;
+  /** What came of its tool calls. */
+  outcome: ToolOutcome | undefined;
   /** Who reported the call, and whose value each field has. */
   provenance: Provenance;
   /** What each witness said of the window. Undefined unless there are several witnesses. */
@@ -58,6 +60,7 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
     compositionEstimated: event.composition !== undefined && event.composition_estimated === true,
     durationMs: event.duration_ms,
     costUsd: event.cost_usd,
+    outcome: outcomeOf(event),
     provenance: provenanceOf(event.witness),
     limitClaims: undefined,
   };
@@ -70,7 +73,7 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
  */
 export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
   const choices = choicesOf(a, b);
-  const { prompt, model, duration, cost } = choices;
+  const { prompt, model, duration, cost, outcome } = choices;
   const { sentLimit, limitClaims } = mergeLimits(a, b);
   const { composition, compositionEstimated } = mergeParts(choices.composition, a, b);
   // One literal, written out: a stream repeats its turn, and spreading takes longer than the merge.
@@ -88,6 +91,7 @@ export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
     compositionEstimated,
     durationMs: take(duration, a.durationMs, b.durationMs),
     costUsd: take(cost, a.costUsd, b.costUsd),
+    outcome: outcome === "both" ? mergeOutcomes(a.outcome, b.outcome) : (outcome === "a" ? a : b).outcome,
     provenance: a.provenance,
     limitClaims,
   };
@@ -106,6 +110,7 @@ const WEIGHTS: Record<WitnessedField, (facts: TurnFacts) => number> = {
     composition === undefined ? 0 : compositionEstimated ? 1 : 2,
   duration: ({ durationMs }) => weightOf(durationMs),
   cost: ({ costUsd }) => weightOf(costUsd),
+  outcome: ({ outcome }) => weightOf(outcome),
 };
 
 const weightOf = (value: unknown): 0 | 1 => (value === undefined ? 0 : 1);
@@ -122,6 +127,7 @@ function choicesOf(a: TurnFacts, b: TurnFacts): Choices {
     composition: of("composition"),
     duration: isSame ? "both" : of("duration"),
     cost: isSame ? "both" : of("cost"),
+    outcome: isSame ? "both" : of("outcome"),
   };
 }
 
@@ -177,6 +183,26 @@ function mergeParts(
   }
   const { composition, compositionEstimated } = choice === "a" ? a : b;
   return { composition, compositionEstimated };
+}
+
+function outcomeOf({ outcome, stop_reason: stop }: TurnEvent): ToolOutcome | undefined {
+  if (stop === "cut_off") return { ...outcome, cut_off: 1 };
+  return outcome !== undefined && OUTCOME_COUNTS.some((name) => outcome[name] !== undefined)
+    ? outcome
+    : undefined;
+}
+
+/** Each count is the largest: a recording that is read while it grows has more of them later. */
+export function mergeOutcomes(
+  a: ToolOutcome | undefined,
+  b: ToolOutcome | undefined,
+): ToolOutcome | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Object.fromEntries(OUTCOME_COUNTS.map((name) => [name, larger(a[name], b[name])]));
+}
+
+export function sameOutcome(a: ToolOutcome | undefined, b: ToolOutcome | undefined): boolean {
+  return OUTCOME_COUNTS.every((name) => a?.[name] === b?.[name]);
 }
 
 function mergeComposition(a: Composition | undefined, b: Composition | undefined): Composition | undefined {

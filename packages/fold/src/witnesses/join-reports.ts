@@ -21,6 +21,7 @@ const HAS: Record<WitnessedField, (facts: TurnFacts) => boolean> = {
   composition: ({ composition }) => composition !== undefined,
   duration: ({ durationMs }) => durationMs !== undefined,
   cost: ({ costUsd }) => costUsd !== undefined,
+  outcome: ({ outcome }) => outcome !== undefined,
 };
 
 /**
@@ -55,6 +56,7 @@ export function joinReports(report: TurnFacts, others: readonly TurnFacts[]): Tu
     compositionEstimated,
     durationMs: from("duration").durationMs,
     costUsd: from("cost").costUsd,
+    outcome: from("outcome").outcome,
     provenance: packProvenance(mask, codesOf(sources)),
     limitClaims: limits.limitClaims,
   };
@@ -92,6 +94,7 @@ export function ownReport(call: TurnFacts, others: number): TurnFacts {
     compositionEstimated: hasParts && call.compositionEstimated,
     durationMs: isOwn("duration") ? call.durationMs : undefined,
     costUsd: isOwn("cost") ? call.costUsd : undefined,
+    outcome: isOwn("outcome") ? call.outcome : undefined,
     provenance: packProvenance(own, codes),
     limitClaims: isSingle(own) ? undefined : trimmed(claims),
   };

@@ -23,7 +23,7 @@ export const WINDOW_TRUST = [
   "openinference",
 ] as const satisfies Witness[];
 
-/** What of a turn one witness gives as a whole. Stored by position: append, at most 7. */
+/** What of a turn one witness gives as a whole. Stored by position: append, at most 8. */
 export const WITNESSED_FIELDS = [
   "prompt",
   "output",
@@ -32,6 +32,7 @@ export const WITNESSED_FIELDS = [
   "composition",
   "duration",
   "cost",
+  "outcome",
 ] as const;
 export type WitnessedField = (typeof WITNESSED_FIELDS)[number];
 
@@ -68,7 +69,7 @@ export function witnessesOf(provenance: Provenance): Witness[] {
 export function witnessCode(provenance: Provenance, field: WitnessedField): number {
   const mask = witnessMask(provenance);
   if (isSingle(mask)) return codeOf(mask);
-  return (provenance >> (WITNESS_BITS + CODE_BITS * WITNESSED_FIELDS.indexOf(field))) & CODE;
+  return (provenance >>> (WITNESS_BITS + CODE_BITS * WITNESSED_FIELDS.indexOf(field))) & CODE;
 }
 
 export function isSingle(mask: number): boolean {
@@ -82,7 +83,10 @@ const codeOf = (mask: number) => 31 - Math.clz32(mask);
 export function packProvenance(mask: number, codes: readonly number[]): Provenance {
   if (mask === HARNESS_ALONE) return 0;
   if (isSingle(mask)) return mask;
-  return codes.reduce((packed, code, index) => packed | (code << (WITNESS_BITS + CODE_BITS * index)), mask);
+  // Without a sign: the last field has the highest bits.
+  return (
+    codes.reduce((packed, code, index) => packed | (code << (WITNESS_BITS + CODE_BITS * index)), mask) >>> 0
+  );
 }
 
 const RANKS = WITNESSES.map((witness) => TRUST.length - TRUST.indexOf(witness));

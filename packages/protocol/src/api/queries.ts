@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LONGEST } from "../events/event-rules.ts";
 import { SESSION_KINDS } from "../events/events.ts";
+import { OUTCOME_SIGNALS } from "../terms.ts";
 import { AuditAction, AuditTopic } from "./audit.ts";
 import { callText, cursorText, rowId } from "./parameters.ts";
 import { BREAKDOWN_MEASURES, Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
@@ -33,6 +34,9 @@ export type StatusQuery = z.infer<typeof StatusQuery>;
 /** With a session, its falls. */
 export const FallsQuery = StatusQuery.extend({ session: id.optional() });
 export type FallsQuery = z.infer<typeof FallsQuery>;
+
+export const QualityQuery = StatusQuery.extend({ signal: z.enum(OUTCOME_SIGNALS).default("failed") });
+export type QualityQuery = z.infer<typeof QualityQuery>;
 
 /** Days that a digest may cover. */
 const MOST_DIGEST_DAYS = 31;

@@ -7,7 +7,9 @@ import {
   FALL_OUTCOMES,
   FORECAST_REASONS,
   LINE_KINDS,
+  OUTCOME_SIGNALS,
   REBUILD_CAUSES,
+  SPLIT_VERDICTS,
   THRESHOLD_SOURCES,
   WINDOW_SOURCES,
   WITNESSES,
@@ -473,6 +475,69 @@ export const Falls = z.object({
   falls: z.array(FallView),
 });
 export type Falls = z.infer<typeof Falls>;
+
+/** How often a signal showed in calls of some levels, or shares of the line. */
+const QualityBandView = z.object({
+  /** Tokens, or a share of the line; included. */
+  from: z.number(),
+  /** Not included; null for the last. */
+  to: z.number().nullable(),
+  sessions: z.number().int(),
+  calls: z.number().int(),
+  /** Per call; null without calls. */
+  rate: z.number().nullable(),
+  /** What it would be if only the place in a session counted. */
+  expected_rate: z.number().nullable(),
+});
+export type QualityBandView = z.infer<typeof QualityBandView>;
+
+/** How much more often a signal shows from a level on, within one session and at the same place in it. */
+const QualitySplitView = z.object({
+  /** Tokens, or a share of the line. */
+  at: z.number(),
+  /** Sessions with calls on both sides. */
+  sessions: z.number().int(),
+  /** Per call of these sessions below it. */
+  rate_below: z.number(),
+  /** Per call; positive if there are more above. */
+  difference: z.number(),
+  /** Ends of the interval of 95 % for the difference. */
+  low: z.number(),
+  high: z.number(),
+  verdict: z.enum(SPLIT_VERDICTS),
+});
+export type QualitySplitView = z.infer<typeof QualitySplitView>;
+
+const QualityGroupView = z.object({
+  /** The kind of harness, such as `claude-code`. */
+  harness: z.string(),
+  model: z.string(),
+  sessions: z.number().int(),
+  calls: z.number().int(),
+  rate: z.number().nullable(),
+  levels: z.array(QualityBandView),
+  shares: z.array(QualityBandView),
+  level_splits: z.array(QualitySplitView),
+  share_splits: z.array(QualitySplitView),
+  /** Of the splits by level, the one that certainly makes the largest difference; null if none does. */
+  clearest: QualitySplitView.nullable(),
+});
+export type QualityGroupView = z.infer<typeof QualityGroupView>;
+
+/** What came of tool calls, by how full the window was. Sessions with a turn in the range count as a whole. */
+export const QualityView = z.object({
+  range: Range,
+  /** Whether all agents of the range were looked at; else the latest 20,000. */
+  complete: z.boolean(),
+  signal: z.enum(OUTCOME_SIGNALS),
+  /** Of all agents: calls that could have shown each signal, and how many did. */
+  signals: z.array(
+    z.object({ signal: z.enum(OUTCOME_SIGNALS), calls: z.number().int(), found: z.number().int() }),
+  ),
+  /** By kind of harness and model, the most sessions first; at most 6. */
+  groups: z.array(QualityGroupView),
+});
+export type QualityView = z.infer<typeof QualityView>;
 
 export const HarnessView = z.object({
   instance: z.string(),

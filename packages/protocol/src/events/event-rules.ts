@@ -16,6 +16,8 @@ export const LARGEST = {
   integer: 2_147_483_647,
   window: 1_000_000,
   costUsd: 2_000,
+  /** Of one turn; what is more counts as that many. */
+  outcome: 63,
 } as const;
 
 /** Who speaks when an event does not say. */

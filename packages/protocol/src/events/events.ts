@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { PolicySettings } from "../policy/policy-schema.ts";
-import { STOP_REASONS, WITNESSES } from "../terms.ts";
+import { OUTCOME_COUNTS, type OutcomeCount, STOP_REASONS, WITNESSES } from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 import { branchName, machineName, repositoryName } from "./origin-names.ts";
 
@@ -35,6 +35,9 @@ const tokens = z.number().int().min(0).max(LARGEST.tokens);
 /** A missing count is unknown, never zero; `null` says the same as leaving it out. */
 const maybeTokens = tokens.nullish().transform((value) => value ?? undefined);
 const count = z.number().int().min(0).max(LARGEST.integer);
+const maybeOutcome = count
+  .nullish()
+  .transform((value) => (value == null ? undefined : Math.min(value, LARGEST.outcome)));
 
 const NOT_AN_INSTANT = "must be RFC 3339 (2026-11-20T10:00:00Z) or epoch milliseconds";
 
@@ -98,6 +101,14 @@ export const Composition = z.object({
 });
 export type Composition = z.infer<typeof Composition>;
 
+/** What came of the tool calls of a turn; a missing count is unknown. */
+export const TurnOutcome = z.object(
+  Object.fromEntries(OUTCOME_COUNTS.map((name) => [name, maybeOutcome])) as Record<
+    OutcomeCount,
+    typeof maybeOutcome
+  >,
+);
+
 export const TurnEvent = z.object({
   ...envelope,
   type: z.literal("turn"),
@@ -112,6 +123,7 @@ export const TurnEvent = z.object({
   cost_usd: z.number().min(0).max(LARGEST.costUsd).optional(),
   purpose: z.enum(["compaction"]).optional(),
   stop_reason: z.enum(STOP_REASONS).optional(),
+  outcome: TurnOutcome.optional(),
   /** Who reports the call, if not the harness itself. */
   witness: z.enum(WITNESSES).optional(),
 });

@@ -1,4 +1,11 @@
-import { STOP_REASONS, type StopReason, WITNESSES, type Witness } from "../terms.ts";
+import {
+  OUTCOME_COUNTS,
+  STOP_REASONS,
+  type StopReason,
+  type ToolOutcome,
+  WITNESSES,
+  type Witness,
+} from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 import type { Basis, Composition, TurnEvent, Usage } from "./events.ts";
 import { branchName, machineName, repositoryName } from "./origin-names.ts";
@@ -42,6 +49,7 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
   const cost = upTo(LARGEST.costUsd, sent.cost_usd);
   const usage = readUsage(sent.usage);
   const composition = sent.composition === undefined ? undefined : readComposition(sent.composition);
+  const outcome = sent.outcome === undefined ? undefined : readOutcome(sent.outcome);
   if (
     !isInRange(at) ||
     window === NOT_PLAIN ||
@@ -51,7 +59,8 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     duration === NOT_PLAIN ||
     cost === NOT_PLAIN ||
     usage === undefined ||
-    (composition === undefined && sent.composition !== undefined)
+    (composition === undefined && sent.composition !== undefined) ||
+    (outcome === undefined && sent.outcome !== undefined)
   ) {
     return undefined;
   }
@@ -79,6 +88,7 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     cost_usd: cost,
     purpose,
     stop_reason,
+    outcome,
     witness,
   };
 }
@@ -126,6 +136,17 @@ function readComposition(value: unknown): Composition | undefined {
     toolOutput !== NOT_PLAIN &&
     other !== NOT_PLAIN;
   return plain ? { system, tools, memory, history, tool_output: toolOutput, other } : undefined;
+}
+
+function readOutcome(value: unknown): TurnEvent["outcome"] {
+  if (!isObject<ToolOutcome>(value)) return undefined;
+  const outcome = {} as NonNullable<TurnEvent["outcome"]>;
+  for (const name of OUTCOME_COUNTS) {
+    const count = value[name] === null ? undefined : wholeUpTo(LARGEST.integer, value[name]);
+    if (count === NOT_PLAIN) return undefined;
+    outcome[name] = count === undefined ? undefined : Math.min(count, LARGEST.outcome);
+  }
+  return outcome;
 }
 
 function isText(value: unknown, longest: number): value is string {

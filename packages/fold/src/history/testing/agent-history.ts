@@ -40,6 +40,7 @@ export function turn(
     composition: undefined,
     durationMs: undefined,
     costUsd: undefined,
+    outcome: undefined,
     provenance: 0,
     limitClaims: undefined,
     ...rest,
@@ -172,6 +173,7 @@ function anyTurn(habit: Habit): fc.Arbitrary<TurnFacts> {
     composition: maybe(fc.constant({ system: 10, tools: 5 } as TurnFacts["composition"]), 1),
     durationMs: fc.constant(undefined),
     costUsd: fc.constant(undefined),
+    outcome: maybe(fc.record({ calls: fc.nat({ max: 3 }), failed: fc.nat({ max: 3 }) }), 1),
     provenance: fc.constant(0),
     limitClaims: fc.constant(undefined),
   }) as fc.Arbitrary<TurnFacts>;
