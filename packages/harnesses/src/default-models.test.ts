@@ -29,6 +29,7 @@ const DEFAULT_MODELS = {
   agentd: ASKS,
   phantom: ASKS,
   atif: none("a format of recordings, written by many harnesses"),
+  "mini-swe-agent": ASKS,
 } satisfies Record<Family, string[] | None>;
 
 describe("the default models of each harness have a known window", () => {

@@ -14,6 +14,7 @@ import { type Harness, isNone, type None } from "./harness.ts";
 import { kilo } from "./kilo/index.ts";
 import { kimi } from "./kimi/index.ts";
 import { kimiCode } from "./kimi-code/index.ts";
+import { miniSweAgent } from "./mini-swe-agent/index.ts";
 import { opencode } from "./opencode/index.ts";
 import { openhands } from "./openhands/index.ts";
 import { ouroboros } from "./ouroboros/index.ts";
@@ -46,6 +47,7 @@ export const HARNESSES = {
   ouroboros,
   agentd,
   atif,
+  "mini-swe-agent": miniSweAgent,
 } satisfies Record<string, Harness>;
 
 export type Family = keyof typeof HARNESSES;

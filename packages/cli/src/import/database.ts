@@ -64,6 +64,18 @@ function opencodeRows(database: Database): string[] {
      WHERE message_id IN (SELECT data ->> '$.parentID' FROM message WHERE json_valid(data) AND data ->> '$.summary' = 1)
        AND json_valid(data) AND data ->> '$.type' = 'compaction'`,
   );
+  // Results may be whole files. What came of a call is beside them.
+  add(
+    "part",
+    `SELECT id, message_id, session_id, time_created, json_object(
+       'type', 'tool', 'tool', data ->> '$.tool', 'callID', data ->> '$.callID', 'state', json_object(
+         'status', data ->> '$.state.status', 'input', json(data -> '$.state.input'),
+         'error', substr(data ->> '$.state.error', 1, 200),
+         'metadata', json_object('exit', data ->> '$.state.metadata.exit'),
+         'time', json_object('start', data ->> '$.state.time.start')
+       )
+     ) AS data FROM part WHERE json_valid(data) AND data ->> '$.type' = 'tool'`,
+  );
   return lines;
 }
 

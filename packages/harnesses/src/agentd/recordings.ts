@@ -1,4 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import type { ToolOutcome } from "@plimsoll/protocol/pure";
+import { CallLog, type CallResult, resultOfCode } from "../recordings/call-outcomes.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import {
   asCount,
@@ -51,6 +53,9 @@ interface Run {
   inferences: Map<number, Inference>;
   models: Map<number, string>;
   collections: Map<string, Collection>;
+  /** What the agent did between inferences, by operation. */
+  calls: Map<number, { at: number; name: string; input: unknown }>;
+  results: Map<number, CallResult>;
   doneAt: number | undefined;
   firstAt: number;
 }
@@ -125,6 +130,27 @@ function agentdReader(options: ReaderOptions): HarnessReader {
         });
         return undefined;
       }
+      case "EvalCall":
+      case "StoreCall":
+      case "RetrieveCall": {
+        const name = event.event === "EvalCall" ? "shell" : event.event;
+        const input = event.command ?? event.content_hash ?? event.query ?? op;
+        if (op !== undefined) run.calls.set(op, { at, name, input });
+        return "not_needed";
+      }
+      case "EvalResult":
+      case "StoreResult":
+      case "RetrieveResult": {
+        const { ok, status } = asObject(event.result) ?? {};
+        if (op !== undefined)
+          run.results.set(op, ok === false ? "failed" : resultOfCode(asNumber(status) ?? 0));
+        return "not_needed";
+      }
+      case "EvalError":
+      case "StoreError":
+      case "RetrieveError":
+        if (op !== undefined) run.results.set(op, "failed");
+        return "not_needed";
       case "Custom": {
         const data = asObject(event.data);
         if (event.name !== "gc_collect" || data === undefined) return "not_needed";
@@ -161,9 +187,11 @@ function agentdReader(options: ReaderOptions): HarnessReader {
     const events: PlimsollEventInput[] = [
       sessionStarted(fields, { at: run.firstAt, kind: "agent", title: options.titles ? title : undefined }),
     ];
+    const outcomes = outcomesOf(run);
     for (const inference of run.inferences.values()) {
       const turn = turnOf(run, inference, meta);
-      if (turn !== undefined) events.push({ ...fields, ...turn });
+      const outcome = outcomes.get(String(inference.op));
+      if (turn !== undefined) events.push({ ...fields, ...turn, ...(outcome !== undefined && { outcome }) });
     }
     for (const [id, { at, strategy, dropped }] of run.collections) {
       events.push(
@@ -222,6 +250,21 @@ function agentdReader(options: ReaderOptions): HarnessReader {
   }
 }
 
+/** What came of the calls of the main agent's inferences, by operation. An operation follows the inference that asked for it. */
+function outcomesOf({ inferences, calls, results }: Run): Map<string, ToolOutcome> {
+  const log = new CallLog();
+  const own = [...inferences.values()].filter(({ parent }) => parent === undefined);
+  const turns = own.sort((a, b) => a.op - b.op).map(({ op, at }) => ({ key: String(op), at }));
+  for (const [op, call] of calls) {
+    const turn = turns.findLast(({ key }) => Number(key) < op)?.key;
+    if (turn === undefined) continue;
+    log.add({ id: String(op), turn, ...call });
+    const result = results.get(op);
+    if (result !== undefined) log.addResult(String(op), result);
+  }
+  return log.outcomes(turns);
+}
+
 function modelOf(meta: JsonObject | undefined, nested: boolean): string | undefined {
   return nested ? asText(meta?.child_model) : (asText(meta?.model) ?? asText(meta?.parent_model));
 }
@@ -237,6 +280,8 @@ function runOf(recording: Recording, id: string, at: number): Run {
     inferences: new Map(),
     models: new Map(),
     collections: new Map(),
+    calls: new Map(),
+    results: new Map(),
     doneAt: undefined,
     firstAt: at,
   };

@@ -156,13 +156,20 @@ function readStep(
   if (step.is_copied_context === true) return "copied";
   if (step.source === "user") {
     const prompt = firstText(step.message);
-    if (at !== undefined && prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);
+    if (at !== undefined && prompt !== undefined && isPrompt(prompt)) history.addPrompt(at, prompt);
     return undefined;
   }
   if (step.source === "system") {
     if (asObject(asObject(step.extra)?.context_management)?.type !== "compaction") return undefined;
     if (at === undefined) return "no_time";
     return history.addMark({ id: `compacted/${at}`, at, event: { type: "compacted" } });
+  }
+  const id = `step/${asCount(step.step_id) ?? 0}/${at}`;
+  // A step has no field for whether its calls failed.
+  for (const [index, value] of asArray(step.tool_calls).entries()) {
+    const call = asObject(value) ?? {};
+    const fields = { id: asText(call.tool_call_id) ?? `${id}/${index}`, turn: id, input: call.arguments };
+    if (at !== undefined) history.calls.add({ ...fields, at, name: asText(call.function_name) ?? "" });
   }
   const metrics = asObject(step.metrics);
   if (metrics === undefined) return "no_usage";
@@ -173,7 +180,7 @@ function readStep(
   if (typeof counted === "string") return counted;
   const cost = asNumber(metrics.cost_usd);
   return history.addTurn({
-    id: `step/${asCount(step.step_id) ?? 0}/${at}`,
+    id,
     at,
     model: asText(step.model_name) ?? model,
     ...counted,

@@ -1,6 +1,7 @@
 import { ANTHROPIC, contextTokens, lastMessage, stopReasonOf } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/events";
 import type { StopReason } from "@plimsoll/protocol/pure";
+import type { CallResult, RecordedCall } from "../recordings/call-outcomes.ts";
 import {
   asArray,
   asCount,
@@ -13,6 +14,7 @@ import {
 } from "../recordings/json.ts";
 import type { SkipReason } from "../recordings/reader.ts";
 import { recordedUsage } from "../recordings/recorded-usage.ts";
+import { firstText } from "../recordings/text.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 import type { LineClocks } from "./line-clocks.ts";
@@ -72,8 +74,10 @@ export interface ClaudeLine {
   /** Where the session works. */
   folder: string | undefined;
   branch: string | undefined;
-  /** Ids of the tool calls in the line. */
-  calls: string[];
+  /** Tool calls in the line. */
+  calls: Omit<RecordedCall, "at" | "turn">[];
+  /** Results of tool calls in the line, by the id of the call. */
+  results?: Map<string, CallResult>;
   /** A sub-agent whose result the line has. */
   child: string | undefined;
   turn?: ClaudeTurn;
@@ -188,8 +192,8 @@ function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
 function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
   const message = asObject(json.message);
   for (const block of asArray(message?.content).map(asObject)) {
-    const call = block?.type === "tool_use" ? asText(block.id) : undefined;
-    if (call !== undefined) line.calls.push(call);
+    const id = block?.type === "tool_use" ? asText(block.id) : undefined;
+    if (id !== undefined) line.calls.push({ id, name: asText(block?.name) ?? "", input: block?.input });
   }
   const model = asText(message?.model);
   if (model === "<synthetic>") {
@@ -257,6 +261,8 @@ const INTERRUPTED = /^\s*\[Request interrupted/;
 
 function readUser(line: ClaudeLine, json: JsonObject): ClaudeLine {
   if (json.isCompactSummary === true) return readSummary(line);
+  const results = resultsIn(json);
+  if (results !== undefined) line.results = results;
   if (json.isMeta === true) return line;
   const text = messageText(asObject(json.message)?.content);
   if (text === undefined) return line;
@@ -266,6 +272,20 @@ function readUser(line: ClaudeLine, json: JsonObject): ClaudeLine {
   }
   if (INTERRUPTED.test(text)) return { ...line, interrupts: true };
   return NOT_A_PROMPT.test(text) ? line : { ...line, prompt: text };
+}
+
+const REJECTED = /^\s*(The user doesn't want to|\[Request interrupted)/;
+
+function resultsIn(json: JsonObject): ClaudeLine["results"] {
+  const blocks = asArray(asObject(json.message)?.content).map(asObject);
+  const results = new Map<string, CallResult>();
+  for (const block of blocks) {
+    const call = block?.type === "tool_result" ? asText(block.tool_use_id) : undefined;
+    if (call === undefined) continue;
+    const isRejected = block?.is_error === true && REJECTED.test(firstText(block.content) ?? "");
+    results.set(call, isRejected ? "rejected" : block?.is_error === true ? "failed" : "ok");
+  }
+  return results.size === 0 ? undefined : results;
 }
 
 /** Versions of 2025 wrote no other line of a compaction. */

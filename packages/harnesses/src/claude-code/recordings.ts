@@ -2,6 +2,7 @@ import { contextTokens } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { StopReason } from "@plimsoll/protocol/pure";
+import { CallLog } from "../recordings/call-outcomes.ts";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import { asObject, asText, type JsonObject } from "../recordings/json.ts";
@@ -55,6 +56,11 @@ interface Session {
   links: Map<string, SideLink>;
   /** Tool calls by their id. */
   calls: Map<string, CallPlace[]>;
+  /** Of the main agent, and of all sub-agents. */
+  log: CallLog;
+  sideLog: CallLog;
+  /** The line of each call of a sub-agent. */
+  sideCalls: Map<string, string>;
   /** The tool calls that started sub-agents, by sub-agent. */
   starts: Map<string, string>;
   /** Where results of sub-agents were written, by sub-agent. */
@@ -165,9 +171,10 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     const side = line.sidechain || fileAgent(path) !== undefined;
     const place = { at: line.at, line: side ? line.uuid : undefined };
     if (!side || line.uuid !== undefined) {
-      for (const call of line.calls) push(session.calls, call, place);
+      for (const { id: call } of line.calls) push(session.calls, call, place);
       if (line.child !== undefined) push(session.results, line.child, place);
     }
+    addCalls(session, line, line.at, side);
     if (side && line.uuid !== undefined)
       session.links.set(line.uuid, { agentId: side ? agentId : undefined, parent: line.parent });
     if (!side && line.prompt !== undefined && (session.prompt === undefined || line.at < session.prompt.at)) {
@@ -203,6 +210,16 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     hold(session, turn.key);
   }
 
+  function addCalls(session: Session, line: ClaudeLine, at: number, side: boolean): void {
+    const log = side ? session.sideLog : session.log;
+    for (const call of line.calls) {
+      log.add({ ...call, at, turn: line.turn?.key });
+      if (side && line.uuid !== undefined) session.sideCalls.set(call.id, line.uuid);
+    }
+    for (const [call, result] of line.results ?? []) log.addResult(call, result);
+    if (!side && line.prompt !== undefined) log.addPrompt(at, line.prompt);
+  }
+
   /** What a fork copied stays its own if its parent is gone. */
   function addCopies(): void {
     for (const { line, from, path } of copies.splice(0)) {
@@ -224,6 +241,9 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       side: new Map(),
       links: new Map(),
       calls: new Map(),
+      log: new CallLog(),
+      sideLog: new CallLog(),
+      sideCalls: new Map(),
       starts: new Map(),
       results: new Map(),
       marks: new Map(),
@@ -309,14 +329,23 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       const own = { ...fields, ...agentFields(agentId) };
       const parts = partsOf(agentId, agentId === undefined ? main : turns);
       const interrupted = interruptedTurns(session, turns);
+      const outcomes =
+        agentId === undefined
+          ? session.log.outcomes([...main.values()])
+          : session.sideLog.outcomes(
+              [...turns.values()],
+              (call) => agentAt(session.sideCalls.get(call)) === agentId,
+            );
       const order = session.hasSeveralClocks ? placesOf(turns) : undefined;
       for (const turn of turns.values()) {
         const stop = interrupted.has(turn.key) ? "end_turn" : stopOf(turn, asksPerson);
         const seq = order?.get(turn.key);
+        const outcome = outcomes.get(turn.key);
         events.push({
           ...own,
           ...turnEvent(turn, parts),
           ...(stop && { stop_reason: stop }),
+          ...(outcome !== undefined && { outcome }),
           // Telemetry of a call has the time of its machine, and the earlier time counts.
           ...(seq !== undefined && { seq }),
         });

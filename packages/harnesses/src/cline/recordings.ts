@@ -98,7 +98,7 @@ function* readUi(history: AgentHistory, messages: readonly unknown[]): Generator
     }
     history.see(at);
     const text = asText(message.text);
-    if (message.say === "task" && text !== undefined && isPrompt(text)) history.addTitle("prompt", at, text);
+    if (message.say === "task" && text !== undefined && isPrompt(text)) history.addPrompt(at, text);
     if (message.say === "api_req_started") yield readRequest(history, message, at);
     // The range of old messages that requests leave out from now on.
     const until = asCount(asArray(message.conversationHistoryDeletedRange)[1]) ?? dropped;
@@ -143,8 +143,12 @@ function* readMessages(
       const event = { type: "compacted", trigger: "auto" } as const;
       yield history.addMark({ id: `compacted/${at}`, at, event });
     } else if (message.role === "user") {
+      for (const block of asArray(message.content).map(asObject)) {
+        const call = block?.type === "tool_result" ? asText(block.tool_use_id) : undefined;
+        if (call !== undefined) history.calls.addResult(call, block?.is_error === true ? "failed" : "ok");
+      }
       const prompt = firstText(message.content);
-      if (prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);
+      if (prompt !== undefined && isPrompt(prompt)) history.addPrompt(at, prompt);
     } else if (message.role === "assistant") {
       yield readMetrics(history, message, at);
     }
@@ -152,12 +156,18 @@ function* readMessages(
 }
 
 function readMetrics(history: AgentHistory, message: JsonObject, at: number): SkipReason | undefined {
+  const id = asText(message.id) ?? `message/${at}`;
+  for (const block of asArray(message.content).map(asObject)) {
+    const call = block?.type === "tool_use" ? asText(block.id) : undefined;
+    if (call === undefined) continue;
+    history.calls.add({ id: call, at, turn: id, name: asText(block?.name) ?? "", input: block?.input });
+  }
   const metrics = asObject(message.metrics);
   if (metrics === undefined) return "no_usage";
   const counted = recordedUsage(CLINE_MESSAGES, metrics);
   if (typeof counted === "string") return counted;
   return history.addTurn({
-    id: asText(message.id) ?? `message/${at}`,
+    id,
     at,
     model: asText(asObject(message.modelInfo)?.id) ?? asText(asObject(message.modelInfo)?.modelId),
     ...counted,

@@ -1,17 +1,20 @@
 import { CODEX } from "@plimsoll/fold";
+import { type CallLog, type CallResult, resultOfCode } from "../recordings/call-outcomes.ts";
 import {
   asArray,
   asCount,
+  asNumber,
   asObject,
   asText,
   asTime,
   asTokens,
   type JsonObject,
+  parseJson,
   parseObject,
 } from "../recordings/json.ts";
 import type { SessionPlace, SkipReason } from "../recordings/reader.ts";
 import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
-import { digest } from "../recordings/text.ts";
+import { digest, firstText } from "../recordings/text.ts";
 import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 
@@ -66,6 +69,7 @@ export interface CodexRollout {
   parts: (LineParts & { isWritten: boolean })[];
   /** When the model called tools that Codex runs. */
   calls: number[];
+  log: CallLog;
   /** When runs of the agent ended, also by a person. */
   ends: number[];
   /** Whether a tool may wait for a person. */
@@ -100,7 +104,7 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
       return readRecord(rollout, payload, at);
     case "response_item": {
       readAnswer(rollout, payload, at);
-      if (OWN_CALL.test(asText(payload.type) ?? "")) rollout.calls.push(at);
+      readCall(rollout, payload, at);
       const parts = partsOf(payload, at);
       if (parts !== undefined) rollout.parts.push(parts);
       return parts === undefined ? "not_needed" : undefined;
@@ -126,6 +130,45 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
 
 /** The provider runs the others, such as a search of the web. */
 const OWN_CALL = /^(function|custom_tool|local_shell)_call$/;
+const OWN_OUTPUT = /^(function|custom_tool)_call_output$/;
+
+function readCall({ calls, log }: CodexRollout, payload: JsonObject, at: number): void {
+  const type = asText(payload.type) ?? "";
+  const id = asText(payload.call_id);
+  if (OWN_CALL.test(type)) {
+    calls.push(at);
+    if (id === undefined) return;
+    const name = asText(payload.name) ?? (type === "local_shell_call" ? "local_shell" : "");
+    // The count of its response comes after it.
+    log.add({ id, at, turn: undefined, name, input: inputOf(payload) });
+  } else if (OWN_OUTPUT.test(type)) {
+    const result = resultOf(payload.output);
+    if (id !== undefined && result !== undefined) log.addResult(id, result);
+  }
+}
+
+const inputOf = ({ arguments: given, input, action }: JsonObject): unknown =>
+  typeof given === "string" ? (parseJson(given) ?? given) : (input ?? action);
+
+/** The code is in the first lines of what a command printed. Older versions wrote both as JSON. */
+function resultOf(output: unknown): CallResult | undefined {
+  const text = firstText(output) ?? asText(asObject(output)?.content);
+  if (text === undefined) return undefined;
+  const head = text.slice(0, LONGEST_HEAD);
+  if (/^[^\n]{0,60}\b(rejected|aborted) by user\b/.test(head)) return "rejected";
+  if (/^(apply_patch verification failed|failed to |unsupported call|execution error|error:)/i.test(head))
+    return "failed";
+  const code =
+    asNumber(asObject(parseObject(text)?.metadata)?.exit_code) ??
+    numberIn(/^(?:Exit code: |Process exited with code )(-?\d+)/m, head);
+  return code === undefined ? "ok" : resultOfCode(code);
+}
+const LONGEST_HEAD = 400;
+
+function numberIn(pattern: RegExp, text: string): number | undefined {
+  const found = pattern.exec(text)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
 
 function partsOf(payload: JsonObject, at: number): CodexRollout["parts"][number] | undefined {
   const type = asText(payload.type) ?? "";
@@ -232,6 +275,7 @@ function readMessage(rollout: CodexRollout, payload: JsonObject, at: number): Sk
     case "user_message": {
       const text = asText(payload.message);
       if (text === undefined || text.startsWith("<")) return "not_needed";
+      rollout.log.addPrompt(at, text);
       if (rollout.prompt === undefined || at < rollout.prompt.at) rollout.prompt = { at, text };
       return undefined;
     }

@@ -2,6 +2,7 @@ import { contextTokens } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { StopReason } from "@plimsoll/protocol/pure";
+import { CallLog } from "../recordings/call-outcomes.ts";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import { asObject, asText, type JsonObject } from "../recordings/json.ts";
@@ -101,9 +102,14 @@ function codexReader(options: ReaderOptions): HarnessReader {
     const modelAt = (at: number) => models.at(at) ?? models.first ?? "unknown";
     const partsAt = rolloutParts(rollout, counts, modelAt);
     const stops = stopsOf(rollout, counts);
+    // A copied call belongs to a copied count, which is not sent.
+    const outcomes = rollout.log.outcomes(
+      [...rollout.counts.values(), ...rollout.records.values()].map(({ id, at }) => ({ key: id, at })),
+    );
     for (const count of counts) {
       const composition = partsAt.get(count.id);
       const stop = stops.get(count.id);
+      const outcome = outcomes.get(count.id);
       // For a record, the `token_count` just after it has the size.
       const limit = count.window ?? windows.at(count.at + SAME_MOMENT_MS) ?? windows.first;
       events.push({
@@ -121,6 +127,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
           ? { purpose: "compaction" as const }
           : composition && { composition, composition_estimated: true }),
         ...(stop && { stop_reason: stop }),
+        ...(outcome !== undefined && { outcome }),
       });
     }
     for (const [id, at] of rollout.compactions) {
@@ -194,6 +201,7 @@ function emptyRollout(path: string, isContext: boolean): CodexRollout {
     rollbacks: new Map(),
     parts: [],
     calls: [],
+    log: new CallLog(),
     ends: [],
     asksPerson: [],
     prompt: undefined,

@@ -1,6 +1,7 @@
 import { COPILOT, pathsIn, readCounts } from "@plimsoll/fold";
 import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
 import {
+  asArray,
   asCount,
   asObject,
   asText,
@@ -83,11 +84,16 @@ function readEvent(file: CopilotFile, json: JsonObject): SkipReason | undefined 
       return readModel(history, data.newModel, at);
     case "user.message": {
       const prompt = asText(data.content);
-      if (prompt !== undefined && agent === "" && isPrompt(prompt)) main.addTitle("prompt", at, prompt);
+      if (prompt !== undefined && agent === "" && isPrompt(prompt)) main.addPrompt(at, prompt);
       return "not_needed";
     }
     case "assistant.message":
       return readMessage(history, data, id, at);
+    case "tool.execution_complete": {
+      const call = asText(data.toolCallId);
+      if (call !== undefined) history.calls.addResult(call, data.success === false ? "failed" : "ok");
+      return "not_needed";
+    }
     case "session.usage_record":
       return readUsage(history, asObject(data.usage) ?? {}, { id, at, isMain: agent === "" });
     case "session.compaction_complete":
@@ -127,10 +133,17 @@ function readMessage(
   id: string,
   at: number,
 ): SkipReason | undefined {
+  // Without the id, it is the turn of this message, or that of the usage that comes after it.
+  const turn = asText(data.apiCallId);
+  for (const request of asArray(data.toolRequests).map(asObject)) {
+    const call = asText(request?.toolCallId);
+    if (call === undefined) continue;
+    history.calls.add({ id: call, at, turn, name: asText(request?.name) ?? "", input: request?.arguments });
+  }
   const { usage } = readCounts(COPILOT, pathsIn(data));
   if (usage.input_tokens === undefined && !usage.output_tokens) return "no_usage";
   return history.addTurn({
-    id: asText(data.apiCallId) ?? asText(data.messageId) ?? id,
+    id: turn ?? asText(data.messageId) ?? id,
     at,
     model: asText(data.model),
     usage,

@@ -1,6 +1,7 @@
 import { GEMINI_CLI } from "@plimsoll/fold";
+import type { CallResult } from "../recordings/call-outcomes.ts";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
-import { asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
+import { asArray, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -111,10 +112,11 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
     if (!isListed) chat.lines.add(id);
     if (message.type === "user") {
       const prompt = firstText(message.content);
-      if (prompt !== undefined && isPrompt(prompt)) chat.history.addTitle("prompt", at, prompt);
+      if (prompt !== undefined && isPrompt(prompt)) chat.history.addPrompt(at, prompt);
       return "not_needed";
     }
     if (message.type !== "gemini") return "not_needed";
+    readCalls(chat.history, message, { id, at });
     const tokens = asObject(message.tokens);
     if (tokens === undefined) return "no_usage";
     const counted = recordedUsage(GEMINI_CLI, tokens);
@@ -131,6 +133,31 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
     const entries = [...chats.values()].map((chat) => [chat.history, ownerOf(chat, subagents)] as const);
     return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
+}
+
+const RESULTS: Readonly<Record<string, CallResult>> = {
+  success: "ok",
+  error: "failed",
+  cancelled: "rejected",
+};
+
+function readCalls({ calls }: AgentHistory, message: JsonObject, turn: { id: string; at: number }): void {
+  for (const [index, value] of asArray(message.toolCalls).entries()) {
+    const call = asObject(value) ?? {};
+    const id = asText(call.id) ?? `${turn.id}/${index}`;
+    calls.add({ id, at: turn.at, turn: turn.id, name: asText(call.name) ?? "", input: call.args });
+    const result = RESULTS[asText(call.status) ?? ""];
+    if (result === undefined) continue;
+    // A command that fails is a call that succeeds.
+    const hasFailed = result === "ok" && asArray(call.result).some(hasExitCode);
+    calls.addResult(id, hasFailed ? "failed" : result);
+  }
+}
+
+/** Only codes that are not 0 are written. */
+function hasExitCode(part: unknown): boolean {
+  const { output } = asObject(asObject(asObject(part)?.functionResponse)?.response) ?? {};
+  return /^Exit Code: [1-9]/m.test(asText(output) ?? "");
 }
 
 function ownerOf(chat: Chat, subagents: ReadonlyMap<string, Chat>): HistoryOwner {

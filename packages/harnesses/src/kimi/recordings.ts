@@ -7,6 +7,7 @@ import {
   asTime,
   asTokens,
   type JsonObject,
+  parseJson,
   parseObject,
 } from "../recordings/json.ts";
 import {
@@ -77,6 +78,22 @@ function kimiReader(options: ReaderOptions): HarnessReader {
         if (event === undefined || agent === undefined || event.type === "SubagentEvent") return "not_needed";
         return readMessage({ session: place.session, agent }, event, at);
       }
+      case "ToolCall": {
+        const call = asText(payload.id);
+        const { name, arguments: given } = asObject(payload.function) ?? {};
+        if (call === undefined) return "not_needed";
+        // The counts of its answer come after it.
+        const fields = { id: call, at, turn: undefined, name: asText(name) ?? "" };
+        historyOf(place).calls.add({ ...fields, input: parseJson(asText(given) ?? "") });
+        return "not_needed";
+      }
+      case "ToolResult": {
+        const call = asText(payload.tool_call_id);
+        const { is_error: isError } = asObject(payload.return_value) ?? {};
+        if (call !== undefined && typeof isError === "boolean")
+          historyOf(place).calls.addResult(call, isError ? "failed" : "ok");
+        return "not_needed";
+      }
       case "StatusUpdate":
         return readStatus(historyOf(place), payload, at);
       case "CompactionEnd":
@@ -89,7 +106,7 @@ function kimiReader(options: ReaderOptions): HarnessReader {
         const history = historyOf(place);
         const prompt = firstText(payload.user_input);
         history.see(at);
-        if (prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);
+        if (prompt !== undefined && isPrompt(prompt)) history.addPrompt(at, prompt);
         return "not_needed";
       }
       default:
@@ -125,7 +142,7 @@ function kimiReader(options: ReaderOptions): HarnessReader {
         return history.addMark({ id: `compacted/${at}`, at, event: { type: "compacted" } });
       case "turn.prompt": {
         const prompt = firstText(json.input);
-        if (prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);
+        if (prompt !== undefined && isPrompt(prompt)) history.addPrompt(at, prompt);
         return "not_needed";
       }
       default:

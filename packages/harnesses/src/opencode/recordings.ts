@@ -1,4 +1,5 @@
 import { OPENCODE, stopReasonOf } from "@plimsoll/fold";
+import { type CallResult, resultOfCode } from "../recordings/call-outcomes.ts";
 import {
   AgentHistory,
   agentName,
@@ -65,6 +66,18 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
 
   function readPart(json: JsonObject, data: JsonObject): SkipReason | undefined {
     const message = asText(json.message_id) ?? asText(json.messageID);
+    const session = asText(json.session_id) ?? asText(json.sessionID);
+    if (data.type === "tool" && message !== undefined && session !== undefined) {
+      const { time, ...state } = asObject(data.state) ?? {};
+      const at = asTime(asObject(time)?.start) ?? asTime(json.time_created);
+      const id = asText(data.callID) ?? asText(json.id);
+      if (at === undefined || id === undefined) return "no_time";
+      const { calls } = sessionOf(session).history;
+      calls.add({ id, at, turn: message, name: asText(data.tool) ?? "", input: state.input });
+      const result = resultOf(state);
+      if (result !== undefined) calls.addResult(id, result);
+      return "not_needed";
+    }
     if (data.type !== "compaction" || message === undefined) return "not_needed";
     triggers.set(message, data.auto === false ? "manual" : "auto");
     return undefined;
@@ -91,6 +104,14 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
     const entries = [...sessions].map(([id, { history }]) => [history, ownerOf(id, sessions)] as const);
     return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
+}
+
+/** A person's refusal is an error, and a command that fails is a call that succeeds. */
+function resultOf({ status, error, metadata }: JsonObject): CallResult | undefined {
+  if (status === "error")
+    return /\b(rejected|dismissed|aborted)\b/i.test(asText(error) ?? "") ? "rejected" : "failed";
+  if (status !== "completed") return undefined;
+  return resultOfCode(asNumber(asObject(metadata)?.exit) ?? 0);
 }
 
 /** Files of older versions have the fields of a row, and their kind in the fields. */

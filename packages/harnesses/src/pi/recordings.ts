@@ -1,6 +1,7 @@
 import { PI, stopReasonOf } from "@plimsoll/fold";
 import { AgentHistory, sessionEvents } from "../recordings/history.ts";
 import {
+  asArray,
   asNumber,
   asObject,
   asText,
@@ -113,10 +114,20 @@ function readMessage(
 ): SkipReason | undefined {
   if (message.role === "user") {
     const prompt = firstText(message.content);
-    if (prompt !== undefined && isPrompt(prompt)) history.addTitle("prompt", at, prompt);
+    if (prompt !== undefined && isPrompt(prompt)) history.addPrompt(at, prompt);
+    return "not_needed";
+  }
+  if (message.role === "toolResult") {
+    const call = asText(message.toolCallId);
+    if (call !== undefined) history.calls.addResult(call, message.isError === true ? "failed" : "ok");
     return "not_needed";
   }
   if (message.role !== "assistant") return "not_needed";
+  for (const block of asArray(message.content).map(asObject)) {
+    const call = block?.type === "toolCall" ? asText(block.id) : undefined;
+    if (call === undefined) continue;
+    history.calls.add({ id: call, at, turn: id, name: asText(block?.name) ?? "", input: block?.arguments });
+  }
   const counts = asObject(message.usage);
   if (counts === undefined) return "no_usage";
   const counted = recordedUsage(PI, counts);

@@ -1,6 +1,15 @@
 import { GEMINI } from "@plimsoll/fold";
+import type { CallResult } from "../recordings/call-outcomes.ts";
 import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
-import { asObject, asText, asTime, asTokens, type JsonObject, parseObject } from "../recordings/json.ts";
+import {
+  asArray,
+  asObject,
+  asText,
+  asTime,
+  asTokens,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -52,9 +61,12 @@ function qwenCodeReader(options: ReaderOptions): HarnessReader {
       case "user": {
         const prompt = firstText(asObject(json.message)?.parts);
         if (prompt !== undefined && json.subtype === undefined && isPrompt(prompt))
-          history.addTitle("prompt", at, prompt);
+          history.addPrompt(at, prompt);
         return "not_needed";
       }
+      case "tool_result":
+        readResult(history, json);
+        return "not_needed";
       case "system":
         return readSystem(history, json, at);
       default:
@@ -84,6 +96,12 @@ function qwenCodeReader(options: ReaderOptions): HarnessReader {
 function readAssistant(history: AgentHistory, json: JsonObject, at: number): SkipReason | undefined {
   const counts = asObject(json.usageMetadata);
   const id = asText(json.uuid);
+  for (const [index, part] of asArray(asObject(json.message)?.parts).entries()) {
+    const call = asObject(asObject(part)?.functionCall);
+    if (call === undefined || id === undefined) continue;
+    const fields = { id: asText(call.id) ?? `${id}/${index}`, at, turn: id };
+    history.calls.add({ ...fields, name: asText(call.name) ?? "", input: call.args });
+  }
   if (counts === undefined || id === undefined) return "no_usage";
   const counted = recordedUsage(GEMINI, counts);
   if (typeof counted === "string") return counted;
@@ -94,6 +112,19 @@ function readAssistant(history: AgentHistory, json: JsonObject, at: number): Ski
     ...counted,
     window: asTokens(json.contextWindowSize),
   });
+}
+
+const RESULTS: Readonly<Record<string, CallResult>> = {
+  success: "ok",
+  error: "failed",
+  cancelled: "rejected",
+};
+
+function readResult({ calls }: AgentHistory, json: JsonObject): void {
+  const { callId, status } = asObject(json.toolCallResult) ?? {};
+  const result = RESULTS[asText(status) ?? ""];
+  const call = asText(callId);
+  if (call !== undefined && result !== undefined) calls.addResult(call, result);
 }
 
 function readSystem(history: AgentHistory, json: JsonObject, at: number): SkipReason | undefined {

@@ -1,5 +1,6 @@
 import type { PlimsollEventInput, Usage } from "@plimsoll/protocol/events";
 import type { StopReason } from "@plimsoll/protocol/pure";
+import { CallLog } from "./call-outcomes.ts";
 import { type Dated, ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import { mergeLineUsage } from "./line-usage.ts";
@@ -48,6 +49,8 @@ type TitleRank = keyof typeof TITLE_RANKS;
 export class AgentHistory {
   readonly turns = new Map<string, HistoryTurn>();
   readonly marks = new Map<string, RecordedMark>();
+  /** A call names its turn by the turn's id. */
+  readonly calls = new CallLog();
   readonly models: Dated<string>[] = [];
   readonly windows: Dated<number>[] = [];
   readonly triggers: Dated<Trigger>[] = [];
@@ -74,6 +77,12 @@ export class AgentHistory {
     const seen = this.marks.get(mark.id);
     if (seen === undefined || mark.at < seen.at) this.marks.set(mark.id, mark);
     return seen === undefined ? undefined : "repeated";
+  }
+
+  /** Notes what a person said: the first prompt is the title until there is another one. */
+  addPrompt(at: number, text: string): void {
+    this.addTitle("prompt", at, text);
+    this.calls.addPrompt(at, text);
   }
 
   /** The first prompt counts, and the last title of the highest rank. */
@@ -208,13 +217,16 @@ function agentEvents(
   const windows = new ValuesByTime(history.windows);
   const triggers = new ValuesByTime(history.triggers);
   const isCopied = (at: number) => owner.forkedAt !== undefined && at < owner.forkedAt;
+  const turns = [...history.turns.values()];
+  const outcomes = history.calls.outcomes(turns.map(({ id, at }) => ({ key: id, at })));
   const events: PlimsollEventInput[] = [];
-  for (const turn of history.turns.values()) {
+  for (const turn of turns) {
     if (isCopied(turn.at)) {
       skips.add("copied");
       continue;
     }
     const window = turn.window ?? windows.at(turn.at);
+    const outcome = outcomes.get(turn.id);
     events.push({
       ...fields,
       id: fitName(turn.id, 128),
@@ -227,6 +239,7 @@ function agentEvents(
       ...(turn.costUsd !== undefined && turn.costUsd <= 2_000 && { cost_usd: turn.costUsd }),
       ...(turn.isCompaction === true && { purpose: "compaction" as const }),
       ...(turn.stop !== undefined && { stop_reason: turn.stop }),
+      ...(outcome !== undefined && { outcome }),
     });
   }
   for (const { id, at, event } of history.marks.values()) {

@@ -694,6 +694,53 @@ const atifRuns: SampleRecording = {
   boundaries: { "atif-1 main": ["compacted"] },
 };
 
+const miniAnswer = (second: number, prompt: number, command: string) => ({
+  role: "assistant",
+  content: `THOUGHT: Look.\n\n\`\`\`bash\n${command}\n\`\`\``,
+  extra: {
+    response: {
+      id: `gen-${second}`,
+      model: "google/gemini-3-pro-preview",
+      created: Date.parse(at(second)) / 1_000,
+      usage: {
+        prompt_tokens: prompt,
+        completion_tokens: 90,
+        prompt_tokens_details: { cached_tokens: 0 },
+        cost: 0.004,
+      },
+    },
+  },
+});
+const miniReturn = (code: number) => ({
+  role: "user",
+  content: `<returncode>${code}</returncode>\n<output>\n</output>`,
+});
+const miniSweAgent: SampleRecording = {
+  format: "mini-swe-agent",
+  files: [
+    {
+      path: "runs/django__django-1/django__django-1.traj.json",
+      lines: [
+        {
+          trajectory_format: "mini-swe-agent-1",
+          instance_id: "django__django-1",
+          info: { exit_status: "Submitted" },
+          messages: [
+            { role: "system", content: "You are a helpful assistant." },
+            { role: "user", content: "Fix it." },
+            miniAnswer(1, 1_600, "ls"),
+            miniReturn(0),
+            miniAnswer(3, 2_300, "grep -rn separable ."),
+            miniReturn(1),
+          ],
+        },
+      ],
+    },
+  ],
+  levels: { "django__django-1 main": [1_600, 2_300] },
+  boundaries: {},
+};
+
 export const SAMPLES: readonly SampleRecording[] = [
   geminiCli,
   qwenCode,
@@ -705,4 +752,5 @@ export const SAMPLES: readonly SampleRecording[] = [
   opencode,
   zed,
   atifRuns,
+  miniSweAgent,
 ];

@@ -1,0 +1,104 @@
+import { OPENAI_CHAT } from "@plimsoll/fold";
+import { resultOfCode } from "../recordings/call-outcomes.ts";
+import { AgentHistory, sessionEvents } from "../recordings/history.ts";
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
+import {
+  type HarnessReader,
+  type ReaderOptions,
+  type Reading,
+  type Recordings,
+  type SkipReason,
+  Skips,
+} from "../recordings/reader.ts";
+import { recordedUsage } from "../recordings/recorded-usage.ts";
+import { firstText } from "../recordings/text.ts";
+
+export const miniSweAgentRecordings: Recordings = {
+  place: "a folder of runs, or a .traj.json file",
+  files: [/\.traj\.json$/],
+  recognizes: (json) => /^mini-swe-agent-/.test(asText(json.trajectory_format) ?? ""),
+  reader: miniSweAgentReader,
+};
+
+/**
+ * Reads the trajectories of mini-SWE-agent: one file a run. Each answer has the whole response of the model, with the counts of its
+ * prompt, and the message after it has what its command returned.
+ */
+function miniSweAgentReader(options: ReaderOptions): HarnessReader {
+  const skips = new Skips();
+  const runs = new Map<string, AgentHistory>();
+
+  return { read, take };
+
+  function read(text: string): SkipReason | undefined {
+    const json = parseObject(text);
+    if (json === undefined) return skips.count("unreadable");
+    const session = asText(json.instance_id) ?? asText(asObject(json.info)?.instance_id);
+    if (session === undefined) return skips.count("no_session");
+    const history = new AgentHistory();
+    const messages = asArray(json.messages).map((message) => asObject(message) ?? {});
+    for (const [index, message] of messages.entries()) {
+      if (message.role === "assistant") skips.count(readAnswer(history, message, messages[index + 1]));
+    }
+    if (history.turns.size === 0) return "no_usage";
+    history.addTitle("harness", history.firstAt, session);
+    runs.set(session, history);
+    return undefined;
+  }
+
+  function take(): Reading {
+    const entries = [...runs].map(([session, history]) => [history, { session }] as const);
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+}
+
+function readAnswer(
+  history: AgentHistory,
+  message: JsonObject,
+  next: JsonObject | undefined,
+): SkipReason | undefined {
+  const extra = asObject(message.extra);
+  const response = asObject(extra?.response);
+  const counts = asObject(response?.usage);
+  if (counts === undefined) return "no_usage";
+  const seconds = asNumber(extra?.timestamp) ?? asNumber(response?.created);
+  const at = seconds === undefined ? undefined : asTime(seconds * 1_000);
+  if (at === undefined) return "no_time";
+  const id = asText(response?.id) ?? `answer/${history.turns.size}`;
+  const command = commandIn(message, extra);
+  if (command !== undefined) history.calls.add({ id, at, turn: id, name: "bash", input: command });
+  const code = codeOf(next);
+  if (code !== undefined) history.calls.addResult(id, resultOfCode(code));
+  const counted = recordedUsage(OPENAI_CHAT, counts);
+  if (typeof counted === "string") return counted;
+  const cost = asNumber(counts.cost) ?? asNumber(extra?.cost);
+  return history.addTurn({
+    id,
+    at,
+    model: asText(response?.model),
+    ...counted,
+    costUsd: cost !== undefined && cost >= 0 ? cost : undefined,
+  });
+}
+
+/** The first command of an answer. An answer with several is refused, and its agent told so. */
+function commandIn(message: JsonObject, extra: JsonObject | undefined): string | undefined {
+  const action = asText(asObject(asArray(extra?.actions)[0])?.command);
+  return (
+    action ?? /```(?:bash|mswea_bash_command)\s*\n([\s\S]*?)\n```/.exec(firstText(message.content) ?? "")?.[1]
+  );
+}
+
+/** What the message after an answer says that its command returned. Undefined if it did not run. */
+function codeOf(next: JsonObject | undefined): number | undefined {
+  const written = /^\s*<returncode>(-?\d+)<\/returncode>/.exec(firstText(next?.content) ?? "")?.[1];
+  return asNumber(asObject(next?.extra)?.returncode) ?? (written === undefined ? undefined : Number(written));
+}
