@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { COMPACTION_BIT } from "../db/tables/codes.ts";
+import { type NumberedTurn, numberTurns } from "../db/tables/turn-order.ts";
 import { isLevel } from "../db/tables/turns.ts";
 import { plainTurn } from "../testing/any-turns.ts";
 import { ThinnedPoints } from "./chart.ts";
-import { type NumberedTurn, numberTurns } from "./turn-order.ts";
 
 function history(levels: readonly (number | undefined)[], compactions: ReadonlySet<number>) {
   return numberTurns(

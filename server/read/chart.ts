@@ -2,6 +2,7 @@ import type { ChartPoint, SessionChart } from "@plimsoll/protocol/api";
 import { queriesOf } from "../db/sql.ts";
 import { REPORTED_CROSSINGS, unpackFacets } from "../db/tables/codes.ts";
 import { readHistoryInRuns } from "../db/tables/read-turns.ts";
+import { type NumberedTurn, numberTurns } from "../db/tables/turn-order.ts";
 import { isLevel } from "../db/tables/turns.ts";
 import type { Reader } from "../lines/reader.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
@@ -9,7 +10,6 @@ import { iso } from "../times.ts";
 import { type LineSource, LineSteps } from "./line-steps.ts";
 import { findSession } from "./session.ts";
 import { SpentSum } from "./spent.ts";
-import { type NumberedTurn, numberTurns } from "./turn-order.ts";
 import { compositionView } from "./turns.ts";
 
 /** Points drawn of one agent. Each bucket gives two: its highest and its last turn. */

@@ -1,8 +1,8 @@
 import { constantTimeline, thresholdTimeline } from "@plimsoll/fold";
 import { expect, it } from "vitest";
+import { type NumberedTurn, numberTurns } from "../db/tables/turn-order.ts";
 import { plainTurn } from "../testing/any-turns.ts";
 import { type LineSource, LineSteps } from "./line-steps.ts";
-import { type NumberedTurn, numberTurns } from "./turn-order.ts";
 
 const OFF = { warning: null, ceiling: null, soft: null, hard: null, reserve: null };
 

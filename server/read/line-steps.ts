@@ -1,7 +1,7 @@
 import { type InForce, type ReportedLine, rememberLine, type ThresholdTimeline } from "@plimsoll/fold";
 import type { LineStep } from "@plimsoll/protocol/api";
+import type { NumberedTurn } from "../db/tables/turn-order.ts";
 import { iso } from "../times.ts";
-import type { NumberedTurn } from "./turn-order.ts";
 import { appliedThresholds } from "./views.ts";
 
 const MOST_STEPS = 50;

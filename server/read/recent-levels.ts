@@ -3,9 +3,9 @@ import type { BoundaryType } from "@plimsoll/protocol/events";
 import { queriesOf } from "../db/sql.ts";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
 import { turnBlocks, unpackBlock } from "../db/tables/turn-blocks.ts";
+import { numberTurns } from "../db/tables/turn-order.ts";
 import { countedTurns, levelOf, type TurnRow } from "../db/tables/turns.ts";
 import type { Reader } from "../lines/reader.ts";
-import { numberTurns } from "./turn-order.ts";
 
 /** A counted turn. `at` in epoch ms. */
 export interface LevelAt {

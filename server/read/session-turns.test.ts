@@ -2,13 +2,13 @@ import type { TurnView } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
+import { numberTurns } from "../db/tables/turn-order.ts";
 import { countedTurns } from "../db/tables/turns.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { HOUR } from "../testing/thread-turns.ts";
 import { storedTurns } from "../testing/turns.ts";
 import { newestFirst, readNewestTurns } from "./session-turns.ts";
-import { numberTurns } from "./turn-order.ts";
 import { readTurns } from "./turns.ts";
 
 let path: TestIngest;

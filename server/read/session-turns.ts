@@ -2,9 +2,9 @@ import { queriesOf } from "../db/sql.ts";
 import { arrayLiteral } from "../db/tables/binary-arrays.ts";
 import { type AskedRun, cutAfter, readTurnRuns, type TurnRun } from "../db/tables/read-turns.ts";
 import { findBlocks, turnBlocks, unpackBlock } from "../db/tables/turn-blocks.ts";
+import { type NumberedTurn, numberTurns } from "../db/tables/turn-order.ts";
 import { countedTurns } from "../db/tables/turns.ts";
 import type { Reader } from "../lines/reader.ts";
-import { type NumberedTurn, numberTurns } from "./turn-order.ts";
 
 /** Where a turn is in the list of its session: by time, then by agent, then by number. */
 export interface Position {

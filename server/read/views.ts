@@ -63,6 +63,7 @@ export type AgentFacts = Omit<
   | "load"
   | "number"
   | "hasState"
+  | "uncounted"
   | "version"
   | "peakUtilization"
   | "masked"

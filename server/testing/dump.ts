@@ -4,7 +4,7 @@ import { storedTurns } from "./turns.ts";
 /** What two databases must agree on: everything but when, and in how many batches, the server heard of it. */
 const COLUMNS: Record<string, string> = {
   sessions: "to_jsonb(t) - 'last_received_at' - 'first_received_at' - 'version' - 'open_slot'",
-  agents: `to_jsonb(t) - 'last_received_at' - 'first_received_at' - 'version' - 'number' - 'state' || jsonb_build_object(
+  agents: `to_jsonb(t) - 'last_received_at' - 'first_received_at' - 'version' - 'number' - 'state' - 'uncounted' || jsonb_build_object(
     'state', t.state::jsonb->0, 'window', t.state::jsonb->1)`,
   harnesses: "to_jsonb(t) - 'last_received_at' - 'added_at'",
   windows: "to_jsonb(t)",
@@ -79,6 +79,6 @@ function empty(table: string, row: Record<string, unknown>): boolean {
 
 export async function emptyTables(prisma: PrismaClient): Promise<void> {
   await prisma.$executeRawUnsafe(
-    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "removed_counts", "models", "machines", "observed_windows", "segments", "turn_blocks", "journal", "projectors", "refolds", "rejected_events"].map((table) => `"${table}"`).join(", ")}`,
+    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "removed_counts", "models", "machines", "observed_windows", "segments", "agent_outcomes", "turn_blocks", "journal", "projectors", "refolds", "rejected_events"].map((table) => `"${table}"`).join(", ")}`,
   );
 }

@@ -1,6 +1,7 @@
 import type { DoctorReport } from "@plimsoll/protocol/api";
 import { type ExamineOptions, examine } from "../upkeep/doctor/examine.ts";
 import { setTestWindows, type TestIngest, testIngest } from "./ingest.ts";
+import { until } from "./until.ts";
 
 /** When the histories begin, epoch ms. */
 export const HOUR = Date.UTC(2026, 10, 20, 10);
@@ -68,6 +69,7 @@ async function sendHistories(path: TestIngest): Promise<void> {
         model: n % 10 === 9 ? "model-b" : "model-a",
         usage: { input_tokens, cache_read_tokens: n * 10, output_tokens: n },
         cost_usd: n / 1_000,
+        outcome: { calls: 1 + (n % 3), failed: n % 2, repeated: n % 4 === 3 ? 1 : 0 },
         ...(n === 13 && { purpose: "compaction" }),
         ...(n === 25 && { context_window: 8_000 }),
       });
@@ -109,5 +111,10 @@ async function sendHistories(path: TestIngest): Promise<void> {
   for (let start = 0; start < inTime.length; start += 11)
     await server.send(...inTime.slice(start, start + 11));
   await server.send(...repeated, ...late.reverse());
+  // They were counted a moment ago, and would be again in ten minutes.
+  await until(async () => {
+    await path.prisma.$executeRaw`UPDATE agent_outcomes SET counted_at = counted_at - interval '10 minutes'`;
+    return (await path.prisma.agent.count({ where: { uncounted: true } })) === 0;
+  });
   await server.close();
 }

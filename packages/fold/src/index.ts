@@ -26,6 +26,8 @@ export * from "./history/window.ts";
 export * from "./lines/harness-line-text.ts";
 export * from "./lines/hull.ts";
 export * from "./lines/in-force.ts";
+export * from "./outcomes/cells.ts";
+export * from "./outcomes/quality.ts";
 export * from "./usage/all-shapes.ts";
 export * from "./usage/answer-shapes.ts";
 export * from "./usage/record-shapes.ts";

@@ -117,6 +117,11 @@ export type Machine = Prisma.MachineModel
  */
 export type Agent = Prisma.AgentModel
 /**
+ * Model AgentOutcomes
+ * What came of the tool calls of each agent, packed; see server/db/tables/agent-outcomes.ts.
+ */
+export type AgentOutcomes = Prisma.AgentOutcomesModel
+/**
  * Model Window
  * Windows that are over. The window an agent is in is part of its state.
  */

@@ -99,6 +99,8 @@ export const agents = defineTable("agents", ["id"], {
   state: "text?",
   /** Indexed while true: finds idle agents without touching an index on every write. */
   hasState: "bool",
+  /** Whether `agent_outcomes` is older than the row. Indexed while true, like `hasState`. */
+  uncounted: "bool",
 });
 
 export type AgentRow = RowOf<typeof agents>;

@@ -111,6 +111,7 @@ const PARTS: Readonly<Record<string, "turns" | "sessions" | "rollups">> = {
   segments: "turns",
   sessions: "sessions",
   agents: "sessions",
+  agent_outcomes: "sessions",
   windows: "sessions",
   boundaries: "sessions",
   crossings: "sessions",

@@ -23,6 +23,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   sessions: "id",
   agents: "id",
   segments: "agent, ends_at",
+  agent_outcomes: "agent",
   windows: "agent_id, index",
   crossings: "agent_id, id",
   boundaries: "agent_id, id",

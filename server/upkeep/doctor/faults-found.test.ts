@@ -223,6 +223,13 @@ const FAULTS: Fault[] = [
     ],
   ),
   [
+    "other outcomes",
+    "agent_outcomes",
+    `UPDATE agent_outcomes t SET cells = o.cells FROM agent_outcomes o WHERE length(o.cells) <> length(t.cells)`,
+    "agent_outcomes.cells",
+  ],
+  ["lost outcomes", "agent_outcomes", "DELETE FROM agent_outcomes", "agent_outcomes (row missing)"],
+  [
     "a day in no rollup",
     "rollups",
     "DELETE FROM rollups WHERE bucket >= (SELECT max(bucket) FROM rollups WHERE grain = 360)",

@@ -6,6 +6,7 @@ import {
   type WindowLookup,
 } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
+import { agentOutcomes, packOutcomes } from "../../db/tables/agent-outcomes.ts";
 import type { AgentRow } from "../../db/tables/agents.ts";
 import type { BoundaryRow } from "../../db/tables/boundaries.ts";
 import { crossingOriginCode } from "../../db/tables/codes.ts";
@@ -21,6 +22,7 @@ import type { AgentNews } from "../../write/plan/agent-news.ts";
 import { KnownKeys } from "../../write/plan/known-keys.ts";
 import { type History, openHistory } from "../../write/plan/read-history.ts";
 import { refoldAgent } from "../../write/plan/refold-agent.ts";
+import { type CountedHistory, cellsOf } from "../../write/project/count-outcomes.ts";
 import { type ComparedRow, differingColumns } from "./differing-columns.ts";
 
 /** What the fold of any agent of a project needs. */
@@ -77,6 +79,7 @@ export async function recomputeAgent(
     if (name === undefined) differences.add("turns.model_id");
     return name ?? "";
   };
+  const timeline = await timelineOf(sql, harness, settings);
   const history = new RecordedHistory(openHistory(sql, projectId, agent, modelName));
   const { changes } = await refoldAgent({
     history,
@@ -85,7 +88,7 @@ export async function recomputeAgent(
     news: NO_NEWS,
     options: {
       fold: {
-        thresholds: await timelineOf(sql, harness, settings),
+        thresholds: timeline,
         lookups: {
           configured,
           observed: (model) => observed.read(harness, model),
@@ -107,10 +110,30 @@ export async function recomputeAgent(
     ...windowDifferences(changes, history, agent),
     ...segmentDifferences(changes.rows.segments, history),
     ...agentDifferences(changes, history, agent),
+    ...(await outcomeDifferences(sql, agent, { projectId, timeline, modelName })),
   ])
     differences.add(difference);
   return [...differences].sort();
 }
+
+const OUTCOMES = `SELECT ${agentOutcomes.select("o")} FROM agent_outcomes o WHERE o.project_id = $1 AND o.agent = $2`;
+
+/** An agent that changed a moment ago is counted later. */
+async function outcomeDifferences(
+  sql: Pick<Sql, "query">,
+  { number: agent, uncounted }: AgentRow,
+  source: Omit<CountedHistory, "agent">,
+): Promise<string[]> {
+  const { projectId } = source;
+  const [stored] = await sql.query<Record<string, unknown>>(OUTCOMES, projectId, agent);
+  if (uncounted) return [];
+  const cells = packOutcomes(await cellsOf(sql, { ...source, agent }));
+  return rowDifferences("agent_outcomes", stored && { cells: hexOf(agentOutcomes.parse(stored).cells) }, {
+    cells: hexOf(cells),
+  });
+}
+
+const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 async function timelineOf(
   sql: Pick<Sql, "query">,

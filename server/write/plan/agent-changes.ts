@@ -246,6 +246,7 @@ export function knownAgent(
       stopReason: stop && stopReasonCode(stop.reason),
       state: undefined,
       hasState: true,
+      uncounted: true,
     },
   };
 }

@@ -41,6 +41,7 @@ function agent(id: string, rest: Partial<AgentRow> = {}): AgentRow {
     stopReason: undefined,
     state: undefined,
     hasState: true,
+    uncounted: true,
     ...rest,
   };
 }

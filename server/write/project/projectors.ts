@@ -4,6 +4,7 @@ import type { DatabaseClock } from "../../db/database-clock.ts";
 import type { Writers } from "../../db/sql.ts";
 import type { JournaledEntry } from "../journal/entry-queue.ts";
 import type { RequestOutcome } from "../plan/outcomes.ts";
+import { OUTCOMES_DUE } from "./count-outcomes.ts";
 import { SHARED } from "./pace.ts";
 import type { ProjectSettings } from "./plan-chunk.ts";
 import { type Projected, Projector } from "./projector.ts";
@@ -186,9 +187,9 @@ export class Projectors {
     for (const projectId of projects) {
       if (this.#closed) return false;
       const projector = this.of(projectId);
-      const { rows, policyChanged, removalDue } = await this.#readBacklog(projectId);
+      const { rows, policyChanged, removalDue, countDue } = await this.#readBacklog(projectId);
       // A policy may count for the past of a project that no event reaches any more.
-      if (tidy || policyChanged || removalDue) projector.tidy();
+      if (tidy || policyChanged || removalDue || countDue) projector.tidy();
       if (rows > 0 || policyChanged || projector.unstarted) projector.check();
       isWaiting ||= rows > 0 && !projector.holding;
     }
@@ -217,7 +218,7 @@ export class Projectors {
     const [row] = await this.#options.writers.query<BacklogRow>(BACKLOG, projectId);
     this.#elsewhere.set(projectId, row?.events ?? 0);
     if (!this.#projectors.get(projectId)?.holding) this.#options.progressed(projectId);
-    return row ?? { rows: 0, policyChanged: false, removalDue: false };
+    return row ?? { rows: 0, policyChanged: false, removalDue: false, countDue: false };
   }
 
   async #dropDeleted(projectIds: readonly number[]): Promise<void> {
@@ -235,6 +236,7 @@ interface BacklogRow {
   rows: number;
   policyChanged: boolean;
   removalDue: boolean;
+  countDue: boolean;
 }
 
 const due = (table: string) =>
@@ -243,5 +245,5 @@ const BACKLOG = `
 SELECT COALESCE(sum(j.events), 0)::float8 AS events, count(*)::int4 AS rows,
   COALESCE((SELECT o.policy_revision FROM projects o WHERE o.id = $1), 0) >
     COALESCE((SELECT p.policy_revision FROM projectors p WHERE p.project_id = $1), 0) AS "policyChanged",
-  ${due("sessions")} OR ${due("harnesses")} AS "removalDue"
+  ${due("sessions")} OR ${due("harnesses")} AS "removalDue", ${OUTCOMES_DUE} AS "countDue"
 FROM journal j WHERE j.project_id = $1`;

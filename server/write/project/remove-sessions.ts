@@ -65,7 +65,7 @@ SELECT b.id, b.type, (extract(epoch FROM b.at) * 1000)::float8 AS at, b.window_i
 FROM boundaries b WHERE b.project_id = $1 AND b.agent_id = $2::uuid AND b.type = ANY('{${BOUNDARY_TYPES.join(",")}}'::text[])`;
 
 /** In the order of their owners; an agent and all its rows go in one transaction, because its number may be given again. */
-const REMOVE_BY_NUMBER = ["turn_blocks", "segments"].map(
+const REMOVE_BY_NUMBER = ["turn_blocks", "segments", "agent_outcomes"].map(
   (table) => `DELETE FROM ${table} WHERE project_id = $1 AND agent = ANY($2::int4[])`,
 );
 const REMOVE_BY_AGENT = ["windows", "crossings", "boundaries", "refolds"].map(

@@ -11,6 +11,7 @@ import { refoldAgent } from "../plan/refold-agent.ts";
 import { RollupChanges } from "../plan/rollup-changes.ts";
 import { tailAfterRefold } from "../plan/tail.ts";
 import { applyRetention } from "./apply-retention.ts";
+import { countOutcomes } from "./count-outcomes.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
 import { addToRollups, agentOptions, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
 import { removeDeletedHarnesses } from "./remove-harnesses.ts";
@@ -28,6 +29,7 @@ export async function upkeepStep(project: HeldProject): Promise<readonly string[
   if (removed !== undefined) return removed;
   const next = await nextRefold(project, projectId);
   if (next !== undefined) return refold(project, next);
+  if ((await countOutcomes(project)) > 0) return [];
   const { dropped, refreshed } = await project.transaction(async (sql) => ({
     dropped: await dropIdleStates(sql, projectId, project.now()),
     refreshed: await refreshStalePeaks(sql, projectId),

@@ -412,6 +412,7 @@ export const ModelName = {
   Session: 'Session',
   Machine: 'Machine',
   Agent: 'Agent',
+  AgentOutcomes: 'AgentOutcomes',
   Window: 'Window',
   TurnBlock: 'TurnBlock',
   Segment: 'Segment',
@@ -459,7 +460,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "agent" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "agent" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1570,6 +1571,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.AgentCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.AgentCountAggregateOutputType> | number
+        }
+      }
+    }
+    AgentOutcomes: {
+      payload: Prisma.$AgentOutcomesPayload<ExtArgs>
+      fields: Prisma.AgentOutcomesFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.AgentOutcomesFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.AgentOutcomesFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload>
+        }
+        findFirst: {
+          args: Prisma.AgentOutcomesFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.AgentOutcomesFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload>
+        }
+        findMany: {
+          args: Prisma.AgentOutcomesFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload>[]
+        }
+        create: {
+          args: Prisma.AgentOutcomesCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload>
+        }
+        createMany: {
+          args: Prisma.AgentOutcomesCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.AgentOutcomesCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload>[]
+        }
+        delete: {
+          args: Prisma.AgentOutcomesDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload>
+        }
+        update: {
+          args: Prisma.AgentOutcomesUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload>
+        }
+        deleteMany: {
+          args: Prisma.AgentOutcomesDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.AgentOutcomesUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.AgentOutcomesUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload>[]
+        }
+        upsert: {
+          args: Prisma.AgentOutcomesUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentOutcomesPayload>
+        }
+        aggregate: {
+          args: Prisma.AgentOutcomesAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateAgentOutcomes>
+        }
+        groupBy: {
+          args: Prisma.AgentOutcomesGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AgentOutcomesGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.AgentOutcomesCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AgentOutcomesCountAggregateOutputType> | number
         }
       }
     }
@@ -4256,11 +4331,23 @@ export const AgentScalarFieldEnum = {
   costTurns: 'costTurns',
   state: 'state',
   hasState: 'hasState',
+  uncounted: 'uncounted',
   number: 'number',
   version: 'version'
 } as const
 
 export type AgentScalarFieldEnum = (typeof AgentScalarFieldEnum)[keyof typeof AgentScalarFieldEnum]
+
+
+export const AgentOutcomesScalarFieldEnum = {
+  projectId: 'projectId',
+  agent: 'agent',
+  lastAt: 'lastAt',
+  countedAt: 'countedAt',
+  cells: 'cells'
+} as const
+
+export type AgentOutcomesScalarFieldEnum = (typeof AgentOutcomesScalarFieldEnum)[keyof typeof AgentOutcomesScalarFieldEnum]
 
 
 export const WindowScalarFieldEnum = {
@@ -5071,6 +5158,7 @@ export type GlobalOmitConfig = {
   session?: Prisma.SessionOmit
   machine?: Prisma.MachineOmit
   agent?: Prisma.AgentOmit
+  agentOutcomes?: Prisma.AgentOutcomesOmit
   window?: Prisma.WindowOmit
   turnBlock?: Prisma.TurnBlockOmit
   segment?: Prisma.SegmentOmit

@@ -66,6 +66,7 @@ export const ModelName = {
   Session: 'Session',
   Machine: 'Machine',
   Agent: 'Agent',
+  AgentOutcomes: 'AgentOutcomes',
   Window: 'Window',
   TurnBlock: 'TurnBlock',
   Segment: 'Segment',
@@ -392,11 +393,23 @@ export const AgentScalarFieldEnum = {
   costTurns: 'costTurns',
   state: 'state',
   hasState: 'hasState',
+  uncounted: 'uncounted',
   number: 'number',
   version: 'version'
 } as const
 
 export type AgentScalarFieldEnum = (typeof AgentScalarFieldEnum)[keyof typeof AgentScalarFieldEnum]
+
+
+export const AgentOutcomesScalarFieldEnum = {
+  projectId: 'projectId',
+  agent: 'agent',
+  lastAt: 'lastAt',
+  countedAt: 'countedAt',
+  cells: 'cells'
+} as const
+
+export type AgentOutcomesScalarFieldEnum = (typeof AgentOutcomesScalarFieldEnum)[keyof typeof AgentOutcomesScalarFieldEnum]
 
 
 export const WindowScalarFieldEnum = {

@@ -123,6 +123,7 @@ export type AgentMinAggregateOutputType = {
   costTurns: number | null
   state: string | null
   hasState: boolean | null
+  uncounted: boolean | null
   number: number | null
   version: number | null
 }
@@ -166,6 +167,7 @@ export type AgentMaxAggregateOutputType = {
   costTurns: number | null
   state: string | null
   hasState: boolean | null
+  uncounted: boolean | null
   number: number | null
   version: number | null
 }
@@ -209,6 +211,7 @@ export type AgentCountAggregateOutputType = {
   costTurns: number
   state: number
   hasState: number
+  uncounted: number
   number: number
   version: number
   _all: number
@@ -312,6 +315,7 @@ export type AgentMinAggregateInputType = {
   costTurns?: true
   state?: true
   hasState?: true
+  uncounted?: true
   number?: true
   version?: true
 }
@@ -355,6 +359,7 @@ export type AgentMaxAggregateInputType = {
   costTurns?: true
   state?: true
   hasState?: true
+  uncounted?: true
   number?: true
   version?: true
 }
@@ -398,6 +403,7 @@ export type AgentCountAggregateInputType = {
   costTurns?: true
   state?: true
   hasState?: true
+  uncounted?: true
   number?: true
   version?: true
   _all?: true
@@ -528,6 +534,7 @@ export type AgentGroupByOutputType = {
   costTurns: number
   state: string | null
   hasState: boolean
+  uncounted: boolean
   number: number
   version: number
   _count: AgentCountAggregateOutputType | null
@@ -594,6 +601,7 @@ export type AgentWhereInput = {
   costTurns?: Prisma.IntFilter<"Agent"> | number
   state?: Prisma.StringNullableFilter<"Agent"> | string | null
   hasState?: Prisma.BoolFilter<"Agent"> | boolean
+  uncounted?: Prisma.BoolFilter<"Agent"> | boolean
   number?: Prisma.IntFilter<"Agent"> | number
   version?: Prisma.IntFilter<"Agent"> | number
 }
@@ -637,6 +645,7 @@ export type AgentOrderByWithRelationInput = {
   costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrderInput | Prisma.SortOrder
   hasState?: Prisma.SortOrder
+  uncounted?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -685,6 +694,7 @@ export type AgentWhereUniqueInput = Prisma.AtLeast<{
   costTurns?: Prisma.IntFilter<"Agent"> | number
   state?: Prisma.StringNullableFilter<"Agent"> | string | null
   hasState?: Prisma.BoolFilter<"Agent"> | boolean
+  uncounted?: Prisma.BoolFilter<"Agent"> | boolean
   number?: Prisma.IntFilter<"Agent"> | number
   version?: Prisma.IntFilter<"Agent"> | number
 }, "projectId_id" | "projectId_number">
@@ -728,6 +738,7 @@ export type AgentOrderByWithAggregationInput = {
   costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrderInput | Prisma.SortOrder
   hasState?: Prisma.SortOrder
+  uncounted?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
   _count?: Prisma.AgentCountOrderByAggregateInput
@@ -779,6 +790,7 @@ export type AgentScalarWhereWithAggregatesInput = {
   costTurns?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   state?: Prisma.StringNullableWithAggregatesFilter<"Agent"> | string | null
   hasState?: Prisma.BoolWithAggregatesFilter<"Agent"> | boolean
+  uncounted?: Prisma.BoolWithAggregatesFilter<"Agent"> | boolean
   number?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   version?: Prisma.IntWithAggregatesFilter<"Agent"> | number
 }
@@ -822,6 +834,7 @@ export type AgentCreateInput = {
   costTurns?: number
   state?: string | null
   hasState?: boolean
+  uncounted?: boolean
   number: number
   version?: number
 }
@@ -865,6 +878,7 @@ export type AgentUncheckedCreateInput = {
   costTurns?: number
   state?: string | null
   hasState?: boolean
+  uncounted?: boolean
   number: number
   version?: number
 }
@@ -908,6 +922,7 @@ export type AgentUpdateInput = {
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  uncounted?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
   version?: Prisma.IntFieldUpdateOperationsInput | number
 }
@@ -951,6 +966,7 @@ export type AgentUncheckedUpdateInput = {
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  uncounted?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
   version?: Prisma.IntFieldUpdateOperationsInput | number
 }
@@ -994,6 +1010,7 @@ export type AgentCreateManyInput = {
   costTurns?: number
   state?: string | null
   hasState?: boolean
+  uncounted?: boolean
   number: number
   version?: number
 }
@@ -1037,6 +1054,7 @@ export type AgentUpdateManyMutationInput = {
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  uncounted?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
   version?: Prisma.IntFieldUpdateOperationsInput | number
 }
@@ -1080,6 +1098,7 @@ export type AgentUncheckedUpdateManyInput = {
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  uncounted?: Prisma.BoolFieldUpdateOperationsInput | boolean
   number?: Prisma.IntFieldUpdateOperationsInput | number
   version?: Prisma.IntFieldUpdateOperationsInput | number
 }
@@ -1133,6 +1152,7 @@ export type AgentCountOrderByAggregateInput = {
   costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
+  uncounted?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -1205,6 +1225,7 @@ export type AgentMaxOrderByAggregateInput = {
   costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
+  uncounted?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -1248,6 +1269,7 @@ export type AgentMinOrderByAggregateInput = {
   costTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
+  uncounted?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -1322,6 +1344,7 @@ export type AgentSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   costTurns?: boolean
   state?: boolean
   hasState?: boolean
+  uncounted?: boolean
   number?: boolean
   version?: boolean
 }, ExtArgs["result"]["agent"]>
@@ -1365,6 +1388,7 @@ export type AgentSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   costTurns?: boolean
   state?: boolean
   hasState?: boolean
+  uncounted?: boolean
   number?: boolean
   version?: boolean
 }, ExtArgs["result"]["agent"]>
@@ -1408,6 +1432,7 @@ export type AgentSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   costTurns?: boolean
   state?: boolean
   hasState?: boolean
+  uncounted?: boolean
   number?: boolean
   version?: boolean
 }, ExtArgs["result"]["agent"]>
@@ -1451,11 +1476,12 @@ export type AgentSelectScalar = {
   costTurns?: boolean
   state?: boolean
   hasState?: boolean
+  uncounted?: boolean
   number?: boolean
   version?: boolean
 }
 
-export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "stoppedAt" | "stopReason" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "state" | "hasState" | "number" | "version", ExtArgs["result"]["agent"]>
+export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "stoppedAt" | "stopReason" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "state" | "hasState" | "uncounted" | "number" | "version", ExtArgs["result"]["agent"]>
 
 export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Agent"
@@ -1521,6 +1547,10 @@ export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
      * Whether there is a state; indexed while true.
      */
     hasState: boolean
+    /**
+     * Whether `agent_outcomes` is older than the agent; indexed while true.
+     */
+    uncounted: boolean
     /**
      * Small and unique in the project: a turn stores it instead of the id.
      */
@@ -1990,6 +2020,7 @@ export interface AgentFieldRefs {
   readonly costTurns: Prisma.FieldRef<"Agent", 'Int'>
   readonly state: Prisma.FieldRef<"Agent", 'String'>
   readonly hasState: Prisma.FieldRef<"Agent", 'Boolean'>
+  readonly uncounted: Prisma.FieldRef<"Agent", 'Boolean'>
   readonly number: Prisma.FieldRef<"Agent", 'Int'>
   readonly version: Prisma.FieldRef<"Agent", 'Int'>
 }

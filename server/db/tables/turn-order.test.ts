@@ -1,9 +1,9 @@
 import { arrange } from "@plimsoll/fold";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { TurnRow } from "../db/tables/turns.ts";
-import { plainTurn } from "../testing/any-turns.ts";
+import { plainTurn } from "../../testing/any-turns.ts";
 import { numberTurns } from "./turn-order.ts";
+import type { TurnRow } from "./turns.ts";
 
 const COMPACTION = 32;
 

@@ -1,5 +1,5 @@
 import { orderTurns } from "@plimsoll/fold";
-import { levelOf, type TurnRow } from "../db/tables/turns.ts";
+import { levelOf, type TurnRow } from "./turns.ts";
 
 /** A turn among those of its agent. */
 export interface NumberedTurn {

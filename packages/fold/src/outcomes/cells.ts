@@ -1,0 +1,90 @@
+import { OUTCOME_SIGNALS, type OutcomeSignal, type ToolOutcome } from "@plimsoll/protocol/pure";
+
+/** Where a group of levels begins, tokens. */
+export const LEVEL_BANDS = [0, 20_000, 50_000, 100_000, 200_000, 400_000] as const;
+/** Where a group of shares of the line begins. */
+export const SHARE_BANDS = [0, 0.25, 0.5, 0.75, 0.9, 1] as const;
+/** The first turn of a group of places in an agent's history. */
+export const POSITION_BANDS = [1, 10, 20, 40, 80, 160, 320, 640, 1_280] as const;
+
+/** These are only known of calls with a result. */
+const OF_RESULTS: ReadonlySet<OutcomeSignal> = new Set(["failed", "failed_tests", "rejected"]);
+
+/** What came of the calls that an agent made with contexts of about one level, at about one place in its history. */
+export interface OutcomeCell {
+  /** Indexes of the bands. `share` is one more; 0 if the line is unknown. */
+  readonly level: number;
+  readonly share: number;
+  readonly position: number;
+  calls: number;
+  /** Calls with a result. */
+  judged: number;
+  readonly found: Record<OutcomeSignal, number>;
+}
+
+/** Calls of a cell that could have shown a signal. */
+export const callsOf = ({ calls, judged }: Pick<OutcomeCell, "calls" | "judged">, signal: OutcomeSignal) =>
+  OF_RESULTS.has(signal) ? judged : calls;
+
+export interface PlacedOutcome {
+  /** From 1, among the agent's turns. */
+  number: number;
+  /** Tokens that the prompt filled. */
+  level: number;
+  /** Of the line; undefined if that is unknown. */
+  share: number | undefined;
+  outcome: ToolOutcome;
+}
+
+/** Sums what came of an agent's calls by level, share of the line and place. */
+export class OutcomeCells {
+  readonly #cells = new Map<number, OutcomeCell>();
+
+  add({ number, level, share, outcome }: PlacedOutcome): void {
+    const place = {
+      level: bandOf(LEVEL_BANDS, level),
+      share: share === undefined ? 0 : 1 + bandOf(SHARE_BANDS, share),
+      position: bandOf(POSITION_BANDS, number),
+    };
+    const code = cellCode(place);
+    let cell = this.#cells.get(code);
+    if (cell === undefined) {
+      cell = { ...place, calls: 0, judged: 0, found: noSignals() };
+      this.#cells.set(code, cell);
+    }
+    const { calls = 0 } = outcome;
+    cell.calls += calls;
+    if (outcome.failed !== undefined) cell.judged += calls;
+    for (const signal of OUTCOME_SIGNALS) cell.found[signal] += outcome[signal] ?? 0;
+  }
+
+  /** In the order of their codes. */
+  cells(): OutcomeCell[] {
+    return [...this.#cells].sort(([one], [other]) => one - other).map(([, cell]) => cell);
+  }
+}
+
+export const noSignals = () =>
+  Object.fromEntries(OUTCOME_SIGNALS.map((signal) => [signal, 0])) as Record<OutcomeSignal, number>;
+
+const SHARES = SHARE_BANDS.length + 1;
+
+/** One number for the place of a cell. Stored: the bands may only get more at their ends, and `POSITION_BANDS` not at all. */
+export const cellCode = ({ level, share, position }: Pick<OutcomeCell, "level" | "share" | "position">) =>
+  (level * SHARES + share) * POSITION_BANDS.length + position;
+
+export function cellPlace(code: number): Pick<OutcomeCell, "level" | "share" | "position"> {
+  const rest = Math.floor(code / POSITION_BANDS.length);
+  return {
+    level: Math.floor(rest / SHARES),
+    share: rest % SHARES,
+    position: code % POSITION_BANDS.length,
+  };
+}
+
+/** The band that holds a value: the last that begins at or below it. */
+const bandOf = (bands: readonly number[], value: number) =>
+  Math.max(
+    0,
+    bands.findLastIndex((from) => value >= from),
+  );

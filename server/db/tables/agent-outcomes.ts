@@ -1,0 +1,66 @@
+import { cellCode, cellPlace, noSignals, type OutcomeCell } from "@plimsoll/fold";
+import { OUTCOME_SIGNALS } from "@plimsoll/protocol/events";
+import { defineTable, type RowOf } from "./table.ts";
+import { VarintReader, VarintWriter } from "./varints.ts";
+
+/** What came of the tool calls of each agent: a row for every agent that was counted. */
+export const agentOutcomes = defineTable("agent_outcomes", ["agent"], {
+  /** `agents.number`. */
+  agent: "int4",
+  /** Of the agent's latest turn. */
+  lastAt: "time",
+  countedAt: "time",
+  /** By `packOutcomes`. */
+  cells: "bytea",
+});
+
+export type AgentOutcomesRow = RowOf<typeof agentOutcomes>;
+
+/** The cells of an agent by the number of the model. */
+export type CellsByModel = ReadonlyMap<number, readonly OutcomeCell[]>;
+
+const FORMAT = 1;
+/** Bytes of the longest number. */
+const LONGEST = 8;
+
+/** The signals are stored by position: append, never reorder. */
+export function packOutcomes(models: CellsByModel): Buffer {
+  const cells = [...models.values()].reduce((sum, { length }) => sum + length, 0);
+  const writer = new VarintWriter(LONGEST * (2 + 2 * models.size + (4 + OUTCOME_SIGNALS.length) * cells));
+  writer.number(FORMAT);
+  for (const [model, own] of models) {
+    writer.number(model);
+    writer.number(own.length);
+    for (const { calls, judged, found, ...place } of own) {
+      writer.number(cellCode(place));
+      writer.number(calls);
+      writer.number(judged);
+      // Most signals are rare.
+      const present = OUTCOME_SIGNALS.filter((signal) => found[signal] > 0);
+      writer.number(present.reduce((mask, signal) => mask + 2 ** OUTCOME_SIGNALS.indexOf(signal), 0));
+      for (const signal of present) writer.number(found[signal]);
+    }
+  }
+  return writer.end();
+}
+
+/** @throws RangeError for bytes that are no packed outcomes */
+export function unpackOutcomes(data: Uint8Array): CellsByModel {
+  const reader = new VarintReader(data);
+  if (reader.number() !== FORMAT) throw new RangeError("packed outcomes have an unknown format");
+  const models = new Map<number, OutcomeCell[]>();
+  while (!reader.ended) {
+    const model = reader.number();
+    const cells: OutcomeCell[] = [];
+    for (let left = reader.number(); left > 0; left--) {
+      const place = cellPlace(reader.number());
+      const [calls, judged, mask] = [reader.number(), reader.number(), reader.number()];
+      const found = noSignals();
+      for (const [index, signal] of OUTCOME_SIGNALS.entries())
+        if (Math.floor(mask / 2 ** index) % 2 === 1) found[signal] = reader.number();
+      cells.push({ ...place, calls, judged, found });
+    }
+    models.set(model, cells);
+  }
+  return models;
+}

@@ -1,0 +1,136 @@
+import { OutcomeCells } from "@plimsoll/fold";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { PrismaClient } from "../../db/client.ts";
+import { unpackOutcomes } from "../../db/tables/agent-outcomes.ts";
+import { emptyTables } from "../../testing/dump.ts";
+import { setTestWindows, type TestIngest, type TestPipeline, testIngest } from "../../testing/ingest.ts";
+import { until } from "../../testing/until.ts";
+
+const START = Date.UTC(2026, 10, 20, 10);
+
+let path: TestIngest;
+let prisma: PrismaClient;
+let server: TestPipeline;
+
+beforeAll(async () => {
+  path = await testIngest();
+  prisma = path.prisma;
+  await setTestWindows(prisma);
+});
+afterAll(() => path?.close());
+beforeEach(async () => {
+  await server?.close();
+  await emptyTables(prisma);
+  server = await path.start();
+});
+
+interface Sent {
+  second: number;
+  tokens: number;
+  outcome?: { calls: number; failed?: number; repeated?: number };
+  model?: string;
+  agent?: string;
+}
+
+const turn = ({ second, tokens, outcome, model = "model-b", agent = "main" }: Sent) => ({
+  ...{ type: "turn", id: `t-${agent}-${second}`, session: "s", harness: "h", agent, model },
+  ...{ at: START + 1_000 * second, usage: { input_tokens: tokens } },
+  ...(outcome && { outcome }),
+});
+
+const counted = () => until(async () => (await prisma.agent.count({ where: { uncounted: true } })) === 0);
+
+/** What is stored of each agent, by its name and the name of the model. */
+async function stored() {
+  const rows = await prisma.agentOutcomes.findMany();
+  const agents = new Map((await prisma.agent.findMany()).map(({ number, name }) => [number, name]));
+  const models = new Map((await prisma.model.findMany()).map(({ id, name }) => [id, name]));
+  return Object.fromEntries(
+    rows.map(({ agent, cells }) => [
+      agents.get(agent),
+      Object.fromEntries([...unpackOutcomes(cells)].map(([model, own]) => [models.get(model), own])),
+    ]),
+  );
+}
+
+/** What must be stored, from what was sent. */
+function expected(sent: readonly Sent[]) {
+  const agents: Record<string, Record<string, OutcomeCells>> = {};
+  const numbers: Record<string, number> = {};
+  for (const { agent = "main", model = "model-b", tokens: level, outcome } of sent.toSorted(
+    (a, b) => a.second - b.second,
+  )) {
+    agents[agent] ??= {};
+    const number = (numbers[agent] ?? 0) + 1;
+    numbers[agent] = number;
+    if (outcome === undefined) continue;
+    agents[agent][model] ??= new OutcomeCells();
+    // The line of these tests is a fifth of the window.
+    const share = level / (model === "model-b" ? 40_000 : 2_000);
+    agents[agent][model].add({ number, level, share, outcome });
+  }
+  return Object.fromEntries(
+    Object.entries(agents).map(([agent, models]) => [
+      agent,
+      Object.fromEntries(Object.entries(models).map(([model, cells]) => [model, cells.cells()])),
+    ]),
+  );
+}
+
+describe("what came of tool calls", () => {
+  const history: Sent[] = Array.from({ length: 60 }, (_, n) => ({
+    second: n,
+    tokens: 3_000 * (n + 1),
+    ...(n % 7 !== 3 && { outcome: { calls: n % 4, ...(n % 5 !== 0 && { failed: n % 2 }), repeated: n % 3 } }),
+    agent: n % 11 === 5 ? "helper" : "main",
+  }));
+
+  it("is counted for each agent by level, share of the line and place", async () => {
+    await server.send(...history.map(turn));
+    await counted();
+    expect(await stored()).toEqual(expected(history));
+  });
+
+  it("is counted again when the agent has been quiet, with turns that came late and in any order", async () => {
+    await server.send(...history.filter(({ second }) => second % 3 === 0).map(turn));
+    await counted();
+    await server.send(...history.filter(({ second }) => second % 3 === 2).map(turn));
+    await server.send(
+      ...history
+        .filter(({ second }) => second % 3 === 1)
+        .toReversed()
+        .map(turn),
+    );
+    // It was counted a moment ago, and more may come.
+    expect(await prisma.agent.count({ where: { uncounted: true } })).toBe(2);
+    expect(await stored()).not.toEqual(expected(history));
+    await prisma.$executeRaw`UPDATE agents SET last_received_at = last_received_at - interval '1 minute'`;
+    await counted();
+    expect(await stored()).toEqual(expected(history));
+  });
+
+  it("is counted again while the agent is busy, after ten minutes", async () => {
+    await server.send(turn(history[0]!));
+    await counted();
+    await server.send(turn(history[1]!));
+    await prisma.$executeRaw`UPDATE agent_outcomes SET counted_at = counted_at - interval '10 minutes'`;
+    await counted();
+    expect(await stored()).toEqual(expected(history.slice(0, 2)));
+  });
+
+  it("is an empty row for an agent that reported none", async () => {
+    await server.send(turn({ second: 1, tokens: 5_000 }));
+    await counted();
+    expect(await stored()).toEqual({ main: {} });
+  });
+
+  it("takes a report of a turn that came before its results", async () => {
+    await server.send(turn({ second: 1, tokens: 5_000, outcome: { calls: 2, repeated: 0 } }));
+    await counted();
+    const whole = { second: 1, tokens: 5_000, outcome: { calls: 2, repeated: 0, failed: 1 } };
+    await server.send(turn(whole));
+    await prisma.$executeRaw`UPDATE agents SET last_received_at = last_received_at - interval '1 minute'`;
+    await counted();
+    expect(await stored()).toEqual(expected([whole]));
+  });
+});

@@ -1,0 +1,111 @@
+import { OutcomeCells, type ThresholdTimeline, utilizationOf } from "@plimsoll/fold";
+import { lineOf, loadOf } from "@plimsoll/protocol/policy";
+import type { Sql } from "../../db/sql.ts";
+import {
+  type AgentOutcomesRow,
+  agentOutcomes,
+  type CellsByModel,
+  packOutcomes,
+} from "../../db/tables/agent-outcomes.ts";
+import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
+import { unpackOutcome } from "../../db/tables/codes.ts";
+import { readHistoryInRuns } from "../../db/tables/read-turns.ts";
+import { numberTurns } from "../../db/tables/turn-order.ts";
+import { levelOf } from "../../db/tables/turns.ts";
+import type { HeldProject } from "./held-project.ts";
+import { agentOptions } from "./plan-chunk.ts";
+
+/** An agent is counted when it has been quiet for so long, and while it is not, once in so long. */
+const QUIET_SECONDS = 30;
+const REPEAT_SECONDS = 600;
+/** Agents of one step. */
+const MOST_AGENTS = 20;
+
+const DUE = `a.project_id = $1 AND a.uncounted AND (
+  a.last_received_at < now() - interval '${QUIET_SECONDS} s' OR NOT EXISTS (
+    SELECT 1 FROM agent_outcomes o WHERE o.project_id = $1 AND o.agent = a.number
+    AND o.counted_at > now() - interval '${REPEAT_SECONDS} s'))`;
+
+/** Whether an agent has to be counted. Parameter: the project. */
+export const OUTCOMES_DUE = `EXISTS (SELECT 1 FROM agents a WHERE ${DUE})`;
+
+const NEXT = `
+SELECT a.number, a.version, a.last_at AS "lastAt", s.harness FROM agents a
+JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id
+WHERE ${DUE} ORDER BY a.number LIMIT ${MOST_AGENTS}`;
+
+const COUNTED = `
+UPDATE agents a SET uncounted = false FROM unnest($2::int4[], $3::int4[]) AS i(number, version)
+WHERE a.project_id = $1 AND a.number = i.number AND a.version = i.version`;
+
+interface DueAgent {
+  number: number;
+  version: number;
+  lastAt: Date;
+  harness: string;
+}
+
+/**
+ * Counts again what came of the tool calls of some agents. Each is read whole: a late turn moves the places of all after it, and only
+ * what nobody waits for may cost that. Returns how many agents.
+ */
+export async function countOutcomes(project: HeldProject): Promise<number> {
+  const { projectId } = project;
+  const due = await project.query<DueAgent>(NEXT, projectId);
+  if (due.length === 0) return 0;
+  const optionsOf = await agentOptions(
+    project,
+    project.memory,
+    project.settings,
+    new Set(due.map(({ harness }) => harness)),
+  );
+  const rows: AgentOutcomesRow[] = [];
+  for (const { number: agent, lastAt, harness } of due) {
+    const timeline = optionsOf(harness).fold.thresholds;
+    const modelName = (id: number) => project.memory.modelName(id);
+    const cells = packOutcomes(await cellsOf(project, { projectId, agent, timeline, modelName }));
+    rows.push({ agent, lastAt: lastAt.getTime(), countedAt: project.now(), cells });
+  }
+  await project.transaction(async (sql) => {
+    const { text, values } = agentOutcomes.upsert(projectId, rows);
+    sql.send(text, ...values);
+    const [numbers, versions] = [due.map(({ number }) => number), due.map(({ version }) => version)];
+    // One that changed meanwhile is counted again.
+    sql.send(COUNTED, projectId, arrayLiteral(numbers), arrayLiteral(versions));
+  });
+  return due.length;
+}
+
+export interface CountedHistory {
+  projectId: number;
+  /** `agents.number`. */
+  agent: number;
+  /** Of its harness. */
+  timeline: ThresholdTimeline;
+  modelName: (id: number) => string | undefined;
+}
+
+/** What came of the calls of an agent's turns, by the number of the model. */
+export async function cellsOf(
+  sql: Pick<Sql, "query">,
+  { projectId, agent, timeline, modelName }: CountedHistory,
+): Promise<CellsByModel> {
+  const models = new Map<number, OutcomeCells>();
+  let turnsBefore = 0;
+  for await (const turns of readHistoryInRuns(sql, projectId, agent)) {
+    for (const { turn, number } of numberTurns(turns, { turnsBefore, levelBefore: undefined })) {
+      const outcome = unpackOutcome(turn);
+      const level = levelOf(turn);
+      if (outcome === undefined || level === undefined) continue;
+      const { thresholds } = timeline.at(turn.at, modelName(turn.modelId));
+      // Without a line, the end of the window is one.
+      const load = loadOf(level, lineOf(thresholds, turn.windowTokens));
+      const share = load ?? utilizationOf(level, turn.windowTokens);
+      const cells = models.get(turn.modelId) ?? new OutcomeCells();
+      models.set(turn.modelId, cells);
+      cells.add({ number, level, share, outcome });
+    }
+    turnsBefore += turns.length;
+  }
+  return new Map([...models].map(([model, cells]) => [model, cells.cells()]));
+}
