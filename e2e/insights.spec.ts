@@ -109,6 +109,51 @@ test("what falls were worth, over all and one by one @phone", async ({ page, sen
   expect(await violations(page), "a session").toEqual([]);
 });
 
+test("from which level on calls fail more often, and a policy draft from it @phone", async ({
+  page,
+  send,
+  harness,
+}) => {
+  // Agents are counted half a minute after their latest event, if not at once. The first four stay below 50k tokens.
+  test.slow();
+  const start = Date.now() - 50 * MINUTE;
+  const sessions = Array.from({ length: 36 }, (_, session) => {
+    const agent = new EventBuilder({ harness, session: `s-${session}`, window: 200_000, start });
+    for (let turn = 1; turn <= 50; turn++) {
+      const tokens = turn * (800 + 50 * session);
+      const failed = (turn + session) % (tokens >= 50_000 ? 4 : 10) === 0 ? 1 : 0;
+      agent.turn(tokens, { outcome: { calls: 1, failed, repeated: 0 } });
+    }
+    return agent.take();
+  });
+  for (let first = 0; first < sessions.length; first += 6)
+    await send(sessions.slice(first, first + 6).flat());
+
+  const panel = page.getByRole("region", { name: "Where quality falls" });
+  await expect(async () => {
+    await page.goto(`/insights?harness=${harness}`);
+    await expect(panel.getByTestId("quality-sentence")).toContainText(
+      /^Failed tool calls rise from [\d.]+% to \d+% of calls from 50k tokens on \(32 sessions, [\d.]+ to [\d.]+ points\)/,
+      { timeout: 3_000 },
+    );
+  }).toPass({ timeout: 60_000 });
+  await expect(panel.getByRole("row", { name: /^50k to 100k/ })).toContainText(/\+[\d.]+ to \+[\d.]+/);
+  expect(await violations(page)).toEqual([]);
+
+  await panel.getByRole("button", { name: "By share of the line" }).click();
+  await expect(panel.getByRole("columnheader", { name: "Share of the line" })).toBeVisible();
+  await panel.getByRole("button", { name: /^Repeated calls/ }).click();
+  await expect(panel.getByTestId("quality-sentence")).toContainText("are not certainly more at any level");
+  expect(await violations(page), "by share").toEqual([]);
+
+  await panel.getByRole("button", { name: /^Failed calls/ }).click();
+  await panel.getByRole("link", { name: "Draft a ceiling of 50k tokens" }).click();
+  await expect(page).toHaveURL(/\/policies\?scope=/);
+  await expect(page).not.toHaveURL(/ceiling=/);
+  await expect(page.getByRole("status").filter({ hasText: ", changed" })).toBeVisible();
+  await expect(page.getByLabel("ceiling in tokens")).toHaveValue("50000");
+});
+
 test("a range in which no cache was rebuilt says so", async ({ page, send, harness }) => {
   const agent = new EventBuilder({ harness, session: "steady", window: 200_000 });
   await send(agent.turns(10_000, 20_000, 30_000).take());
@@ -117,6 +162,9 @@ test("a range in which no cache was rebuilt says so", async ({ page, send, harne
     "No cache was rebuilt in this range",
   );
   await expect(page.getByTestId("rebuild-causes")).toHaveCount(0);
+  await expect(page.getByTestId("quality-none")).toContainText(
+    "No tool call of this range says what came of it",
+  );
   expect(await violations(page)).toEqual([]);
 });
 

@@ -1,7 +1,9 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { OUTCOME_SIGNALS } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
+import { parseAsStringLiteral, useQueryState } from "nuqs";
 import { useChartActions } from "../fleet/use-chart-actions.ts";
 import { keep, useChartRange, useFleetQueries } from "../fleet/use-fleet-queries.ts";
 import { useMarks } from "../fleet/use-marks.ts";
@@ -11,13 +13,14 @@ import { HarnessFilter } from "../shell/harness-filter.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { FallsPanel } from "./falls-panel.tsx";
+import { QualityPanel } from "./quality-panel.tsx";
 import { RebuildsPanel } from "./rebuilds-panel.tsx";
 
 const BUCKETS = 48;
 /** Causes that have a part of their own. */
 const CAUSES = 16;
 
-/** What windows and their falls cost. */
+/** What full windows do to the work, and what falls cost. */
 export function InsightsPage() {
   return (
     <>
@@ -26,10 +29,29 @@ export function InsightsPage() {
         <RangePicker />
       </PageHeader>
       <div className="grid gap-4">
+        <QualityOfRange />
         <FallsOfRange />
         <Rebuilds />
       </div>
     </>
+  );
+}
+
+function QualityOfRange() {
+  const { trpc, range } = useFleetQueries();
+  const [signal, setSignal] = useQueryState(
+    "signal",
+    parseAsStringLiteral(OUTCOME_SIGNALS).withDefault("failed").withOptions({ history: "replace" }),
+  );
+  const { data, error, refetch } = useQuery(trpc.quality.queryOptions({ ...range, signal }, keep));
+  return (
+    <QualityPanel
+      quality={data}
+      signal={signal}
+      onSignal={(next) => void setSignal(next)}
+      error={error}
+      retry={() => void refetch()}
+    />
   );
 }
 

@@ -24,6 +24,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "breakdown",
   "rebuilds",
   "falls",
+  "quality",
   "harnesses",
   "harnessLines",
   "machines.list",

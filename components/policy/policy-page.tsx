@@ -5,8 +5,8 @@ import type { WholePolicy } from "@plimsoll/protocol/api";
 import { POLICY_PRESETS, type PolicyPreset } from "@plimsoll/protocol/policy";
 import { useQuery } from "@tanstack/react-query";
 import dynamic from "next/dynamic";
-import { parseAsString, parseAsStringLiteral, useQueryState } from "nuqs";
-import { useState } from "react";
+import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryState } from "nuqs";
+import { useEffect, useState } from "react";
 import { PageHeader } from "../shell/page-header.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -18,7 +18,7 @@ import { LinePreview } from "./line-preview.tsx";
 import { ReplayPanel } from "./replay/replay-panel.tsx";
 import { RolloutBanner } from "./rollout-banner.tsx";
 import { SaveDialog } from "./save-dialog.tsx";
-import { withPreset } from "./scope.ts";
+import { withField, withPreset } from "./scope.ts";
 import { scopeKey, scopeOf } from "./scope-key.ts";
 import { ScopePicker } from "./scope-picker.tsx";
 import { SettingsForm } from "./settings-form.tsx";
@@ -52,6 +52,7 @@ function Policies({ newest }: { newest: WholePolicy }) {
     parseAsString.withDefault("").withOptions({ history: "push" }),
   );
   const [saving, setSaving] = useState(false);
+  useProposedCeiling(draft, scopeOf(key));
   useLeaveWarning(draft.isChanged);
   const scope = scopeOf(key);
   const isBehind = newest.generation !== draft.base.generation;
@@ -101,6 +102,17 @@ function Policies({ newest }: { newest: WholePolicy }) {
       )}
     </div>
   );
+}
+
+/** A link may propose a ceiling, in tokens: it becomes a change of the draft. */
+function useProposedCeiling(draft: Draft, scope: ReturnType<typeof scopeOf>) {
+  const [ceiling, setCeiling] = useQueryState("ceiling", parseAsInteger);
+  useEffect(() => {
+    if (ceiling === null) return;
+    if (ceiling > 0)
+      draft.setText(withField(draft.text, draft.shown, scope, ["thresholds", "ceiling"], ceiling));
+    void setCeiling(null);
+  }, [ceiling, draft, scope, setCeiling]);
 }
 
 const PRESETS = [

@@ -33,6 +33,10 @@ export function scopeText(scope: EditedScope): string {
     .join(", ");
 }
 
+/** The address of the editor with a change of a scope's ceiling, in tokens. */
+export const ceilingHref = (scope: PolicyScope, tokens: number): string =>
+  `/policies?scope=${encodeURIComponent(scopeKey(scope))}&ceiling=${tokens}`;
+
 /** The address of the editor, at the settings of one harness. */
 export const adjustHref = (harness: string): string =>
   `/policies?scope=${encodeURIComponent(scopeKey({ harness }))}`;

@@ -7,6 +7,7 @@ import type {
   AlertSilenceView,
   CreatedKey,
   ProjectView,
+  QualityView,
   SessionPage,
 } from "@plimsoll/protocol/api";
 import { expect } from "vitest";
@@ -92,7 +93,9 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
   const fields = { harness: `${word}@host`, model: `model-${word}` };
   // No turn reads from the cache what the one before wrote to it.
   const usage = { input_tokens: 2_000, cache_read_tokens: 0, cache_write_tokens: 2_000, output_tokens: 10 };
-  const events = Array.from({ length: turns }, () => turn(`session-${word}`, 2_000, { ...fields, usage }));
+  const events = Array.from({ length: turns }, () =>
+    turn(`session-${word}`, 2_000, { ...fields, usage, outcome: { calls: 2, failed: 1 } }),
+  );
   const { body } = await server.send(
     [
       ...events,
@@ -155,6 +158,9 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
   const rollout = { strategy: "canary", harnesses: [`harness-${word}`], bake_s: 3_600 };
   const saved = { policy: { layers }, expected: 0, reason: `for ${word}`, rollout };
   await call(server, key.secret, "policies.save", saved, "mutation");
+  // Agents are counted a moment after their first events.
+  const quality = () => call<QualityView>(server, key.secret, "quality", dayRange, "query");
+  await until(async () => (await quality()).groups.length > 0);
   const page = await call<SessionPage>(server, key.secret, "sessions.list", dayRange, "query");
   const sessionId = page.items[0]!.id;
   const detail = await call<{ agents: { id: string }[] }>(

@@ -18,6 +18,8 @@ import {
   HarnessLinesQuery,
   HarnessList,
   ObservedHarnessLines,
+  QualityQuery,
+  QualityView,
   Rebuilds,
   Series,
   SeriesQuery,
@@ -33,6 +35,7 @@ import { readFleet, readFleetPart } from "../../read/fleet.ts";
 import { readHarnessLines } from "../../read/harness-lines.ts";
 import { readHarnesses } from "../../read/harnesses.ts";
 import { readMarks } from "../../read/marks.ts";
+import { readQuality } from "../../read/quality.ts";
 import { readRebuilds } from "../../read/rebuilds.ts";
 import { readSeries } from "../../read/series.ts";
 import { readStatus } from "../../read/status.ts";
@@ -105,6 +108,12 @@ export const falls = freshProcedure("read")
   .input(FallsQuery)
   .output(answer(Falls))
   .query(({ ctx, input }) => ctx.shared(input, () => readFalls(ctx.reader, input)));
+
+export const quality = freshProcedure("read")
+  .meta(rest("GET", "/quality", "What came of tool calls, by how full the window was"))
+  .input(QualityQuery)
+  .output(answer(QualityView))
+  .query(({ ctx, input }) => ctx.shared(input, () => readQuality(ctx.reader, input)));
 
 export const harnessLines = freshProcedure("read")
   .meta(rest("GET", "/harness-lines", "Where harnesses compact by themselves, computed and observed"))

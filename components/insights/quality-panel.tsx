@@ -1,0 +1,252 @@
+/** @jsxImportSource #jsx */
+"use client";
+
+import type {
+  QualityBandView,
+  QualityGroupView,
+  QualitySplitView,
+  QualityView,
+} from "@plimsoll/protocol/api";
+import { OUTCOME_SIGNALS, type OutcomeSignal } from "@plimsoll/protocol/pure";
+import { parseAsStringLiteral, useQueryState } from "nuqs";
+import { compact, exact, NONE } from "../format.ts";
+import { ceilingHref } from "../policy/scope-key.ts";
+import { Link } from "../projects/link.tsx";
+import { Button } from "../ui/button.tsx";
+import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
+import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { Term } from "../ui/term.tsx";
+import { bandText, differenceText, groupText, rateText, SIGNAL_WORDS } from "./quality-words.ts";
+
+interface Props {
+  /** Undefined while loading. */
+  quality: QualityView | undefined;
+  signal: OutcomeSignal;
+  onSignal: (signal: OutcomeSignal) => void;
+  /** Why it failed to load; null if it did not. */
+  error: unknown;
+  retry: () => void;
+}
+
+const HINT =
+  "Long sessions are hard ones, and fail more often at every level. So a session is only compared with itself, and a call with calls at the same place in other sessions. The difference holds in 95 of 100 resamples of the sessions. Only a certain rise is not grey.";
+/** What a lower line may make better. */
+const OF_WORK: ReadonlySet<OutcomeSignal> = new Set(["failed", "repeated", "reedited", "failed_tests"]);
+const BY = ["level", "share"] as const;
+
+/** From which level on an agent's work gets worse: by kind of harness and model. */
+export function QualityPanel({ quality, signal, onSignal, error, retry }: Props) {
+  return (
+    <section aria-label="Where quality falls" className="panel min-w-0 px-4 py-3.5">
+      <h2 className="text-[13px] font-semibold">
+        <Term here={HINT}>Where quality falls</Term>
+      </h2>
+      {quality === undefined ? (
+        error === null ? (
+          <Skeleton className="mt-2 h-24" />
+        ) : (
+          <ErrorState what="what came of tool calls" error={error} retry={retry} className="py-4" />
+        )
+      ) : (
+        <Signals quality={quality} signal={signal} onSignal={onSignal} />
+      )}
+    </section>
+  );
+}
+
+function Signals({
+  quality,
+  signal,
+  onSignal,
+}: Pick<Props, "signal" | "onSignal"> & { quality: QualityView }) {
+  const [by, setBy] = useQueryState(
+    "by",
+    parseAsStringLiteral(BY).withDefault("level").withOptions({ history: "replace" }),
+  );
+  const isKnown = quality.signals.some(({ calls }) => calls > 0);
+  if (!isKnown)
+    return (
+      <p className="mt-1 text-[13px] text-muted" data-testid="quality-none">
+        No tool call of this range says what came of it. Recordings that are followed or imported do, and so
+        does the field <code>outcome</code> of a turn. Agents are counted half a minute after their latest
+        event.
+      </p>
+    );
+  const rates = new Map(quality.signals.map((one) => [one.signal, one]));
+  return (
+    <>
+      <fieldset className="mt-2 flex flex-wrap gap-1">
+        <legend className="sr-only">What went wrong</legend>
+        {OUTCOME_SIGNALS.map((one) => {
+          const { calls, found } = rates.get(one)!;
+          return (
+            <Button
+              key={one}
+              size="small"
+              aria-pressed={one === signal}
+              look={one === signal ? "primary" : "plain"}
+              title={SIGNAL_WORDS[one].hint}
+              onClick={() => onSignal(one)}
+            >
+              {SIGNAL_WORDS[one].name}{" "}
+              <span className="ml-1 font-normal">{rateText(calls === 0 ? null : found / calls)}</span>
+            </Button>
+          );
+        })}
+      </fieldset>
+      <p className="mt-2 text-xs text-muted">{SIGNAL_WORDS[signal].hint}</p>
+      {!quality.complete && (
+        <p className="mt-1 text-xs text-muted">Only the latest 20,000 agents of the range were looked at.</p>
+      )}
+      {quality.groups.length === 0 ? (
+        <p className="mt-3 text-[13px] text-muted">No source of this range tells this of its calls.</p>
+      ) : (
+        <>
+          <fieldset className="mt-3 flex gap-1">
+            <legend className="sr-only">By</legend>
+            {BY.map((one) => (
+              <Button
+                key={one}
+                size="small"
+                aria-pressed={one === by}
+                look={one === by ? "primary" : "plain"}
+                onClick={() => void setBy(one)}
+              >
+                {one === "level" ? "By tokens" : "By share of the line"}
+              </Button>
+            ))}
+          </fieldset>
+          {quality.groups.map((group) => (
+            <Group key={`${group.harness}\n${group.model}`} group={group} signal={signal} by={by} />
+          ))}
+        </>
+      )}
+    </>
+  );
+}
+
+function Group({
+  group,
+  signal,
+  by,
+}: {
+  group: QualityGroupView;
+  signal: OutcomeSignal;
+  by: (typeof BY)[number];
+}) {
+  const { harness, model, clearest } = group;
+  const [bands, splits] =
+    by === "level" ? [group.levels, group.level_splits] : [group.shares, group.share_splits];
+  const reached = bands.filter(({ calls }) => calls > 0);
+  const name = `${harness}, ${model}`;
+  return (
+    <div className="mt-4 min-w-0" data-testid="quality-group">
+      <h3 className="truncate text-[13px]" title={name}>
+        <Name>{harness}</Name> <span className="text-muted">· {model}</span>
+      </h3>
+      <p
+        className={cn("mt-0.5 text-[13px]", clearest === null && "text-muted")}
+        data-testid="quality-sentence"
+      >
+        {groupText(group, signal)}
+      </p>
+      {clearest !== null && OF_WORK.has(signal) && (
+        <p className="mt-0.5 text-[13px]">
+          <Link
+            href={ceilingHref({ family: harness, model }, clearest.at)}
+            className="text-accent underline underline-offset-2"
+          >
+            Draft a ceiling of {compact(clearest.at)} tokens
+          </Link>{" "}
+          <span className="text-muted">to replay it, and roll it out to a part of the agents first.</span>
+        </p>
+      )}
+      {reached.length > 0 && (
+        <table
+          aria-label={`${SIGNAL_WORDS[signal].name} of ${name}`}
+          className="mt-1.5 w-full table-fixed text-[13px]"
+        >
+          <thead className="text-xs text-faint">
+            <tr>
+              <th scope="col" className="w-[34%] py-1 text-left font-normal sm:w-[20%]">
+                {by === "level" ? "Tokens" : "Share of the line"}
+              </th>
+              <th scope="col" className="text-right font-normal max-sm:hidden">
+                Sessions
+              </th>
+              <th scope="col" className="text-right font-normal max-sm:hidden">
+                Calls
+              </th>
+              <th scope="col" className="w-[26%] pl-3 text-left font-normal sm:w-[30%]">
+                Of calls
+              </th>
+              <th scope="col" className="text-right font-normal max-sm:hidden">
+                Usual there
+              </th>
+              <th scope="col" className="text-right font-normal sm:w-[22%]">
+                From here on, points
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {reached.map((band) => (
+              <BandRow
+                key={band.from}
+                band={band}
+                by={by}
+                most={Math.max(...reached.map(({ rate }) => rate ?? 0))}
+                split={splits.find(({ at }) => at === band.from)}
+              />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </div>
+  );
+}
+
+interface BandRowProps {
+  band: QualityBandView;
+  by: (typeof BY)[number];
+  /** The highest rate of the table. */
+  most: number;
+  /** At the band's lower end. */
+  split: QualitySplitView | undefined;
+}
+
+function BandRow({ band, by, most, split }: BandRowProps) {
+  const { sessions, calls, rate, expected_rate: usual } = band;
+  return (
+    <tr className="border-t">
+      <th scope="row" className="py-1.5 pr-2 text-left font-normal">
+        {bandText(band, by)}
+      </th>
+      <td className="text-right max-sm:hidden">{exact(sessions)}</td>
+      <td className="text-right max-sm:hidden">{exact(calls)}</td>
+      <td className="pl-3">
+        <span className="flex items-center gap-2">
+          <span className="w-10 shrink-0 text-right">{rateText(rate)}</span>
+          <span
+            aria-hidden
+            className="h-2 min-w-px rounded-xs bg-accent max-sm:hidden"
+            style={{ width: `${most === 0 ? 0 : (65 * (rate ?? 0)) / most}%` }}
+          />
+        </span>
+      </td>
+      <td className="text-right text-muted max-sm:hidden">{rateText(usual)}</td>
+      <td className={cn("text-right", split?.verdict !== "rises" && "text-faint")}>
+        {split === undefined ? (
+          NONE
+        ) : (
+          <span title={`${exact(split.sessions)} sessions have calls below and above`}>
+            {differenceText(split)}
+            {split.verdict === "few_sessions" && (
+              <span className="max-sm:hidden">, {exact(split.sessions)} sessions</span>
+            )}
+          </span>
+        )}
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,118 @@
+import {
+  callsOf,
+  clearestSplit,
+  MOST_SESSIONS,
+  type OutcomeCell,
+  type QualityBand,
+  type QualitySplit,
+  qualityOf,
+} from "@plimsoll/fold";
+import type { QualityGroupView, QualityQuery, QualityView } from "@plimsoll/protocol/api";
+import { familyOf, OUTCOME_SIGNALS, type OutcomeSignal } from "@plimsoll/protocol/pure";
+import { Prisma } from "../db/client.ts";
+import { unpackOutcomes } from "../db/tables/agent-outcomes.ts";
+import type { FreshReader, Reader } from "../lines/reader.ts";
+import { iso, spanOf } from "../times.ts";
+
+const MOST_AGENTS = 20_000;
+const MOST_GROUPS = 6;
+
+/** Sessions of one kind of harness and one model: the cells of each, the newest first. */
+interface Group {
+  harness: string;
+  model: string;
+  sessions: Map<string, OutcomeCell[]>;
+}
+
+/** What came of tool calls in the sessions of a range, by how full the window was. */
+export async function readQuality(reader: FreshReader, query: QualityQuery): Promise<QualityView> {
+  const { from, to } = spanOf(query);
+  const rows = await readStored(reader, query);
+  const groups = await grouped(reader, rows.slice(0, MOST_AGENTS));
+  const cells = groups.flatMap(({ sessions }) => [...sessions.values()].flat());
+  return {
+    range: { from: iso(from), to: iso(to) },
+    complete: rows.length <= MOST_AGENTS,
+    signal: query.signal,
+    signals: OUTCOME_SIGNALS.map((signal) => ({
+      signal,
+      calls: cells.reduce((sum, cell) => sum + callsOf(cell, signal), 0),
+      found: cells.reduce((sum, cell) => sum + cell.found[signal], 0),
+    })),
+    groups: groups
+      .filter(({ sessions }) => hasCalls(sessions, query.signal))
+      .sort((a, b) => b.sessions.size - a.sessions.size)
+      .slice(0, MOST_GROUPS)
+      .map((group) => viewOf(group, query.signal)),
+  };
+}
+
+interface StoredCells {
+  cells: Uint8Array;
+  session: string;
+  harness: string;
+}
+
+/** Agents that were active in a range, the latest first. */
+function readStored(reader: Reader, query: QualityQuery): Promise<StoredCells[]> {
+  const { from, to } = spanOf(query);
+  const { projectId } = reader;
+  const ofHarness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${query.harness}`;
+  return reader.prisma.$queryRaw<StoredCells[]>`
+    SELECT o.cells, a.session_id::text AS session, s.harness
+    FROM agent_outcomes o
+    JOIN agents a ON a.project_id = ${projectId} AND a.number = o.agent AND a.first_at < ${new Date(to)}
+    JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id AND s.deleted_at IS NULL ${ofHarness}
+    WHERE o.project_id = ${projectId} AND o.last_at >= ${new Date(from)} AND length(o.cells) > 1
+    ORDER BY o.last_at DESC, o.agent DESC LIMIT ${MOST_AGENTS + 1}`;
+}
+
+/** Sub-agents are part of their session: what a person asked for is hard for all of them. */
+async function grouped(reader: Reader, rows: readonly StoredCells[]): Promise<Group[]> {
+  const models = await reader.prisma.model.findMany({
+    where: { projectId: reader.projectId },
+    select: { id: true, name: true },
+  });
+  const names = new Map(models.map(({ id, name }) => [id, name]));
+  const groups = new Map<string, Group>();
+  for (const { cells, session, harness: instance } of rows) {
+    const harness = familyOf(instance);
+    for (const [id, own] of unpackOutcomes(cells)) {
+      const model = names.get(id) ?? "unknown";
+      const key = `${harness}\u0000${model}`;
+      const group = groups.get(key) ?? { harness, model, sessions: new Map<string, OutcomeCell[]>() };
+      groups.set(key, group);
+      const known = group.sessions.get(session);
+      if (known === undefined) group.sessions.set(session, [...own]);
+      else known.push(...own);
+    }
+  }
+  return [...groups.values()];
+}
+
+const hasCalls = (sessions: Group["sessions"], signal: OutcomeSignal) =>
+  [...sessions.values()].some((cells) => cells.some((cell) => callsOf(cell, signal) > 0));
+
+function viewOf({ harness, model, sessions }: Group, signal: OutcomeSignal): QualityGroupView {
+  const quality = qualityOf([...sessions.values()].slice(0, MOST_SESSIONS), signal);
+  const clearest = clearestSplit(quality.levelSplits);
+  return {
+    ...{ harness, model, sessions: quality.sessions, calls: quality.calls },
+    rate: quality.rate ?? null,
+    levels: quality.levels.map(bandView),
+    shares: quality.shares.map(bandView),
+    level_splits: quality.levelSplits.map(splitView),
+    share_splits: quality.shareSplits.map(splitView),
+    clearest: clearest === undefined ? null : splitView(clearest),
+  };
+}
+
+const bandView = ({ from, to, sessions, calls, rate, expectedRate }: QualityBand) => ({
+  ...{ from, to: to ?? null, sessions, calls },
+  rate: rate ?? null,
+  expected_rate: expectedRate ?? null,
+});
+
+const splitView = ({ at, sessions, rateBelow, difference, low, high, verdict }: QualitySplit) => ({
+  ...{ at, sessions, rate_below: rateBelow, difference, low, high, verdict },
+});
