@@ -7,7 +7,7 @@ CREATE TABLE agent_outcomes (
   cells BYTEA NOT NULL,
   PRIMARY KEY (project_id, agent)
 );
-CREATE INDEX agent_outcomes_last_at_idx ON agent_outcomes (project_id, last_at);
+CREATE INDEX agent_outcomes_project_id_last_at_idx ON agent_outcomes (project_id, last_at);
 -- Agents from before this migration reported no outcomes.
 ALTER TABLE agents ADD COLUMN uncounted BOOLEAN NOT NULL DEFAULT false;
 CREATE INDEX agents_uncounted_idx ON agents (project_id, number) WHERE uncounted;

@@ -194,6 +194,7 @@ describe("every statement of the write path", () => {
         written.add(table!);
     }
     expect([...written].filter((table) => tables.has(table)).sort()).toEqual([
+      "agent_outcomes",
       "agents",
       "boundaries",
       "boundary_rollups",
