@@ -118,6 +118,17 @@ describe("what came of tool calls", () => {
     expect(await stored()).toEqual(expected(history.slice(0, 2)));
   });
 
+  it("is an empty row for an agent whose turns cannot be read, and the others go on", async () => {
+    await server.send(...history.map(turn));
+    await counted();
+    await prisma.$executeRaw`UPDATE turn_blocks SET data = '\\x09'
+      WHERE agent = (SELECT number FROM agents WHERE name = 'helper')`;
+    await prisma.$executeRaw`UPDATE agents SET uncounted = true`;
+    await prisma.$executeRaw`UPDATE agent_outcomes SET cells = '\\x01', counted_at = counted_at - interval '10 minutes'`;
+    await counted();
+    expect(await stored()).toEqual({ main: expected(history).main, helper: {} });
+  });
+
   it("is an empty row for an agent that reported none", async () => {
     await server.send(turn({ second: 1, tokens: 5_000 }));
     await counted();

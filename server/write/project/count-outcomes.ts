@@ -12,7 +12,7 @@ import { unpackOutcome } from "../../db/tables/codes.ts";
 import { readHistoryInRuns } from "../../db/tables/read-turns.ts";
 import { numberTurns } from "../../db/tables/turn-order.ts";
 import { levelOf } from "../../db/tables/turns.ts";
-import type { HeldProject } from "./held-project.ts";
+import { type HeldProject, hasExternalCause } from "./held-project.ts";
 import { agentOptions } from "./plan-chunk.ts";
 
 /** An agent is counted when it has been quiet for so long, and while it is not, once in so long. */
@@ -63,8 +63,16 @@ export async function countOutcomes(project: HeldProject): Promise<number> {
   for (const { number: agent, lastAt, harness } of due) {
     const timeline = optionsOf(harness).fold.thresholds;
     const modelName = (id: number) => project.memory.modelName(id);
-    const cells = packOutcomes(await cellsOf(project, { projectId, agent, timeline, modelName }));
-    rows.push({ agent, lastAt: lastAt.getTime(), countedAt: project.now(), cells });
+    const cells = await cellsOf(project, { projectId, agent, timeline, modelName }).catch((error) => {
+      if (hasExternalCause(error)) throw error;
+      // The others go on. The doctor names it.
+      project.log.error(
+        { err: error, projectId, agent },
+        "what came of an agent's calls could not be counted",
+      );
+      return NO_CELLS;
+    });
+    rows.push({ agent, lastAt: lastAt.getTime(), countedAt: project.now(), cells: packOutcomes(cells) });
   }
   await project.transaction(async (sql) => {
     const { text, values } = agentOutcomes.upsert(projectId, rows);
@@ -84,6 +92,8 @@ export interface CountedHistory {
   timeline: ThresholdTimeline;
   modelName: (id: number) => string | undefined;
 }
+
+const NO_CELLS: CellsByModel = new Map();
 
 /** What came of the calls of an agent's turns, by the number of the model. */
 export async function cellsOf(
