@@ -73,7 +73,7 @@ describe("what came of tool calls", () => {
     expect(signals.find((one) => one.signal === "repeated")).toMatchObject({ found: SESSIONS });
   });
 
-  test("is told by level, and where it gets worse", async () => {
+  test("shows by level where it gets worse", async () => {
     const [group] = (await quality()).groups;
     const inBand = turns.filter(
       ({ usage: { input_tokens: tokens } }) => tokens >= 50_000 && tokens < 100_000,

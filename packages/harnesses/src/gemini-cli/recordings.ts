@@ -1,5 +1,5 @@
 import { GEMINI_CLI } from "@plimsoll/fold";
-import type { CallResult } from "../recordings/call-outcomes.ts";
+import { resultOfStatus } from "../recordings/call-outcomes.ts";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
 import { asArray, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
@@ -135,18 +135,12 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
   }
 }
 
-const RESULTS: Readonly<Record<string, CallResult>> = {
-  success: "ok",
-  error: "failed",
-  cancelled: "rejected",
-};
-
 function readCalls({ calls }: AgentHistory, message: JsonObject, turn: { id: string; at: number }): void {
   for (const [index, value] of asArray(message.toolCalls).entries()) {
     const call = asObject(value) ?? {};
     const id = asText(call.id) ?? `${turn.id}/${index}`;
     calls.add({ id, at: turn.at, turn: turn.id, name: asText(call.name) ?? "", input: call.args });
-    const result = RESULTS[asText(call.status) ?? ""];
+    const result = resultOfStatus(call.status);
     if (result === undefined) continue;
     // A command that fails is a call that succeeds.
     const hasFailed = result === "ok" && asArray(call.result).some(hasExitCode);

@@ -1,5 +1,5 @@
 import { GEMINI } from "@plimsoll/fold";
-import type { CallResult } from "../recordings/call-outcomes.ts";
+import { resultOfStatus } from "../recordings/call-outcomes.ts";
 import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
@@ -114,15 +114,9 @@ function readAssistant(history: AgentHistory, json: JsonObject, at: number): Ski
   });
 }
 
-const RESULTS: Readonly<Record<string, CallResult>> = {
-  success: "ok",
-  error: "failed",
-  cancelled: "rejected",
-};
-
 function readResult({ calls }: AgentHistory, json: JsonObject): void {
   const { callId, status } = asObject(json.toolCallResult) ?? {};
-  const result = RESULTS[asText(status) ?? ""];
+  const result = resultOfStatus(status);
   const call = asText(callId);
   if (call !== undefined && result !== undefined) calls.addResult(call, result);
 }

@@ -19,6 +19,15 @@ export type CallResult = "ok" | "failed" | "rejected";
 
 export const resultOfCode = (code: number): CallResult => (code === 0 ? "ok" : "failed");
 
+const STATUSES: Readonly<Record<string, CallResult>> = {
+  success: "ok",
+  error: "failed",
+  cancelled: "rejected",
+};
+
+/** Of Gemini CLI and the harnesses that come from it. Undefined while a call runs. */
+export const resultOfStatus = (status: unknown): CallResult | undefined => STATUSES[asText(status) ?? ""];
+
 /** What is kept of a call: enough to count it, and none of its words. */
 interface KeptCall {
   id: string;
