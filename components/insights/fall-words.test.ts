@@ -1,6 +1,14 @@
 import type { FallSums, FallView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
-import { fallTitle, lastedText, moneyText, outcomeText, sumsCells, sumsText } from "./fall-words.ts";
+import {
+  fallTitle,
+  lastedText,
+  moneyText,
+  outcomeText,
+  sumsCells,
+  sumsText,
+  workText,
+} from "./fall-words.ts";
 
 const FALL: FallView = {
   id: "f",
@@ -90,5 +98,23 @@ describe("some falls", () => {
     expect(
       sumsCells({ ...none, outcomes: { paid_back: 0, pending: 0, not_paid_back: 0, unknown: 10 } }),
     ).toEqual(["10", "—", "—", "never", "—", "—", "—"]);
+  });
+});
+
+describe("repeated work", () => {
+  const work = {
+    ...{ falls: 212, sessions: 84, before: 0.041, after: 0.12, usual_change: 0.004 },
+    ...{ difference: 0.075, low: 0.06, high: 0.09, verdict: "rises" as const },
+  };
+  it("is told with what is usual, and what is certain", () => {
+    expect(workText(work)).toBe(
+      "In the 20 calls after 212 falls, 12% repeat an earlier call exactly, and 4.1% in the 20 before. Where nothing falls, the share changes by +0.4 points from one 20 to the next. So falls cost +6 to +9 points of repeated work (84 sessions).",
+    );
+    expect(workText({ ...work, verdict: "unclear" })).toContain(
+      "It is not certain that falls cost repeated work",
+    );
+    expect(workText({ ...work, sessions: 1, verdict: "few_sessions" })).toContain(
+      "That is 1 session; it takes 30 to say more.",
+    );
   });
 });

@@ -1,6 +1,7 @@
-import type { FallSums, FallView } from "@plimsoll/protocol/api";
+import type { FallSums, FallView, LostWorkView } from "@plimsoll/protocol/api";
 import { compact, exact, loadPercent, money, NONE, plural } from "../format.ts";
 import { boundaryName } from "../words.ts";
+import { differenceOf, differenceText, rateText } from "./quality-words.ts";
 
 const turns = (count: number) => plural(Math.round(count), "turn");
 
@@ -62,6 +63,31 @@ export function sumsText({
       ? " None has a list price."
       : ` ${exact(outcomes.paid_back)} of ${exact(priced)} with a list price have paid back: ${money(cost_usd)} spent, ${money(saved_usd)} saved so far.`;
   return `${plural(falls, "fall")}.${half}${paid}`;
+}
+
+/** What was fetched again after falls, as a sentence. */
+export function workText({
+  falls,
+  sessions,
+  before,
+  after,
+  usual_change: usual,
+  low,
+  high,
+  verdict,
+}: LostWorkView): string {
+  const rates = `In the 20 calls after ${plural(falls, "fall")}, ${rateText(after)} repeat an earlier call exactly, and ${rateText(before)} in the 20 before.`;
+  const where =
+    usual === 0
+      ? ""
+      : ` Where nothing falls, the share changes by ${differenceOf(usual)} points from one 20 to the next.`;
+  const certain =
+    verdict === "rises"
+      ? ` So falls cost ${differenceText({ low, high })} points of repeated work (${plural(sessions, "session")}).`
+      : verdict === "few_sessions"
+        ? ` That is ${plural(sessions, "session")}; it takes 30 to say more.`
+        : ` It is not certain that falls cost repeated work (${plural(sessions, "session")}).`;
+  return rates + where + certain;
 }
 
 /** The cells of a row of sums, in the order of `SUMS_HEAD`. */

@@ -24,6 +24,7 @@ import {
   SUMS_HEAD,
   sumsCells,
   sumsText,
+  workText,
 } from "./fall-words.ts";
 
 interface Props {
@@ -56,6 +57,11 @@ export function FallsPanel({ falls, error, retry }: Props) {
             {sumsText(falls.total)}
             {!falls.complete && " Only the latest 20,000 falls of the range were looked at."}
           </p>
+          {falls.work !== null && (
+            <p className="mt-1 text-[13px] text-muted" data-testid="lost-work">
+              {workText(falls.work)}
+            </p>
+          )}
           {falls.total.falls > 0 && (
             <>
               <Sums

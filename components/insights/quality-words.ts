@@ -56,10 +56,12 @@ export const rateText = (rate: number | null): string =>
 const points = (difference: number) => String(Math.round(Math.abs(difference) * 1_000) / 10);
 
 /** The interval of a difference, such as `+2.9 to +5.7 points`. */
-export function differenceText({ low, high }: Pick<QualitySplitView, "low" | "high">): string {
-  const signed = (value: number) => `${value < 0 ? MINUS : "+"}${points(value)}`;
-  return `${signed(low)} to ${signed(high)}`;
-}
+export const differenceText = ({ low, high }: Pick<QualitySplitView, "low" | "high">): string =>
+  `${differenceOf(low)} to ${differenceOf(high)}`;
+
+/** A difference of rates in points, such as `+2.9`. */
+export const differenceOf = (difference: number): string =>
+  `${difference < 0 ? MINUS : "+"}${points(difference)}`;
 
 /** What is certain of a group, as a sentence. */
 export function groupText(

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PolicyBook } from "../lines/policy-book.ts";
 import type { FreshReader } from "../lines/reader.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
+import { until } from "../testing/until.ts";
 import { readFalls } from "./falls.ts";
 
 const MINUTE = 60_000;
@@ -190,6 +191,24 @@ describe("what falls were worth", () => {
     expect((await falls({ harness: nested, session: await sessionOf(nested) })).falls).toMatchObject([
       { agent: null, turns_before: 1, turns_after: 1 },
     ]);
+  });
+
+  test("how often calls repeat an earlier one around them", async () => {
+    const busy = "busy@1";
+    const calls = (repeated: number) => ({ outcome: { calls: 20, repeated } });
+    expect((await falls({ harness: busy })).work).toBeNull();
+    await server.send(
+      turn(busy, 0, 100, 100, calls(0)),
+      turn(busy, 1, 120, 20, calls(1)),
+      compacted(busy, 2),
+      turn(busy, 3, 30, 5, calls(9)),
+      turn(busy, 4, 40, 10, calls(2)),
+    );
+    await until(async () => (await falls({ harness: busy })).work !== null);
+    expect((await falls({ harness: busy })).work).toMatchObject({
+      ...{ falls: 1, sessions: 1, before: 0.05, after: 0.45, verdict: "few_sessions" },
+    });
+    expect((await falls({ harness: busy, session: await sessionOf(busy) })).work).toBeNull();
   });
 });
 

@@ -3,14 +3,18 @@ import {
   type FallSequel,
   type FallWorth,
   fallWorth,
+  lostWork,
+  MOST_SESSIONS,
   median,
   NO_FALL,
+  type RepeatedWork,
   reclaimedTokens,
   thrashes,
 } from "@plimsoll/fold";
-import type { FallSums, Falls, FallsQuery, FallView } from "@plimsoll/protocol/api";
+import type { FallSums, Falls, FallsQuery, FallView, LostWorkView } from "@plimsoll/protocol/api";
 import { type BoundaryType, DEFAULT_AGENT } from "@plimsoll/protocol/events";
 import { Prisma } from "../db/client.ts";
+import { unpackWork } from "../db/tables/agent-outcomes.ts";
 import { unpackStored } from "../db/tables/packed-state.ts";
 import type { FreshReader, Reader } from "../lines/reader.ts";
 import { iso, spanOf } from "../times.ts";
@@ -85,7 +89,31 @@ export async function readFalls(reader: FreshReader, query: FallsQuery): Promise
       })
       .sort((a, b) => a.from_tokens - b.from_tokens),
     falls: listed.map(viewOf),
+    work: query.session === undefined ? await readLostWork(reader, query) : null,
   };
+}
+
+/** What was fetched again after the falls of the sessions that were active in a range. */
+async function readLostWork(reader: Reader, query: FallsQuery): Promise<LostWorkView | null> {
+  const { from, to } = spanOf(query);
+  const { projectId } = reader;
+  const ofHarness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${query.harness}`;
+  const rows = await reader.prisma.$queryRaw<{ work: Uint8Array; session: string }[]>`
+    SELECT o.work, a.session_id::text AS session FROM agent_outcomes o
+    JOIN agents a ON a.project_id = ${projectId} AND a.number = o.agent AND a.first_at < ${new Date(to)}
+    JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id AND s.deleted_at IS NULL ${ofHarness}
+    WHERE o.project_id = ${projectId} AND o.last_at >= ${new Date(from)} AND length(o.work) > 1
+    ORDER BY o.last_at DESC, o.agent DESC LIMIT ${MOST_FALLS}`;
+  const sessions = new Map<string, RepeatedWork[]>();
+  for (const { work, session } of rows) {
+    const known = sessions.get(session);
+    if (known === undefined) sessions.set(session, unpackWork(work));
+    else known.push(...unpackWork(work));
+  }
+  const lost = lostWork([...sessions.values()].slice(0, MOST_SESSIONS));
+  if (lost === undefined) return null;
+  const { usualChange, ...rest } = lost;
+  return { ...rest, usual_change: usualChange };
 }
 
 /** The latest falls of a range, newest first, each with what the next one of its agent says of it. */

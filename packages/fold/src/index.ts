@@ -28,6 +28,7 @@ export * from "./lines/hull.ts";
 export * from "./lines/in-force.ts";
 export * from "./outcomes/cells.ts";
 export * from "./outcomes/quality.ts";
+export * from "./outcomes/repeated-work.ts";
 export * from "./usage/all-shapes.ts";
 export * from "./usage/answer-shapes.ts";
 export * from "./usage/record-shapes.ts";

@@ -1,7 +1,8 @@
-import { OutcomeCells } from "@plimsoll/fold";
+import { OutcomeCells, type RepeatedWork } from "@plimsoll/fold";
+import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { packOutcomes, unpackOutcomes } from "./agent-outcomes.ts";
+import { packOutcomes, packWork, unpackOutcomes, unpackWork } from "./agent-outcomes.ts";
 
 const count = fc.nat(63);
 const anyCells = fc
@@ -32,7 +33,22 @@ it("packed outcomes are unpacked as they were", () => {
   );
 });
 
+it("packed work is unpacked as it was", () => {
+  const size = fc.nat(2 ** 31 - 1);
+  const anyWork: fc.Arbitrary<RepeatedWork> = fc.record({
+    type: fc.constantFrom(undefined, ...BOUNDARY_TYPES),
+    ...{ band: fc.nat(5), points: size },
+    ...{ callsBefore: size, repeatedBefore: size, callsAfter: size, repeatedAfter: size },
+  });
+  fc.assert(
+    fc.property(fc.array(anyWork, { maxLength: 8 }), (all) => {
+      expect(unpackWork(packWork(all))).toEqual(all);
+    }),
+  );
+});
+
 it("bytes of another format are refused", () => {
+  expect(() => unpackWork(Buffer.from([9]))).toThrow(RangeError);
   expect(() => unpackOutcomes(Buffer.from([9]))).toThrow(RangeError);
   expect(() => unpackOutcomes(packOutcomes(new Map([[1, []]])).subarray(0, 2))).toThrow(RangeError);
 });

@@ -1,5 +1,5 @@
-import { cellCode, cellPlace, noSignals, type OutcomeCell } from "@plimsoll/fold";
-import { OUTCOME_SIGNALS } from "@plimsoll/protocol/events";
+import { cellCode, cellPlace, noSignals, type OutcomeCell, type RepeatedWork } from "@plimsoll/fold";
+import { BOUNDARY_TYPES, OUTCOME_SIGNALS } from "@plimsoll/protocol/events";
 import { defineTable, type RowOf } from "./table.ts";
 import { VarintReader, VarintWriter } from "./varints.ts";
 
@@ -12,6 +12,8 @@ export const agentOutcomes = defineTable("agent_outcomes", ["agent"], {
   countedAt: "time",
   /** By `packOutcomes`. */
   cells: "bytea",
+  /** By `packWork`. */
+  work: "bytea",
 });
 
 export type AgentOutcomesRow = RowOf<typeof agentOutcomes>;
@@ -63,4 +65,42 @@ export function unpackOutcomes(data: Uint8Array): CellsByModel {
     models.set(model, cells);
   }
   return models;
+}
+
+/** The types are stored by position: append, never reorder. */
+export function packWork(all: readonly RepeatedWork[]): Buffer {
+  const writer = new VarintWriter(LONGEST * (1 + 7 * all.length));
+  writer.number(FORMAT);
+  for (const work of all) {
+    writer.number(work.type === undefined ? 0 : 1 + BOUNDARY_TYPES.indexOf(work.type));
+    for (const field of WORK_FIELDS) writer.number(work[field]);
+  }
+  return writer.end();
+}
+
+const WORK_FIELDS = [
+  "band",
+  "points",
+  "callsBefore",
+  "repeatedBefore",
+  "callsAfter",
+  "repeatedAfter",
+] as const;
+
+/** @throws RangeError for bytes that are no packed work */
+export function unpackWork(data: Uint8Array): RepeatedWork[] {
+  const reader = new VarintReader(data);
+  if (reader.number() !== FORMAT) throw new RangeError("packed work has an unknown format");
+  const all: RepeatedWork[] = [];
+  while (!reader.ended) {
+    const type = reader.number();
+    const [band, points, callsBefore, repeatedBefore, callsAfter, repeatedAfter] = WORK_FIELDS.map(() =>
+      reader.number(),
+    ) as [number, number, number, number, number, number];
+    all.push({
+      type: type === 0 ? undefined : BOUNDARY_TYPES[type - 1],
+      ...{ band, points, callsBefore, repeatedBefore, callsAfter, repeatedAfter },
+    });
+  }
+  return all;
 }

@@ -6,7 +6,7 @@ import {
   type WindowLookup,
 } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
-import { agentOutcomes, packOutcomes } from "../../db/tables/agent-outcomes.ts";
+import { type AgentOutcomesRow, agentOutcomes } from "../../db/tables/agent-outcomes.ts";
 import type { AgentRow } from "../../db/tables/agents.ts";
 import type { BoundaryRow } from "../../db/tables/boundaries.ts";
 import { crossingOriginCode } from "../../db/tables/codes.ts";
@@ -22,7 +22,7 @@ import type { AgentNews } from "../../write/plan/agent-news.ts";
 import { KnownKeys } from "../../write/plan/known-keys.ts";
 import { type History, openHistory } from "../../write/plan/read-history.ts";
 import { refoldAgent } from "../../write/plan/refold-agent.ts";
-import { type CountedHistory, cellsOf } from "../../write/project/count-outcomes.ts";
+import { type CountedHistory, countsOf } from "../../write/project/count-outcomes.ts";
 import { type ComparedRow, differingColumns } from "./differing-columns.ts";
 
 /** What the fold of any agent of a project needs. */
@@ -127,13 +127,14 @@ async function outcomeDifferences(
   const { projectId } = source;
   const [stored] = await sql.query<Record<string, unknown>>(OUTCOMES, projectId, agent);
   if (uncounted) return [];
-  const cells = packOutcomes(await cellsOf(sql, { ...source, agent }));
-  return rowDifferences("agent_outcomes", stored && { cells: hexOf(agentOutcomes.parse(stored).cells) }, {
-    cells: hexOf(cells),
-  });
+  const counts = await countsOf(sql, { ...source, agent });
+  return rowDifferences("agent_outcomes", stored && inHex(agentOutcomes.parse(stored)), inHex(counts));
 }
 
-const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
+const inHex = ({ cells, work }: Pick<AgentOutcomesRow, "cells" | "work">) => ({
+  cells: Buffer.from(cells).toString("hex"),
+  work: Buffer.from(work).toString("hex"),
+});
 
 async function timelineOf(
   sql: Pick<Sql, "query">,

@@ -1,7 +1,7 @@
 import { OutcomeCells } from "@plimsoll/fold";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../../db/client.ts";
-import { unpackOutcomes } from "../../db/tables/agent-outcomes.ts";
+import { unpackOutcomes, unpackWork } from "../../db/tables/agent-outcomes.ts";
 import { emptyTables } from "../../testing/dump.ts";
 import { setTestWindows, type TestIngest, type TestPipeline, testIngest } from "../../testing/ingest.ts";
 import { until } from "../../testing/until.ts";
@@ -116,6 +116,30 @@ describe("what came of tool calls", () => {
     await prisma.$executeRaw`UPDATE agent_outcomes SET counted_at = counted_at - interval '10 minutes'`;
     await counted();
     expect(await stored()).toEqual(expected(history.slice(0, 2)));
+  });
+
+  it("is told around falls, too", async () => {
+    const repeats = (n: number) => (n >= 30 && n < 38 ? 1 : 0);
+    const turns = Array.from({ length: 60 }, (_, n) =>
+      turn({ second: n, tokens: n < 30 ? 60_000 : 20_000, outcome: { calls: 1, repeated: repeats(n) } }),
+    );
+    const compacted = {
+      type: "compacted",
+      id: "c",
+      session: "s",
+      harness: "h",
+      agent: "main",
+      trigger: "auto",
+    };
+    await server.send(...turns, { ...compacted, at: START + 29_500 });
+    await counted();
+    const [row] = await prisma.agentOutcomes.findMany();
+    expect(unpackWork(row!.work).filter(({ type }) => type !== undefined)).toEqual([
+      {
+        ...{ type: "compacted", band: 2, points: 1 },
+        ...{ callsBefore: 20, repeatedBefore: 0, callsAfter: 20, repeatedAfter: 8 },
+      },
+    ]);
   });
 
   it("is an empty row for an agent whose turns cannot be read, and the others go on", async () => {

@@ -1,11 +1,19 @@
-import { OutcomeCells, type ThresholdTimeline, utilizationOf } from "@plimsoll/fold";
+import {
+  OutcomeCells,
+  repeatedWork,
+  type ThresholdTimeline,
+  utilizationOf,
+  type WorkFall,
+  type WorkTurn,
+} from "@plimsoll/fold";
+import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import { lineOf, loadOf } from "@plimsoll/protocol/policy";
 import type { Sql } from "../../db/sql.ts";
 import {
   type AgentOutcomesRow,
   agentOutcomes,
-  type CellsByModel,
   packOutcomes,
+  packWork,
 } from "../../db/tables/agent-outcomes.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { unpackOutcome } from "../../db/tables/codes.ts";
@@ -63,16 +71,16 @@ export async function countOutcomes(project: HeldProject): Promise<number> {
   for (const { number: agent, lastAt, harness } of due) {
     const timeline = optionsOf(harness).fold.thresholds;
     const modelName = (id: number) => project.memory.modelName(id);
-    const cells = await cellsOf(project, { projectId, agent, timeline, modelName }).catch((error) => {
+    const counts = await countsOf(project, { projectId, agent, timeline, modelName }).catch((error) => {
       if (hasExternalCause(error)) throw error;
       // The others go on. The doctor names it.
       project.log.error(
         { err: error, projectId, agent },
         "what came of an agent's calls could not be counted",
       );
-      return NO_CELLS;
+      return NO_COUNTS;
     });
-    rows.push({ agent, lastAt: lastAt.getTime(), countedAt: project.now(), cells: packOutcomes(cells) });
+    rows.push({ agent, lastAt: lastAt.getTime(), countedAt: project.now(), ...counts });
   }
   await project.transaction(async (sql) => {
     const { text, values } = agentOutcomes.upsert(projectId, rows);
@@ -93,19 +101,29 @@ export interface CountedHistory {
   modelName: (id: number) => string | undefined;
 }
 
-const NO_CELLS: CellsByModel = new Map();
+type Counts = Pick<AgentOutcomesRow, "cells" | "work">;
 
-/** What came of the calls of an agent's turns, by the number of the model. */
-export async function cellsOf(
+const NO_COUNTS: Counts = { cells: packOutcomes(new Map()), work: packWork([]) };
+
+const FALLS = `
+SELECT b.type, (extract(epoch FROM b.at) * 1000)::float8 AS at
+FROM agents a JOIN boundaries b ON b.project_id = $1 AND b.agent_id = a.id
+WHERE a.project_id = $1 AND a.number = $2 AND b.type = ANY('{${BOUNDARY_TYPES.join(",")}}'::text[])
+ORDER BY b.at, b.id`;
+
+/** What came of the calls of an agent's turns, and how often they repeat an earlier one around its falls. */
+export async function countsOf(
   sql: Pick<Sql, "query">,
   { projectId, agent, timeline, modelName }: CountedHistory,
-): Promise<CellsByModel> {
+): Promise<Counts> {
   const models = new Map<number, OutcomeCells>();
+  const work: WorkTurn[] = [];
   let turnsBefore = 0;
   for await (const turns of readHistoryInRuns(sql, projectId, agent)) {
     for (const { turn, number } of numberTurns(turns, { turnsBefore, levelBefore: undefined })) {
       const outcome = unpackOutcome(turn);
       const level = levelOf(turn);
+      work.push({ at: turn.at, level, calls: outcome?.calls ?? 0, repeated: outcome?.repeated ?? 0 });
       if (outcome === undefined || level === undefined) continue;
       const { thresholds } = timeline.at(turn.at, modelName(turn.modelId));
       // Without a line, the end of the window is one.
@@ -117,5 +135,10 @@ export async function cellsOf(
     }
     turnsBefore += turns.length;
   }
-  return new Map([...models].map(([model, cells]) => [model, cells.cells()]));
+  if (models.size === 0) return NO_COUNTS;
+  const falls = await sql.query<WorkFall>(FALLS, projectId, agent);
+  return {
+    cells: packOutcomes(new Map([...models].map(([model, cells]) => [model, cells.cells()]))),
+    work: packWork(repeatedWork(work, falls)),
+  };
 }

@@ -1,11 +1,9 @@
 import type { OutcomeSignal, SplitVerdict } from "@plimsoll/protocol/pure";
 import { callsOf, LEVEL_BANDS, type OutcomeCell, POSITION_BANDS, SHARE_BANDS } from "./cells.ts";
+import { intervalOf, resampled, type Terms, total } from "./resample.ts";
 
-/** Sessions below which nothing is claimed. */
-export const LEAST_SESSIONS = 30;
 /** Sessions that one figure is made of, at most. */
 export const MOST_SESSIONS = 2_000;
-const RESAMPLES = 500;
 
 /** How often a signal showed, in calls of some levels or shares of the line. */
 export interface QualityBand {
@@ -173,13 +171,10 @@ function splitsOf(places: Places, bands: readonly number[]): QualitySplit[] {
     const whole = total(weight);
     // Where the place in a session alone tells the side, nothing can be compared.
     if (sessions === 0 || whole < LEAST_WEIGHT) return [];
-    const quantile = (share: number) => drawn[border]![Math.round(share * (RESAMPLES - 1))]!;
     return {
       ...{ at, sessions, rateBelow },
       difference: total(told) / whole,
-      low: quantile(TAIL),
-      high: quantile(1 - TAIL),
-      verdict: verdictOf(sessions, quantile, TAIL / borders.length),
+      ...intervalOf(drawn[border]!, sessions, borders.length),
     };
   });
 }
@@ -223,12 +218,6 @@ function withoutMeans({ sessions, session, position, calls }: Places, values: Fl
   return left;
 }
 
-/** What each session tells of the difference, and how much that counts. */
-interface Terms {
-  told: Float64Array;
-  weight: Float64Array;
-}
-
 function termsOf({ sessions, session, calls }: Places, rates: Float64Array, side: Float64Array): Terms {
   const terms = { told: new Float64Array(sessions), weight: new Float64Array(sessions) };
   for (let place = 0; place < side.length; place++) {
@@ -236,55 +225,4 @@ function termsOf({ sessions, session, calls }: Places, rates: Float64Array, side
     terms.weight[session[place]!]! += calls[place]! * side[place]! ** 2;
   }
   return terms;
-}
-
-function total(values: Float64Array): number {
-  let sum = 0;
-  for (let index = 0; index < values.length; index++) sum += values[index]!;
-  return sum;
-}
-
-/** Of each side of the interval. */
-const TAIL = 0.025;
-
-/** @param tail each border had its chance, so the odds of a false claim are shared among them */
-function verdictOf(sessions: number, quantile: (share: number) => number, tail: number): SplitVerdict {
-  if (sessions < LEAST_SESSIONS) return "few_sessions";
-  if (quantile(tail) > 0) return "rises";
-  return quantile(1 - tail) < 0 ? "falls" : "unclear";
-}
-
-/**
- * The difference at each border in resamples of the sessions, in order. The same sessions are drawn for each border, and the same
- * input always gives the same result.
- */
-function resampled(sessions: number, terms: readonly Terms[]): Float64Array[] {
-  const drawn = terms.map(() => new Float64Array(RESAMPLES));
-  const random = randomNumbers(sessions);
-  const times = new Float64Array(sessions);
-  for (let resample = 0; resample < RESAMPLES; resample++) {
-    times.fill(0);
-    for (let draw = 0; draw < sessions; draw++) times[(random() * sessions) >>> 0]! += 1;
-    for (let border = 0; border < terms.length; border++) {
-      const { told, weight } = terms[border]!;
-      let [sum, whole] = [0, 0];
-      for (let session = 0; session < sessions; session++) {
-        sum += times[session]! * told[session]!;
-        whole += times[session]! * weight[session]!;
-      }
-      drawn[border]![resample] = whole === 0 ? 0 : sum / whole;
-    }
-  }
-  return drawn.map((differences) => differences.sort());
-}
-
-/** Numbers from 0 to 1, not included (mulberry32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

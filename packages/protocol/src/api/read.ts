@@ -461,6 +461,23 @@ export const FallView = z.object({
 });
 export type FallView = z.infer<typeof FallView>;
 
+/** Calls that repeat an earlier one exactly, in the 20 calls before falls and after them, of the sessions with a turn in a range. */
+const LostWorkView = z.object({
+  falls: z.number().int(),
+  sessions: z.number().int(),
+  /** Repeats per call. */
+  before: z.number(),
+  after: z.number(),
+  /** By how much it changes where nothing falls, at the same levels. */
+  usual_change: z.number(),
+  /** The change less the usual one, and the ends of its interval of 95 %. */
+  difference: z.number(),
+  low: z.number(),
+  high: z.number(),
+  verdict: z.enum(SPLIT_VERDICTS),
+});
+export type LostWorkView = z.infer<typeof LostWorkView>;
+
 /** What falls of a range were worth. */
 export const Falls = z.object({
   range: Range,
@@ -473,6 +490,8 @@ export const Falls = z.object({
   levels: z.array(FallSums.extend({ from_tokens: z.number().int(), to_tokens: z.number().int().nullable() })),
   /** Of a session, the latest 100. Else those that lost most, at most 8. */
   falls: z.array(FallView),
+  /** What was fetched again after them. Null if no fall has calls on both sides, and for a session. */
+  work: LostWorkView.nullable(),
 });
 export type Falls = z.infer<typeof Falls>;
 

@@ -4344,7 +4344,8 @@ export const AgentOutcomesScalarFieldEnum = {
   agent: 'agent',
   lastAt: 'lastAt',
   countedAt: 'countedAt',
-  cells: 'cells'
+  cells: 'cells',
+  work: 'work'
 } as const
 
 export type AgentOutcomesScalarFieldEnum = (typeof AgentOutcomesScalarFieldEnum)[keyof typeof AgentOutcomesScalarFieldEnum]

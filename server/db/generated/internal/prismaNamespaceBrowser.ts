@@ -406,7 +406,8 @@ export const AgentOutcomesScalarFieldEnum = {
   agent: 'agent',
   lastAt: 'lastAt',
   countedAt: 'countedAt',
-  cells: 'cells'
+  cells: 'cells',
+  work: 'work'
 } as const
 
 export type AgentOutcomesScalarFieldEnum = (typeof AgentOutcomesScalarFieldEnum)[keyof typeof AgentOutcomesScalarFieldEnum]

@@ -42,6 +42,7 @@ export type AgentOutcomesMinAggregateOutputType = {
   lastAt: Date | null
   countedAt: Date | null
   cells: runtime.Bytes | null
+  work: runtime.Bytes | null
 }
 
 export type AgentOutcomesMaxAggregateOutputType = {
@@ -50,6 +51,7 @@ export type AgentOutcomesMaxAggregateOutputType = {
   lastAt: Date | null
   countedAt: Date | null
   cells: runtime.Bytes | null
+  work: runtime.Bytes | null
 }
 
 export type AgentOutcomesCountAggregateOutputType = {
@@ -58,6 +60,7 @@ export type AgentOutcomesCountAggregateOutputType = {
   lastAt: number
   countedAt: number
   cells: number
+  work: number
   _all: number
 }
 
@@ -78,6 +81,7 @@ export type AgentOutcomesMinAggregateInputType = {
   lastAt?: true
   countedAt?: true
   cells?: true
+  work?: true
 }
 
 export type AgentOutcomesMaxAggregateInputType = {
@@ -86,6 +90,7 @@ export type AgentOutcomesMaxAggregateInputType = {
   lastAt?: true
   countedAt?: true
   cells?: true
+  work?: true
 }
 
 export type AgentOutcomesCountAggregateInputType = {
@@ -94,6 +99,7 @@ export type AgentOutcomesCountAggregateInputType = {
   lastAt?: true
   countedAt?: true
   cells?: true
+  work?: true
   _all?: true
 }
 
@@ -189,6 +195,7 @@ export type AgentOutcomesGroupByOutputType = {
   lastAt: Date
   countedAt: Date
   cells: runtime.Bytes
+  work: runtime.Bytes
   _count: AgentOutcomesCountAggregateOutputType | null
   _avg: AgentOutcomesAvgAggregateOutputType | null
   _sum: AgentOutcomesSumAggregateOutputType | null
@@ -220,6 +227,7 @@ export type AgentOutcomesWhereInput = {
   lastAt?: Prisma.DateTimeFilter<"AgentOutcomes"> | Date | string
   countedAt?: Prisma.DateTimeFilter<"AgentOutcomes"> | Date | string
   cells?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
+  work?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
 }
 
 export type AgentOutcomesOrderByWithRelationInput = {
@@ -228,6 +236,7 @@ export type AgentOutcomesOrderByWithRelationInput = {
   lastAt?: Prisma.SortOrder
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
+  work?: Prisma.SortOrder
 }
 
 export type AgentOutcomesWhereUniqueInput = Prisma.AtLeast<{
@@ -240,6 +249,7 @@ export type AgentOutcomesWhereUniqueInput = Prisma.AtLeast<{
   lastAt?: Prisma.DateTimeFilter<"AgentOutcomes"> | Date | string
   countedAt?: Prisma.DateTimeFilter<"AgentOutcomes"> | Date | string
   cells?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
+  work?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
 }, "projectId_agent">
 
 export type AgentOutcomesOrderByWithAggregationInput = {
@@ -248,6 +258,7 @@ export type AgentOutcomesOrderByWithAggregationInput = {
   lastAt?: Prisma.SortOrder
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
+  work?: Prisma.SortOrder
   _count?: Prisma.AgentOutcomesCountOrderByAggregateInput
   _avg?: Prisma.AgentOutcomesAvgOrderByAggregateInput
   _max?: Prisma.AgentOutcomesMaxOrderByAggregateInput
@@ -264,6 +275,7 @@ export type AgentOutcomesScalarWhereWithAggregatesInput = {
   lastAt?: Prisma.DateTimeWithAggregatesFilter<"AgentOutcomes"> | Date | string
   countedAt?: Prisma.DateTimeWithAggregatesFilter<"AgentOutcomes"> | Date | string
   cells?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
+  work?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
 }
 
 export type AgentOutcomesCreateInput = {
@@ -272,6 +284,7 @@ export type AgentOutcomesCreateInput = {
   lastAt: Date | string
   countedAt: Date | string
   cells: runtime.Bytes
+  work: runtime.Bytes
 }
 
 export type AgentOutcomesUncheckedCreateInput = {
@@ -280,6 +293,7 @@ export type AgentOutcomesUncheckedCreateInput = {
   lastAt: Date | string
   countedAt: Date | string
   cells: runtime.Bytes
+  work: runtime.Bytes
 }
 
 export type AgentOutcomesUpdateInput = {
@@ -288,6 +302,7 @@ export type AgentOutcomesUpdateInput = {
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   countedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesUncheckedUpdateInput = {
@@ -296,6 +311,7 @@ export type AgentOutcomesUncheckedUpdateInput = {
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   countedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesCreateManyInput = {
@@ -304,6 +320,7 @@ export type AgentOutcomesCreateManyInput = {
   lastAt: Date | string
   countedAt: Date | string
   cells: runtime.Bytes
+  work: runtime.Bytes
 }
 
 export type AgentOutcomesUpdateManyMutationInput = {
@@ -312,6 +329,7 @@ export type AgentOutcomesUpdateManyMutationInput = {
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   countedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesUncheckedUpdateManyInput = {
@@ -320,6 +338,7 @@ export type AgentOutcomesUncheckedUpdateManyInput = {
   lastAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   countedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesProjectIdAgentCompoundUniqueInput = {
@@ -333,6 +352,7 @@ export type AgentOutcomesCountOrderByAggregateInput = {
   lastAt?: Prisma.SortOrder
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
+  work?: Prisma.SortOrder
 }
 
 export type AgentOutcomesAvgOrderByAggregateInput = {
@@ -346,6 +366,7 @@ export type AgentOutcomesMaxOrderByAggregateInput = {
   lastAt?: Prisma.SortOrder
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
+  work?: Prisma.SortOrder
 }
 
 export type AgentOutcomesMinOrderByAggregateInput = {
@@ -354,6 +375,7 @@ export type AgentOutcomesMinOrderByAggregateInput = {
   lastAt?: Prisma.SortOrder
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
+  work?: Prisma.SortOrder
 }
 
 export type AgentOutcomesSumOrderByAggregateInput = {
@@ -369,6 +391,7 @@ export type AgentOutcomesSelect<ExtArgs extends runtime.Types.Extensions.Interna
   lastAt?: boolean
   countedAt?: boolean
   cells?: boolean
+  work?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -377,6 +400,7 @@ export type AgentOutcomesSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   lastAt?: boolean
   countedAt?: boolean
   cells?: boolean
+  work?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -385,6 +409,7 @@ export type AgentOutcomesSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   lastAt?: boolean
   countedAt?: boolean
   cells?: boolean
+  work?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectScalar = {
@@ -393,9 +418,10 @@ export type AgentOutcomesSelectScalar = {
   lastAt?: boolean
   countedAt?: boolean
   cells?: boolean
+  work?: boolean
 }
 
-export type AgentOutcomesOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agent" | "lastAt" | "countedAt" | "cells", ExtArgs["result"]["agentOutcomes"]>
+export type AgentOutcomesOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agent" | "lastAt" | "countedAt" | "cells" | "work", ExtArgs["result"]["agentOutcomes"]>
 
 export type $AgentOutcomesPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "AgentOutcomes"
@@ -412,6 +438,10 @@ export type $AgentOutcomesPayload<ExtArgs extends runtime.Types.Extensions.Inter
     lastAt: Date
     countedAt: Date
     cells: runtime.Bytes
+    /**
+     * Calls that repeat an earlier one around falls.
+     */
+    work: runtime.Bytes
   }, ExtArgs["result"]["agentOutcomes"]>
   composites: {}
 }
@@ -840,6 +870,7 @@ export interface AgentOutcomesFieldRefs {
   readonly lastAt: Prisma.FieldRef<"AgentOutcomes", 'DateTime'>
   readonly countedAt: Prisma.FieldRef<"AgentOutcomes", 'DateTime'>
   readonly cells: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
+  readonly work: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
 }
     
 
