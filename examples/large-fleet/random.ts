@@ -11,6 +11,13 @@ export function seededRandom(seed: number): RandomSource {
   };
 }
 
+/** A seed from a text (FNV-1a). */
+export function seedOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash;
+}
+
 export const between = (random: RandomSource, low: number, high: number): number =>
   low + random() * (high - low);
 

@@ -1,5 +1,5 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
-import { between, type RandomSource } from "./random.ts";
+import { between, type RandomSource, seededRandom, seedOf } from "./random.ts";
 
 /** What ends a rise of the level. `unexplained` sends nothing, as a model server that truncates silently. */
 export type FallKind = "masked" | "compacted" | "subtick" | "restarted" | "cleared" | "unexplained";
@@ -37,6 +37,8 @@ export interface AgentPlan {
 
 /** A provider keeps a cache for so long after its last use, ms. */
 const CACHE_LIFE = 5 * 60_000;
+/** Tokens from which on calls fail more often. */
+const FULL_FROM = 100_000;
 /** Once in so many turns the tools change, so that the whole prompt differs from the cached one. */
 const TOOLS_CHANGE = 150;
 
@@ -131,6 +133,7 @@ export class SimulatedAgent {
         basis: "exclusive",
       },
       ...(shape.reported === undefined ? {} : { context_window: shape.reported }),
+      outcome: this.#outcome(tokens),
       duration_ms: Math.round(2_500 + random() ** 2 * 26_000),
       ...(shape.pricePerMillion === undefined
         ? {}
@@ -143,6 +146,21 @@ export class SimulatedAgent {
         tool_output: Math.round(rest * 0.64),
       },
     } as PlimsollEventInput;
+  }
+
+  /** Calls fail more often where the window is full, and repeat what a fall took away. */
+  #outcome(tokens: number) {
+    const calls = 1 + Math.floor(2 * this.#chance("calls"));
+    const failed = this.#chance("failed") < (tokens > FULL_FROM ? 0.2 : 0.09) ? 1 : 0;
+    const repeated =
+      this.#chance("repeated") < (this.#falls > 0 && this.#sinceFall <= 12 ? 0.3 : 0.08) ? 1 : 0;
+    const rejected = this.plan.shape.kind === "conversation" && this.#chance("rejected") < 0.02 ? 1 : 0;
+    return { calls, failed, repeated, rejected };
+  }
+
+  /** A number from 0 to 1 that depends on the turn alone, so that other draws stay as they are. */
+  #chance(what: string): number {
+    return seededRandom(seedOf(`${this.plan.session}/${this.plan.agent}/${this.#turns}/${what}`))();
   }
 
   #fall(at: number): PlimsollEventInput[] {
