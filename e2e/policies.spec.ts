@@ -31,6 +31,8 @@ async function acknowledge(server: PlimsollServer, harness: string, more: object
   await server.send([{ ...ack, ...more }]);
 }
 
+const DAY = 24 * 3_600_000;
+
 const yaml = (page: Page) => page.getByRole("textbox", { name: "Policy as YAML" });
 
 async function saveWith(page: Page, reason: string): Promise<void> {
@@ -300,4 +302,66 @@ test("Policies passes axe, empty and with data @phone", async ({ page, server, s
     if ((await group.locator("..").getAttribute("open")) === null) await group.click();
   }
   expect(await violations(page), "with data").toEqual([]);
+});
+
+test("what a new ceiling did to failed calls, and the way back @phone", async ({
+  page,
+  server,
+  send,
+  harness,
+}) => {
+  // Agents are counted half a minute after their latest event.
+  test.slow();
+  const savedAt = Date.now() - 16 * DAY;
+  const sessions = async (name: string, start: number, to: number) => {
+    const events = Array.from({ length: 32 }, (_, session) => {
+      const agent = new EventBuilder({ harness, session: `${name}-${session}`, window: 200_000, start });
+      const step = 2_000 + 60 * session;
+      for (let turn = 0; turn < 40; turn++) {
+        const tokens = step * (1 + (turn % Math.floor(to / step)));
+        const failed = (turn + session) % (tokens >= 50_000 ? 3 : 12) === 0 ? 1 : 0;
+        agent.turn(tokens, { outcome: { calls: 1, failed } });
+      }
+      return agent.take();
+    });
+    for (let first = 0; first < events.length; first += 8) await send(events.slice(first, first + 8).flat());
+  };
+  const saveForHistory = (ceiling: number, expected: number) =>
+    server.mutate<WholePolicy>("policies.save", {
+      policy: { settings: { thresholds: { ceiling } } },
+      ...{ expected, reason: `a ceiling of ${ceiling}`, from: "history" },
+    });
+  await saveForHistory(50_000, 0);
+  await sessions("before", savedAt - 4 * DAY, 50_000);
+  const { generation } = await saveForHistory(150_000, 1);
+  const effects = page.getByRole("region", { name: "What generation 2 did" });
+  await page.goto("/policies");
+  await expect(effects).toHaveCount(0);
+
+  await server.backdatePolicy(generation, savedAt);
+  await expect(async () => {
+    await page.reload();
+    await expect(effects).toContainText("too early to judge", { timeout: 3_000 });
+  }).toPass({ timeout: 60_000 });
+  await expect(effects).toContainText(
+    "Ceiling 50k to 150k tokens: judged with 30 sessions before it and 30 after it. There are 32 and 0.",
+  );
+  await expect(effects.getByRole("button")).toHaveCount(0);
+
+  await acknowledge(server, harness, { at: savedAt + DAY });
+  await sessions("after", savedAt + 2 * DAY, 150_000);
+  await expect(async () => {
+    await page.reload();
+    await expect(effects).toContainText("more failed calls", { timeout: 3_000 });
+  }).toPass({ timeout: 90_000 });
+  await expect(effects).toContainText(
+    /failed tool calls went from [\d.]+% to \d+% of calls \(\+[\d.]+ to \+[\d.]+ points, 32 and 32 sessions\)/,
+  );
+  expect(await violations(page)).toEqual([]);
+
+  await effects.getByRole("button", { name: "Roll back to generation 1" }).click();
+  const dialog = page.getByRole("dialog", { name: "Generation 1" });
+  await dialog.getByLabel("Reason").fill("more calls failed");
+  await dialog.getByRole("button", { name: "Roll back to generation 1" }).click();
+  await expect(page.getByTestId("versions").getByRole("listitem").first()).toContainText("more calls failed");
 });

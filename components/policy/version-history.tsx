@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { PolicyVersionView, WholePolicy } from "@plimsoll/protocol/api";
+import type { WholePolicy } from "@plimsoll/protocol/api";
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Ago } from "../clock.tsx";
@@ -13,6 +13,7 @@ import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { toast } from "../ui/toast.ts";
+import { CeilingEffects } from "./ceiling-effects.tsx";
 import { PolicyDiff } from "./policy-diff.tsx";
 import { Rejudging } from "./rejudging.tsx";
 import { versionsQuery } from "./versions-query.ts";
@@ -26,7 +27,7 @@ export function VersionHistory({
   onSaved: (saved: WholePolicy) => void;
 }) {
   const trpc = useTRPC();
-  const [opened, setOpened] = useState<PolicyVersionView>();
+  const [opened, setOpened] = useState<number>();
   const query = useInfiniteQuery(
     trpc.policies.versions.infiniteQueryOptions(versionsQuery(), {
       getNextPageParam: (page) => page.next_cursor ?? undefined,
@@ -40,6 +41,7 @@ export function VersionHistory({
       note="Versions are never changed. A rollback saves an old one as a new generation."
     >
       <Rejudging />
+      <CeilingEffects onRollBack={setOpened} />
       {query.data === undefined ? (
         <NotLoaded query={query} what="the history" className="h-24" />
       ) : versions.length === 0 ? (
@@ -66,7 +68,7 @@ export function VersionHistory({
               </span>
               <Button
                 size="small"
-                onClick={() => setOpened(version)}
+                onClick={() => setOpened(version.generation)}
                 aria-label={`Show generation ${version.generation}`}
               >
                 {version.generation === newest.generation ? "Show" : "Compare"}
@@ -86,7 +88,7 @@ export function VersionHistory({
       )}
       {opened !== undefined && (
         <VersionDialog
-          version={opened}
+          generation={opened}
           newest={newest}
           onSaved={(saved) => {
             setOpened(undefined);
@@ -100,12 +102,12 @@ export function VersionHistory({
 }
 
 function VersionDialog({
-  version,
+  generation,
   newest,
   onSaved,
   onClose,
 }: {
-  version: PolicyVersionView;
+  generation: number;
   newest: WholePolicy;
   onSaved: (saved: WholePolicy) => void;
   onClose: () => void;
@@ -113,7 +115,6 @@ function VersionDialog({
   const trpc = useTRPC();
   const client = useQueryClient();
   const [reason, setReason] = useState("");
-  const { generation } = version;
   const query = useQuery(trpc.policies.version.queryOptions({ generation }));
   const before = useQuery(
     trpc.policies.version.queryOptions({ generation: generation - 1 }, { enabled: generation > 1 }),
@@ -139,7 +140,7 @@ function VersionDialog({
       open
       onOpenChange={(open) => !open && onClose()}
       title={`Generation ${generation}`}
-      description={version.reason}
+      description={query.data?.reason}
     >
       {query.data === undefined || (generation > 1 && before.data === undefined) ? (
         <NotLoaded query={query} what="this version" className="h-40" />

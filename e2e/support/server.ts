@@ -104,14 +104,32 @@ export class PlimsollServer {
 
   /** Lets statements that need a table wait. @returns what ends that */
   async lockTable(table: string): Promise<() => Promise<void>> {
-    const database = await startEmbedded({ home: this.home, log: pino({ level: "silent" }) });
-    const client = await connectTo(database.url);
+    const { client, close } = await this.#connect();
     await client.query("BEGIN");
     await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-    return async () => {
+    return close;
+  }
+
+  /** Makes a version of the policy older: saved `at` epoch ms. */
+  async backdatePolicy(generation: number, at: number): Promise<void> {
+    const { client, close } = await this.#connect();
+    const statement = `UPDATE policy_versions SET created_at = to_timestamp($1 / 1000.0)
+      WHERE project_id = $2 AND generation = $3`;
+    try {
+      await client.query(statement, [at, this.project, generation]);
+    } finally {
+      await close();
+    }
+  }
+
+  async #connect() {
+    const database = await startEmbedded({ home: this.home, log: pino({ level: "silent" }) });
+    const client = await connectTo(database.url);
+    const close = async () => {
       await client.end();
       await database.stop();
     };
+    return { client, close };
   }
 
   /** Creates a project for calls and pages from here on. */

@@ -159,6 +159,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/policy/versions/{generation}": "policies.version",
   "/api/v1/policy/harnesses": "policies.harnesses",
   "/api/v1/policy/rollout": "policies.rollout",
+  "/api/v1/policy/effects": "policies.effects",
   "/api/v1/policy/rejudging": "policies.rejudging",
   "/api/v1/policy/replays/{id}": "replays.status",
   "/api/v1/policy/replays/{id}/sessions/{session}": "replays.session",

@@ -16,7 +16,7 @@ const NEEDS: Record<string, Permission> = Object.fromEntries(
       "status fleet fleetPart series extent marks beforeAfter digest harnesses harnessLines breakdown rebuilds falls quality instance",
       "machines.list",
       "sessions.list sessions.count sessions.values sessions.get sessions.turns sessions.chart sessions.views.list",
-      "policies.get policies.versions policies.version policies.harnesses policies.rejudging policies.rollout",
+      "policies.get policies.versions policies.version policies.harnesses policies.rejudging policies.rollout policies.effects",
       "replays.start replays.status replays.session replays.cancel mappings.list windows.list windows.unknown",
       "alerts.rules.list alerts.rules.get alerts.rules.export alerts.silences.list alerts.list alerts.timeline alerts.backtest",
       "alerts.endpoints.list alerts.endpoints.get alerts.deliveries.list alerts.deliveries.get",

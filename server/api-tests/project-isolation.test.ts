@@ -263,6 +263,7 @@ const PROCEDURES: Record<string, Row> = {
   "policies.version": { kind: "query", input: () => ({ generation: 1 }), shows: true },
   "policies.harnesses": { kind: "query", shows: true },
   "policies.rollout": { kind: "query", shows: true },
+  "policies.effects": { kind: "query", shows: false },
   "policies.rejudging": { kind: "query", shows: false },
   "policies.changeRollout": {
     kind: "mutation",
@@ -622,6 +623,7 @@ describe("a key never reaches another project over HTTP", () => {
     "/api/v1/policy/versions/1",
     "/api/v1/policy/harnesses",
     "/api/v1/policy/rollout",
+    "/api/v1/policy/effects",
     "/api/v1/policy/rejudging",
     `/api/v1/policy/replays/${replayId}`,
     `/api/v1/policy/replays/${replayId}/sessions/${sessionId}`,
@@ -683,7 +685,7 @@ describe("a key never reaches another project over HTTP", () => {
       expectNothingOfB(text, path);
     }
     for (const path of paths(b).filter(
-      (path) => !/ingest|rejudging|retention|extent|session-count|windows|metrics/.test(path),
+      (path) => !/ingest|rejudging|effects|retention|extent|session-count|windows|metrics/.test(path),
     )) {
       const { text } = await server.get(path, b.key.secret);
       expect(

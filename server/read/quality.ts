@@ -18,7 +18,7 @@ const MOST_AGENTS = 20_000;
 const MOST_GROUPS = 6;
 
 /** Sessions of one kind of harness and one model: the cells of each, the newest first. */
-interface Group {
+export interface OutcomeGroup {
   harness: string;
   model: string;
   sessions: Map<string, OutcomeCell[]>;
@@ -27,7 +27,7 @@ interface Group {
 /** What came of tool calls in the sessions of a range, by how full the window was. */
 export async function readQuality(reader: FreshReader, query: QualityQuery): Promise<QualityView> {
   const { from, to } = spanOf(query);
-  const rows = await readStored(reader, query);
+  const rows = await readStored(reader, { from, to, harness: query.harness });
   const groups = await grouped(reader, rows.slice(0, MOST_AGENTS));
   const cells = groups.flatMap(({ sessions }) => [...sessions.values()].flat());
   return {
@@ -47,34 +47,48 @@ export async function readQuality(reader: FreshReader, query: QualityQuery): Pro
   };
 }
 
-interface StoredCells {
+export interface StoredCells {
   cells: Uint8Array;
   session: string;
   harness: string;
+  /** When the session began: epoch ms. */
+  began: number;
 }
 
-/** Agents that were active in a range, the latest first. */
-function readStored(reader: Reader, query: QualityQuery): Promise<StoredCells[]> {
-  const { from, to } = spanOf(query);
+interface StoredRange {
+  /** Epoch ms. */
+  from: number;
+  to: number;
+  harness?: string | undefined;
+  /** Only of sessions that began and ended in the range. */
+  whole?: boolean;
+}
+
+/** Agents that were active in a range, the latest first: one more than is read of them if there are more. */
+export function readStored(reader: Reader, range: StoredRange): Promise<StoredCells[]> {
+  const { from, to, harness, whole = false } = range;
   const { projectId } = reader;
-  const ofHarness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${query.harness}`;
+  const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${harness}`;
+  const ofWhole = whole
+    ? Prisma.sql`AND s.first_at >= ${new Date(from)} AND s.last_at < ${new Date(to)}`
+    : Prisma.empty;
   return reader.prisma.$queryRaw<StoredCells[]>`
-    SELECT o.cells, a.session_id::text AS session, s.harness
+    SELECT o.cells, a.session_id::text AS session, s.harness, (extract(epoch FROM s.first_at) * 1000)::float8 AS began
     FROM agent_outcomes o
     JOIN agents a ON a.project_id = ${projectId} AND a.number = o.agent AND a.first_at < ${new Date(to)}
-    JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id AND s.deleted_at IS NULL ${ofHarness}
+    JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id AND s.deleted_at IS NULL ${ofHarness} ${ofWhole}
     WHERE o.project_id = ${projectId} AND o.last_at >= ${new Date(from)} AND length(o.cells) > 1
     ORDER BY o.last_at DESC, o.agent DESC LIMIT ${MOST_AGENTS + 1}`;
 }
 
 /** Sub-agents are part of their session: what a person asked for is hard for all of them. */
-async function grouped(reader: Reader, rows: readonly StoredCells[]): Promise<Group[]> {
+export async function grouped(reader: Reader, rows: readonly StoredCells[]): Promise<OutcomeGroup[]> {
   const models = await reader.prisma.model.findMany({
     where: { projectId: reader.projectId },
     select: { id: true, name: true },
   });
   const names = new Map(models.map(({ id, name }) => [id, name]));
-  const groups = new Map<string, Group>();
+  const groups = new Map<string, OutcomeGroup>();
   for (const { cells, session, harness: instance } of rows) {
     const harness = familyOf(instance);
     for (const [id, own] of unpackOutcomes(cells)) {
@@ -90,10 +104,10 @@ async function grouped(reader: Reader, rows: readonly StoredCells[]): Promise<Gr
   return [...groups.values()];
 }
 
-const hasCalls = (sessions: Group["sessions"], signal: OutcomeSignal) =>
+const hasCalls = (sessions: OutcomeGroup["sessions"], signal: OutcomeSignal) =>
   [...sessions.values()].some((cells) => cells.some((cell) => callsOf(cell, signal) > 0));
 
-function viewOf({ harness, model, sessions }: Group, signal: OutcomeSignal): QualityGroupView {
+function viewOf({ harness, model, sessions }: OutcomeGroup, signal: OutcomeSignal): QualityGroupView {
   const quality = qualityOf([...sessions.values()].slice(0, MOST_SESSIONS), signal);
   const clearest = clearestSplit(quality.levelSplits);
   return {

@@ -27,6 +27,7 @@ export * from "./lines/harness-line-text.ts";
 export * from "./lines/hull.ts";
 export * from "./lines/in-force.ts";
 export * from "./outcomes/cells.ts";
+export * from "./outcomes/effect.ts";
 export * from "./outcomes/quality.ts";
 export * from "./outcomes/repeated-work.ts";
 export * from "./usage/all-shapes.ts";

@@ -158,5 +158,11 @@ export type OutcomeSignal = (typeof OUTCOME_SIGNALS)[number];
  */
 export const SPLIT_VERDICTS = ["rises", "falls", "unclear", "few_sessions"] as const;
 export type SplitVerdict = (typeof SPLIT_VERDICTS)[number];
+/**
+ * What a new ceiling did. `met`: signals certainly show less often, and not less so than estimated. `missed`: certainly less than was
+ * estimated, or more often than before. `too_early`: fewer than 14 days, or fewer than 30 sessions on a side.
+ */
+export const EFFECT_VERDICTS = ["met", "missed", "unclear", "too_early"] as const;
+export type EffectVerdict = (typeof EFFECT_VERDICTS)[number];
 /** A missing count is unknown, never zero. */
 export type ToolOutcome = { readonly [Count in OutcomeCount]?: number | undefined };

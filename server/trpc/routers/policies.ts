@@ -1,5 +1,6 @@
 import {
   ChangeRolloutCall,
+  PolicyEffects,
   PolicyGenerationQuery,
   PolicyHarnessList,
   PolicyVersionDetail,
@@ -12,6 +13,7 @@ import {
   WholePolicy,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
+import { readCeilingEffects } from "../../policies/read-effects.ts";
 import { readPolicyHarnesses } from "../../policies/read-harnesses.ts";
 import { readRejudging } from "../../policies/read-rejudging.ts";
 import { readPolicyVersion, readPolicyVersions } from "../../policies/read-versions.ts";
@@ -38,6 +40,12 @@ export const policies = router({
     .input(PolicyGenerationQuery)
     .output(PolicyVersionDetail)
     .query(({ ctx, input }) => readPolicyVersion(ctx.reader, input.generation)),
+
+  effects: freshProcedure("read")
+    .meta(rest("GET", "/policy/effects", "What the latest change of ceilings did to failed calls"))
+    .input(z.object({}).optional())
+    .output(PolicyEffects)
+    .query(({ ctx }) => readCeilingEffects(ctx.reader)),
 
   harnesses: freshProcedure("read")
     .meta(rest("GET", "/policy/harnesses", "How far each harness is with the policy that it is offered"))

@@ -1,7 +1,7 @@
 import type { SplitVerdict } from "@plimsoll/protocol/pure";
 
 /** Sessions below which nothing is claimed. */
-const LEAST_SESSIONS = 30;
+export const LEAST_SESSIONS = 30;
 const RESAMPLES = 500;
 /** Of each side of an interval. */
 const TAIL = 0.025;
@@ -26,11 +26,12 @@ export interface Interval {
 }
 
 /**
- * @param drawn differences in resamples, in order
+ * @param drawn differences in resamples
  * @param tries how many differences had their chance: the odds of a false claim are shared among them
  */
 export function intervalOf(drawn: Float64Array, sessions: number, tries: number): Interval {
-  const quantile = (share: number) => drawn[Math.round(share * (RESAMPLES - 1))]!;
+  const inOrder = drawn.toSorted();
+  const quantile = (share: number) => inOrder[Math.round(share * (RESAMPLES - 1))]!;
   return {
     low: quantile(TAIL),
     high: quantile(1 - TAIL),
@@ -45,7 +46,7 @@ function verdictOf(sessions: number, quantile: (share: number) => number, tail: 
 }
 
 /**
- * Differences in resamples of the sessions, in order, for each of some terms. The same sessions are drawn for each of them, and the
+ * Differences in resamples of the sessions, for each of some terms. The same sessions are drawn for each of them, and the
  * same input always gives the same result.
  */
 export function resampled(sessions: number, terms: readonly Terms[]): Float64Array[] {
@@ -65,7 +66,7 @@ export function resampled(sessions: number, terms: readonly Terms[]): Float64Arr
       drawn[border]![resample] = whole === 0 ? 0 : sum / whole;
     }
   }
-  return drawn.map((differences) => differences.sort());
+  return drawn;
 }
 
 /** Numbers from 0 to 1, not included (mulberry32). */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { POLICY_ACK_CODES, PolicyAckEvent } from "../events/events.ts";
 import { PolicyBody, PolicySettings } from "../policy/policy-schema.ts";
 import { RolloutPlan } from "../policy/rollout.ts";
+import { EFFECT_VERDICTS } from "../terms.ts";
 import { callText, rowNumber, rowNumberText } from "./parameters.ts";
 
 /** Header of every answer to events and policies: the project's newest generation. */
@@ -94,6 +95,43 @@ export const PolicyVersionDetail = PolicyVersionView.extend({
   text: WholePolicy.shape.text,
 });
 export type PolicyVersionDetail = z.infer<typeof PolicyVersionDetail>;
+
+/** A change of a rate of failed tool calls, per call, and the ends of its interval of 95 %. */
+const RateChangeView = z.object({ change: z.number(), low: z.number(), high: z.number() });
+export type RateChangeView = z.infer<typeof RateChangeView>;
+/** Sessions, and their failed tool calls per call; null without calls. */
+const RateOfSessionsView = z.object({ sessions: z.number().int(), rate: z.number().nullable() });
+
+const PolicyEffectView = z.object({
+  /** The kind of harness, such as `claude-code`. */
+  harness: z.string(),
+  model: z.string(),
+  /** Tokens; null for none, or for a share of a window of unknown size. */
+  ceiling_before: z.number().int().nullable(),
+  ceiling: z.number().int(),
+  /** What the sessions before let expect; null if no rise was certain at that level. */
+  estimate: RateChangeView.nullable(),
+  before: RateOfSessionsView,
+  after: RateOfSessionsView,
+  /** Null without calls on both sides. */
+  measured: RateChangeView.nullable(),
+  verdict: z.enum(EFFECT_VERDICTS),
+});
+export type PolicyEffectView = z.infer<typeof PolicyEffectView>;
+
+/** What the latest change of ceilings did to failed tool calls, by kind of harness and model. */
+export const PolicyEffects = z.object({
+  /** The version that changed them; null if there is none of the last 90 days. */
+  generation: z.number().int().nullable(),
+  /** The one that all harnesses were offered before; null if there is none. */
+  before: z.number().int().nullable(),
+  /** Since when all harnesses are offered it. */
+  since: z.string().nullable(),
+  /** Two weeks later. */
+  judged_from: z.string().nullable(),
+  items: z.array(PolicyEffectView),
+});
+export type PolicyEffects = z.infer<typeof PolicyEffects>;
 
 export const SavePolicyCall = SavePolicyInput.extend({
   /** The newest generation that was seen; 0 if there was no policy. */
