@@ -16,6 +16,8 @@ export interface FleetShape {
   agents?: number;
   /** Puts all agents into one session: each of `sessions` is then a part of it. */
   oneSession?: boolean;
+  /** Whether turns say what came of their tool calls. */
+  outcomes?: boolean;
   /** Turns after which a session ends and another begins; 0 for never. */
   sessionTurns: number;
   /** Approximate time of the last turn, epoch ms. */
@@ -138,9 +140,12 @@ export class Fleet {
     const told = slot.thorough
       ? `,"duration_ms":${900 + Math.floor(random() * 40_000)},"cost_usd":${(0.001 + random() * 0.2).toFixed(5)}`
       : "";
+    const outcome = this.#shape.outcomes
+      ? `,"outcome":{"calls":${1 + Math.floor(random() * 3)},"failed":${Number(random() < 0.1)},"repeated":${Number(random() < 0.05)},"reedited":${Number(random() < 0.1)},"rejected":0}`
+      : "";
     const text =
       `${this.#head(slot, agent.name, "turn", "msg_01")}${parent},"model":"${agent.model}","usage":{"input_tokens":${input},` +
-      `"cache_read_tokens":${agent.level},"cache_write_tokens":${added},"output_tokens":${output},"basis":"exclusive"}${told}}`;
+      `"cache_read_tokens":${agent.level},"cache_write_tokens":${added},"output_tokens":${output},"basis":"exclusive"}${told}${outcome}}`;
     agent.level += added + input;
     this.#fall(slot, agent);
     return text;

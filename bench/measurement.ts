@@ -62,6 +62,7 @@ const ROWS: readonly Row[] = [
   { name: "otlp.spans", goal: ">= 0.5 of the JSON events" },
   { name: "read.overview", goal: "p95 < 50 ms, growth to 10M < 1.2x" },
   { name: "read.sessions", goal: "p95 < 50 ms, growth to 10M < 1.2x" },
+  { name: "read.insights", goal: "p95 < 300 ms" },
   { name: "turns.page", goal: "p95 < 50 ms" },
   { name: "turns.csv", goal: ">= 50,000" },
   { name: "turns.chart", goal: "< 150 ms" },
