@@ -46,7 +46,8 @@ export function ceilingEffect(
   const estimate = estimateOf(before, signal, ceiling);
   const measured = changeOf(one, other);
   const sides = { before: rateOf(one), after: rateOf(other) };
-  const isEarly = days < EFFECT_DAYS || Math.min(sides.before.sessions, sides.after.sessions) < LEAST_SESSIONS;
+  const isEarly =
+    days < EFFECT_DAYS || Math.min(sides.before.sessions, sides.after.sessions) < LEAST_SESSIONS;
   const verdict = measured === undefined || isEarly ? "too_early" : verdictOf(measured, estimate);
   return { estimate, ...sides, measured, verdict };
 }

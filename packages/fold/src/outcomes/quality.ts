@@ -54,14 +54,17 @@ export function qualityOf(sessions: readonly (readonly OutcomeCell[])[], signal:
   const byLevel = placesOf(sessions, signal, ({ level }) => level);
   const byShare = placesOf(sessions, signal, ({ share }) => share - 1);
   const { calls, found, sessions: used } = sumWhere(byLevel, () => true);
+  const [levelSplits = [], shareSplits = []] = splitsOf([
+    { places: byLevel, bands: LEVEL_BANDS },
+    { places: byShare, bands: SHARE_BANDS },
+  ]);
   return {
     sessions: used,
     calls,
     rate: rateOf({ calls, found }),
     levels: bandsOf(byLevel, LEVEL_BANDS),
     shares: bandsOf(byShare, SHARE_BANDS),
-    levelSplits: splitsOf(byLevel, LEVEL_BANDS),
-    shareSplits: splitsOf(byShare, SHARE_BANDS),
+    ...{ levelSplits, shareSplits },
   };
 }
 
@@ -88,28 +91,42 @@ function placesOf(
   signal: OutcomeSignal,
   bandOf: (cell: OutcomeCell) => number,
 ): Places {
-  const rows: { session: number; band: number; position: number; calls: number; found: number }[] = [];
+  const most = sessions.reduce((sum, cells) => sum + cells.length, 0);
+  const places = {
+    sessions: sessions.length,
+    session: new Uint32Array(most),
+    band: new Uint8Array(most),
+    position: new Uint8Array(most),
+    calls: new Float64Array(most),
+    found: new Float64Array(most),
+  };
+  const own = new Map<number, number>();
+  let count = 0;
   for (const [session, cells] of sessions.entries()) {
-    const own = new Map<number, (typeof rows)[number]>();
+    own.clear();
     for (const cell of cells) {
       const [band, calls] = [bandOf(cell), callsOf(cell, signal)];
       if (band < 0 || calls === 0) continue;
-      const { position } = cell;
-      const key = band * POSITION_BANDS.length + position;
-      const row = own.get(key) ?? { session, band, position, calls: 0, found: 0 };
-      row.calls += calls;
-      row.found += cell.found[signal];
-      own.set(key, row);
+      const key = band * POSITION_BANDS.length + cell.position;
+      let place = own.get(key);
+      if (place === undefined) {
+        place = count++;
+        own.set(key, place);
+        places.session[place] = session;
+        places.band[place] = band;
+        places.position[place] = cell.position;
+      }
+      places.calls[place]! += calls;
+      places.found[place]! += cell.found[signal];
     }
-    rows.push(...own.values());
   }
   return {
     sessions: sessions.length,
-    session: Uint32Array.from(rows, ({ session }) => session),
-    band: Uint8Array.from(rows, ({ band }) => band),
-    position: Uint8Array.from(rows, ({ position }) => position),
-    calls: Float64Array.from(rows, ({ calls }) => calls),
-    found: Float64Array.from(rows, ({ found }) => found),
+    session: places.session.subarray(0, count),
+    band: places.band.subarray(0, count),
+    position: places.position.subarray(0, count),
+    calls: places.calls.subarray(0, count),
+    found: places.found.subarray(0, count),
   };
 }
 
@@ -154,28 +171,37 @@ function bandsOf(places: Places, bands: readonly number[]): QualityBand[] {
  * The difference at the border between each two bands: least squares over all calls, with a rate of its own for each session and each
  * place. That is the difference between a call above and one below of the same session, after what the place explains is taken off.
  */
-function splitsOf(places: Places, bands: readonly number[]): QualitySplit[] {
-  const rates = withoutMeans(
-    places,
-    places.found.map((found, place) => found / places.calls[place]!),
-  );
-  const borders = bands.slice(1).map((at, index) => {
-    const side = Float64Array.from(places.band, (band) => Number(band > index));
-    return { at, ...bothSides(places, side), terms: termsOf(places, rates, withoutMeans(places, side)) };
-  });
+function splitsOf(all: readonly { places: Places; bands: readonly number[] }[]): QualitySplit[][] {
+  const borders = all.map(({ places, bands }) => bordersOf(places, bands));
   const drawn = resampled(
-    places.sessions,
-    borders.map(({ terms }) => terms),
+    all[0]!.places.sessions,
+    borders.flat().map(({ terms }) => terms),
   );
-  return borders.flatMap(({ at, sessions, rateBelow, terms: { told, weight } }, border) => {
-    const whole = total(weight);
-    // Where the place in a session alone tells the side, nothing can be compared.
-    if (sessions === 0 || whole < LEAST_WEIGHT) return [];
-    return {
-      ...{ at, sessions, rateBelow },
-      difference: total(told) / whole,
-      ...intervalOf(drawn[border]!, sessions, borders.length),
-    };
+  let next = 0;
+  return borders.map((own) =>
+    own.flatMap(({ at, sessions, rateBelow, terms: { told, weight } }) => {
+      const differences = drawn[next++]!;
+      const whole = total(weight);
+      // Where the place in a session alone tells the side, nothing can be compared.
+      if (sessions === 0 || whole < LEAST_WEIGHT) return [];
+      return {
+        ...{ at, sessions, rateBelow },
+        difference: total(told) / whole,
+        ...intervalOf(differences, sessions, own.length),
+      };
+    }),
+  );
+}
+
+function bordersOf(places: Places, bands: readonly number[]) {
+  const rates = new Float64Array(places.calls.length);
+  for (let place = 0; place < rates.length; place++)
+    rates[place] = places.found[place]! / places.calls[place]!;
+  const left = withoutMeans(places, rates);
+  return bands.slice(1).map((at, index) => {
+    const side = new Float64Array(rates.length);
+    for (let place = 0; place < side.length; place++) side[place] = Number(places.band[place]! > index);
+    return { at, ...bothSides(places, side), terms: termsOf(places, left, withoutMeans(places, side)) };
   });
 }
 
@@ -197,25 +223,30 @@ const ROUNDS = 10;
 
 /** Values without the weighted mean of their session, and without that of their place in it. */
 function withoutMeans({ sessions, session, position, calls }: Places, values: Float64Array): Float64Array {
-  const groups = [
-    {
-      of: position,
-      sums: new Float64Array(POSITION_BANDS.length),
-      calls: new Float64Array(POSITION_BANDS.length),
-    },
-    { of: session, sums: new Float64Array(sessions), calls: new Float64Array(sessions) },
-  ];
-  for (const group of groups)
-    for (let place = 0; place < values.length; place++) group.calls[group.of[place]!]! += calls[place]!;
-  const left = Float64Array.from(values);
+  const groups = [groupsOf(position, POSITION_BANDS.length, calls), groupsOf(session, sessions, calls)];
+  const left = new Float64Array(values);
+  let last = groups[1]!;
   for (let round = 0; round < ROUNDS; round++)
-    for (const { of, sums, calls: whole } of groups) {
-      sums.fill(0);
-      for (let place = 0; place < left.length; place++) sums[of[place]!]! += calls[place]! * left[place]!;
-      for (let place = 0; place < left.length; place++)
-        left[place]! -= sums[of[place]!]! / whole[of[place]!]!;
+    for (const group of groups) {
+      const { of, means, calls: whole } = group;
+      const { of: lastOf, means: lastMeans } = last;
+      means.fill(0);
+      // The means of the group before are taken off in the same pass.
+      for (let place = 0; place < left.length; place++) {
+        left[place]! -= lastMeans[lastOf[place]!]!;
+        means[of[place]!]! += calls[place]! * left[place]!;
+      }
+      for (let index = 0; index < means.length; index++) means[index]! /= whole[index] || 1;
+      last = group;
     }
+  for (let place = 0; place < left.length; place++) left[place]! -= last.means[last.of[place]!]!;
   return left;
+}
+
+function groupsOf(of: Uint8Array | Uint32Array, count: number, calls: Float64Array) {
+  const group = { of, calls: new Float64Array(count), means: new Float64Array(count) };
+  for (let place = 0; place < of.length; place++) group.calls[of[place]!]! += calls[place]!;
+  return group;
 }
 
 function termsOf({ sessions, session, calls }: Places, rates: Float64Array, side: Float64Array): Terms {
