@@ -56,11 +56,13 @@ export function unpackOutcomes(data: Uint8Array): CellsByModel {
     const cells: OutcomeCell[] = [];
     for (let left = reader.number(); left > 0; left--) {
       const place = cellPlace(reader.number());
-      const [calls, judged, mask] = [reader.number(), reader.number(), reader.number()];
+      const calls = reader.number();
+      const judged = reader.number();
       const found = noSignals();
-      for (const [index, signal] of OUTCOME_SIGNALS.entries())
-        if (Math.floor(mask / 2 ** index) % 2 === 1) found[signal] = reader.number();
-      cells.push({ ...place, calls, judged, found });
+      for (let index = 0, mask = reader.number(); mask > 0; index++, mask >>= 1)
+        if ((mask & 1) === 1) found[OUTCOME_SIGNALS[index]!] = reader.number();
+      const { level, share, position } = place;
+      cells.push({ level, share, position, calls, judged, found });
     }
     models.set(model, cells);
   }

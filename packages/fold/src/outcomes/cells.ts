@@ -64,8 +64,11 @@ export class OutcomeCells {
   }
 }
 
-export const noSignals = () =>
-  Object.fromEntries(OUTCOME_SIGNALS.map((signal) => [signal, 0])) as Record<OutcomeSignal, number>;
+const NO_SIGNALS = Object.fromEntries(OUTCOME_SIGNALS.map((signal) => [signal, 0])) as Record<
+  OutcomeSignal,
+  number
+>;
+export const noSignals = (): Record<OutcomeSignal, number> => ({ ...NO_SIGNALS });
 
 const SHARES = SHARE_BANDS.length + 1;
 

@@ -179,17 +179,11 @@ function splitsOf(all: readonly { places: Places; bands: readonly number[] }[]):
   );
   let next = 0;
   return borders.map((own) =>
-    own.flatMap(({ at, sessions, rateBelow, terms: { told, weight } }) => {
-      const differences = drawn[next++]!;
-      const whole = total(weight);
-      // Where the place in a session alone tells the side, nothing can be compared.
-      if (sessions === 0 || whole < LEAST_WEIGHT) return [];
-      return {
-        ...{ at, sessions, rateBelow },
-        difference: total(told) / whole,
-        ...intervalOf(differences, sessions, own.length),
-      };
-    }),
+    own.map(({ at, sessions, rateBelow, tries, terms: { told, weight } }) => ({
+      ...{ at, sessions, rateBelow },
+      difference: total(told) / total(weight),
+      ...intervalOf(drawn[next++]!, sessions, tries),
+    })),
   );
 }
 
@@ -198,10 +192,15 @@ function bordersOf(places: Places, bands: readonly number[]) {
   for (let place = 0; place < rates.length; place++)
     rates[place] = places.found[place]! / places.calls[place]!;
   const left = withoutMeans(places, rates);
-  return bands.slice(1).map((at, index) => {
+  const borders = bands.slice(1);
+  return borders.flatMap((at, index) => {
     const side = new Float64Array(rates.length);
     for (let place = 0; place < side.length; place++) side[place] = Number(places.band[place]! > index);
-    return { at, ...bothSides(places, side), terms: termsOf(places, left, withoutMeans(places, side)) };
+    const both = bothSides(places, side);
+    if (both.sessions === 0) return [];
+    const terms = termsOf(places, left, withoutMeans(places, side));
+    // Where the place in a session alone tells the side, nothing can be compared.
+    return total(terms.weight) < LEAST_WEIGHT ? [] : [{ at, ...both, tries: borders.length, terms }];
   });
 }
 
@@ -218,15 +217,18 @@ function bothSides(places: Places, side: Float64Array): { sessions: number; rate
   return { sessions: below.sessions, rateBelow: rateOf(below) ?? 0 };
 }
 
-/** Rounds of taking means off. Sessions and places are far from balanced, but more rounds hardly change anything. */
+/** Rounds of taking means off, at most, and a mean below which more of them change nothing that is shown. */
 const ROUNDS = 10;
+const SMALL_MEAN = 1e-5;
 
 /** Values without the weighted mean of their session, and without that of their place in it. */
 function withoutMeans({ sessions, session, position, calls }: Places, values: Float64Array): Float64Array {
   const groups = [groupsOf(position, POSITION_BANDS.length, calls), groupsOf(session, sessions, calls)];
   const left = new Float64Array(values);
   let last = groups[1]!;
-  for (let round = 0; round < ROUNDS; round++)
+  let largest = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < ROUNDS && largest > SMALL_MEAN; round++) {
+    largest = 0;
     for (const group of groups) {
       const { of, means, calls: whole } = group;
       const { of: lastOf, means: lastMeans } = last;
@@ -236,9 +238,13 @@ function withoutMeans({ sessions, session, position, calls }: Places, values: Fl
         left[place]! -= lastMeans[lastOf[place]!]!;
         means[of[place]!]! += calls[place]! * left[place]!;
       }
-      for (let index = 0; index < means.length; index++) means[index]! /= whole[index] || 1;
+      for (let index = 0; index < means.length; index++) {
+        means[index]! /= whole[index] || 1;
+        largest = Math.max(largest, Math.abs(means[index]!));
+      }
       last = group;
     }
+  }
   for (let place = 0; place < left.length; place++) left[place]! -= last.means[last.of[place]!]!;
   return left;
 }
