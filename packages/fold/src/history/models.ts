@@ -139,8 +139,18 @@ export const catalogWindow = windowLookup(namedIn(WINDOW_TABLE));
 /** A lookup in a table of any values, by every spelling of a model. Undefined for models that run locally. */
 export function catalogOf<Value>(table: ValueTable<Value>): (model: string) => Value | undefined {
   const named = namedIn(table);
-  return (model) => (isLocal(model) ? undefined : first(modelNames(model.replace(ONE_MILLION, "")), named));
+  const remembered = new Map<string, Value | undefined>();
+  return (model) => {
+    if (remembered.has(model)) return remembered.get(model);
+    const found = isLocal(model) ? undefined : first(modelNames(model.replace(ONE_MILLION, "")), named);
+    // A project has few models, and a sender can make up any number.
+    if (remembered.size >= MOST_REMEMBERED) remembered.clear();
+    remembered.set(model, found);
+    return found;
+  };
 }
+
+const MOST_REMEMBERED = 1_000;
 
 /** A model and the size of its window in tokens. */
 export interface ModelSize {
