@@ -10,6 +10,7 @@ import { createClient } from "./client.ts";
 import { type CommandContext, durationOf, withConnection } from "./command-context.ts";
 import { addConnectCommands } from "./connect/command.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
+import { addContextCommand } from "./context/command.ts";
 import { addDeleteCommand } from "./delete.ts";
 import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { CliError } from "./errors.ts";
@@ -123,6 +124,7 @@ Keys    with --watch: j, k, arrows, Page Up and Page Down scroll, g and G go to 
       });
     });
 
+  addContextCommand(program, context);
   addImportCommands(program, context);
   addMapCommands(program, context);
   addConnectCommands(program, context);

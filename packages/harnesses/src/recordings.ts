@@ -17,6 +17,13 @@ export * from "./recordings/json.ts";
 export { candidateRecords, hasMappedRecords, mappedReader } from "./recordings/mapped.ts";
 export * from "./recordings/reader.ts";
 export { fileStem, fitName } from "./recordings/text.ts";
+export type {
+  AgentContents,
+  ContentItem,
+  ContentKind,
+  HeldItem,
+  WindowContents,
+} from "./recordings/transcript-parts.ts";
 
 /** Formats of recordings. Each is also the name part of its default harness instance, `<name>@<host>`. */
 export type Format = FamilyWith<"recordings">;
@@ -54,6 +61,7 @@ export function createReader(format: Format, options: ReaderOptions): HarnessRea
         return skips.count("too_deep");
       }
     },
+    ...(reader.contents !== undefined && { contents: () => reader.contents!() }),
     take(final) {
       const { events, skipped } = reader.take(final);
       const all = skips.drain();

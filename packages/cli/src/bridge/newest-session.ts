@@ -15,7 +15,8 @@ export interface SessionFiles {
   latest: readonly string[];
 }
 
-export async function sessionFiles(folder: string): Promise<SessionFiles> {
+/** @param part what their names contain */
+export async function sessionFiles(folder: string, part = ""): Promise<SessionFiles> {
   let createdAt: number | undefined;
   let latest: { path: string; at: number }[] = [];
   let seen = 0;
@@ -26,7 +27,7 @@ export async function sessionFiles(folder: string): Promise<SessionFiles> {
       if (seen > MOST) return;
       const path = join(at, entry.name);
       if (entry.isDirectory() && depth < DEEPEST) await visit(path, depth + 1);
-      if (!entry.isFile() || !/\.jsonl?$/.test(entry.name)) continue;
+      if (!entry.isFile() || !/\.jsonl?$/.test(entry.name) || !entry.name.includes(part)) continue;
       const file = await stat(path).catch(() => undefined);
       createdAt = Math.max(createdAt ?? 0, file?.birthtimeMs ?? 0);
       if (file === undefined) continue;

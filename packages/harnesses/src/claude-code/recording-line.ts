@@ -15,7 +15,7 @@ import {
 import type { SkipReason } from "../recordings/reader.ts";
 import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { firstText } from "../recordings/text.ts";
-import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
+import { type ContentItem, type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 import type { LineClocks } from "./line-clocks.ts";
 
@@ -175,18 +175,31 @@ function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
   const message = asObject(json.message);
   const content = message?.content;
   const blocks = Array.isArray(content) ? content.map(asObject) : [{ type: "text", text: content }];
-  let history = 0;
-  let output = 0;
-  for (const block of blocks) {
-    if (block === undefined) continue;
-    if (block.type === "tool_result") output += textTokens(block.content);
-    else if (block.type === "tool_use")
-      history += textTokens(block.name) + textTokens(JSON.stringify(block.input ?? {}));
+  const text = json.isCompactSummary === true ? "summary" : json.type;
+  const items = blocks.flatMap((block) => {
+    const item = block && itemOf(block, text);
+    return item === undefined || item.tokens === 0 ? [] : [item];
+  });
+  return items.length === 0 ? {} : { parts: { at, items } };
+}
+
+function itemOf(block: JsonObject, text: "summary" | "user" | "assistant"): ContentItem | undefined {
+  switch (block.type) {
+    case "tool_result":
+      return { kind: "tool_result", tokens: textTokens(block.content), call: asText(block.tool_use_id) };
+    case "tool_use": {
+      const tokens = textTokens(block.name) + textTokens(JSON.stringify(block.input ?? {}));
+      const input = asObject(block.input);
+      const file = asText(input?.file_path) ?? asText(input?.path) ?? asText(input?.notebook_path);
+      return { kind: "tool_call", tokens, call: asText(block.id), tool: asText(block.name), file };
+    }
     // The thinking of earlier turns is not sent again.
-    else if (block.type !== "thinking" && block.type !== "redacted_thinking") history += textTokens(block);
+    case "thinking":
+    case "redacted_thinking":
+      return undefined;
+    default:
+      return { kind: text, tokens: textTokens(block) };
   }
-  if (history + output === 0) return {};
-  return { parts: { at, history, tool_output: output, system: 0 } };
 }
 
 function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {

@@ -831,6 +831,41 @@ describe("Claude Code transcripts", () => {
     expect(foldEvents(events).get(`${S} main`)!.turns[1]!.turn).toMatchObject({ compositionEstimated: true });
   });
 
+  it("tells what the window of each agent holds, without what a compaction dropped", () => {
+    const side = { isSidechain: true, agentId: "abc" };
+    const reader = claudeCodeRecordings.reader(options);
+    const called = (second: number, key: string, content: object[], more: object = {}) => {
+      const line = said(second, key, usage(20_000), more);
+      return { ...line, message: { ...line.message, content } };
+    };
+    const result = (second: number, call: string) =>
+      asked(second, [{ type: "tool_result", tool_use_id: call, content: "alpha beta ".repeat(300) }]);
+    const lines = [
+      asked(0, "alpha beta ".repeat(50)),
+      called(1, "m1", [{ type: "tool_use", id: "c1", name: "Bash", input: { command: "ls" } }]),
+      result(2, "c1"),
+      compacted(3, "b1", { trigger: "auto", preTokens: 30_000 }),
+      asked(4, "alpha ".repeat(90), { isCompactSummary: true }),
+      called(5, "m2", [{ type: "tool_use", id: "c2", name: "Read", input: { file_path: "/work/a.ts" } }]),
+      result(6, "c2"),
+      called(7, "m3", []),
+      asked(8, "gamma ".repeat(1_000), { ...side, uuid: "s0" }),
+      called(9, "s1", [], { ...side, uuid: "s1", parentUuid: "s0" }),
+    ];
+    for (const line of json(...lines)) reader.read(line, { path: `${S}.jsonl` });
+    const windows = reader.contents!();
+    const held = windows.map(({ agent, turn, items }) => [
+      agent,
+      turn,
+      items.map(({ kind, tool, file }) => [kind, tool, file].filter(Boolean).join(" ")),
+    ]);
+    expect(held).toEqual([
+      [undefined, 3, ["summary", "tool_call Read /work/a.ts", "tool_result Read /work/a.ts"]],
+      ["agent-abc", 1, ["user"]],
+    ]);
+    expect(JSON.stringify(reader.take(true))).not.toContain("/work/a.ts");
+  });
+
   it("keeps the parts of a sub-agent apart", () => {
     const side = { isSidechain: true, agentId: "abc" };
     const { events } = read(

@@ -17,7 +17,14 @@ import {
   Skips,
 } from "../recordings/reader.ts";
 import { fitName } from "../recordings/text.ts";
-import { type LineParts, type PartsReset, partsAtTurns } from "../recordings/transcript-parts.ts";
+import {
+  type AgentContents,
+  type Filling,
+  type LineParts,
+  type PartsReset,
+  partsAtTurns,
+  windowContents,
+} from "../recordings/transcript-parts.ts";
 import { refusedPrompt, type SizedRefusal } from "../telemetry/refusal.ts";
 import { LineClocks } from "./line-clocks.ts";
 import {
@@ -109,7 +116,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   const summaries = new Map<string, string>();
   const clocks = new LineClocks();
 
-  return { read, take };
+  return { read, take, contents };
 
   function read(text: string, file: FileHint): SkipReason | undefined {
     if (file.contextOnly === true) {
@@ -312,7 +319,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       agentId === undefined ? {} : { agent: agentName(agentId), parent_agent: parents(agentId) };
     const events: PlimsollEventInput[] = [];
     const marks = distinct([...session.marks.values()], agentAt);
-    const partsOf = agentParts(session, marks, chains);
+    const fillingOf = agentFilling(session, marks, chains);
     const asksPerson = new ValuesByTime([...session.asksPerson].map(([at, value]) => ({ at, value })));
     const main = messageTurns(session.main);
     const agents = new Map<string | undefined, Map<string, ClaudeTurn>>([
@@ -327,7 +334,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         continue;
       }
       const own = { ...fields, ...agentFields(agentId) };
-      const parts = partsOf(agentId, agentId === undefined ? main : turns);
+      const parts = partsAtTurns(fillingOf(agentId, agentId === undefined ? main : turns));
       const interrupted = interruptedTurns(session, turns);
       const outcomes =
         agentId === undefined
@@ -386,6 +393,23 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       });
     }
     return events;
+  }
+
+  function contents(): AgentContents[] {
+    addCopies();
+    return [...sessions.values()].filter(({ isOwn }) => isOwn).flatMap(contentsOf);
+  }
+
+  function contentsOf(session: Session): AgentContents[] {
+    const chains = new Map<string, string>();
+    const fillingOf = agentFilling(session, [...session.marks.values()], chains);
+    const agents = [[undefined, messageTurns(session.main)] as const, ...sideAgents(session, chains)];
+    return agents.flatMap(([agentId, turns]) => {
+      const window = windowContents(fillingOf(agentId, turns));
+      if (window === undefined || agentId?.startsWith("acompact")) return [];
+      const { model } = [...turns.values()].find(({ at }) => at === window.at)!;
+      return [{ session: session.id, agent: agentId && agentName(agentId), model, ...window }];
+    });
   }
 
   function ownTurns(session: Session, turns: ReadonlyMap<string, ClaudeTurn>): Map<string, ClaudeTurn> {
@@ -574,10 +598,10 @@ function* providerMarks(turns: ClaudeTurn[]) {
 const more = (before: number, now: number) => (now > before ? now - before : now < before ? now : 0);
 
 /**
- * What fills the window of one agent at each of its turns.
+ * What filled and emptied the window of an agent.
  * @returns a function of an agent, which is undefined for the main one
  */
-function agentParts(session: Session, marks: readonly ClaudeMark[], chains: Map<string, string>) {
+function agentFilling(session: Session, marks: readonly ClaudeMark[], chains: Map<string, string>) {
   const byAgent = <T>(all: Iterable<T>, agentOf: (one: T) => string | undefined) => {
     const groups = new Map<string | undefined, T[]>();
     for (const one of all) {
@@ -594,17 +618,16 @@ function agentParts(session: Session, marks: readonly ClaudeMark[], chains: Map<
   const resets = byAgent(marks, ({ uuid }) =>
     uuid === undefined ? undefined : chainAgent(session, uuid, chains),
   );
-  return (agent: string | undefined, turns: ReadonlyMap<string, ClaudeTurn>): TurnParts =>
-    partsAtTurns(
-      [...turns.values()].map(({ key, at, model, usage }) => ({
-        key,
-        at,
-        level: contextTokens(usage) ?? 0,
-        scale: tokenizerScale(model),
-      })),
-      (lines.get(agent) ?? []).map(([, parts]) => parts),
-      (resets.get(agent) ?? []).map(({ event }) => resetOf(event)),
-    );
+  return (agent: string | undefined, turns: ReadonlyMap<string, ClaudeTurn>): Filling => ({
+    turns: [...turns.values()].map(({ key, at, model, usage }) => ({
+      key,
+      at,
+      level: contextTokens(usage) ?? 0,
+      scale: tokenizerScale(model),
+    })),
+    lines: (lines.get(agent) ?? []).map(([, parts]) => parts),
+    resets: (resets.get(agent) ?? []).map(({ event }) => resetOf(event)),
+  });
 }
 
 /** The count before `/compact` leaves out the system prompt and the tools. The turn before it has the level. */

@@ -15,7 +15,7 @@ import {
 import type { SessionPlace, SkipReason } from "../recordings/reader.ts";
 import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
 import { digest, firstText } from "../recordings/text.ts";
-import { type LineParts, textTokens } from "../recordings/transcript-parts.ts";
+import { type ContentItem, type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 
 export interface CodexCount extends RecordedUsage {
@@ -112,7 +112,7 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
     case "compacted": {
       const summary = textTokens(payload.message);
       if (summary > 0)
-        rollout.parts.push({ at, history: summary, tool_output: 0, system: 0, isWritten: false });
+        rollout.parts.push({ at, items: [{ kind: "summary", tokens: summary }], isWritten: false });
       const response = asText(payload.compaction_response_id);
       if (response !== undefined) rollout.summaryIds.add(response);
       else if (summary > 0) rollout.summaries.push({ at, text: markOfText(asText(payload.message) ?? "") });
@@ -171,21 +171,24 @@ function numberIn(pattern: RegExp, text: string): number | undefined {
 }
 
 function partsOf(payload: JsonObject, at: number): CodexRollout["parts"][number] | undefined {
+  const item = itemOf(payload);
+  if (item === undefined || item.tokens === 0) return undefined;
+  return { at, items: [item], isWritten: item.kind === "assistant" || item.kind === "tool_call" };
+}
+
+function itemOf(payload: JsonObject): ContentItem | undefined {
   const type = asText(payload.type) ?? "";
-  const parts = { at, history: 0, tool_output: 0, system: 0, isWritten: false };
+  const call = asText(payload.call_id);
   if (type === "message") {
-    const tokens = textTokens(payload.content);
-    if (payload.role === "developer" || payload.role === "system") parts.system = tokens;
-    else parts.history = tokens;
-    parts.isWritten = payload.role === "assistant";
-  } else if (type.endsWith("_output")) {
-    parts.tool_output = textTokens(payload.output);
-  } else if (type.endsWith("_call")) {
-    parts.history =
-      textTokens(payload.name) + textTokens(payload.arguments ?? payload.input ?? payload.action);
-    parts.isWritten = true;
+    const role = asText(payload.role);
+    const isSystem = role === "developer" || role === "system";
+    const kind = isSystem ? "system" : role === "assistant" ? "assistant" : "user";
+    return { kind, tokens: textTokens(payload.content) };
   }
-  return parts.history + parts.tool_output + parts.system === 0 ? undefined : parts;
+  if (type.endsWith("_output")) return { kind: "tool_result", tokens: textTokens(payload.output), call };
+  if (!type.endsWith("_call")) return undefined;
+  const tokens = textTokens(payload.name) + textTokens(payload.arguments ?? payload.input ?? payload.action);
+  return { kind: "tool_call", tokens, call, tool: asText(payload.name) ?? type.slice(0, -"_call".length) };
 }
 
 /** The summary of a compaction is an answer of the model, which Codex puts behind a sentence of its own. */

@@ -554,4 +554,31 @@ describe("Codex rollouts", () => {
     expect(third!.history).toBeLessThan(300);
     for (const event of events) if (event.type === "turn") expect(event.composition_estimated).toBe(true);
   });
+
+  it("tells what the window of each thread holds, with the tool of each result", () => {
+    const item = (ms: number, payload: object) => line(ms, "response_item", payload);
+    const text = (count: number) => "alpha beta gamma ".repeat(count);
+    const reader = codexRecordings.reader(options);
+    const lines = [
+      meta(0, A),
+      model(1, "gpt-6"),
+      item(2, { type: "message", role: "user", content: [{ type: "input_text", text: text(10) }] }),
+      item(3, { type: "function_call", call_id: "c1", name: "shell", arguments: "{}" }),
+      count(4, tokens(5_000, 5_000)),
+      item(5, { type: "function_call_output", call_id: "c1", output: text(300) }),
+      item(6, { type: "web_search_call", action: { query: text(5) } }),
+      count(9_000, tokens(20_000, 25_000)),
+    ];
+    for (const one of json(...lines)) reader.read(one, { path: file(A) });
+    const [window, ...others] = reader.contents!();
+    expect(others).toEqual([]);
+    expect(window).toMatchObject({ session: A, agent: undefined, model: "gpt-6", turn: 2, level: 20_000 });
+    expect(window!.items.map(({ kind, tool, turn }) => [kind, tool, turn])).toEqual([
+      ["user", undefined, 1],
+      ["tool_call", "shell", 2],
+      // The search was written by the latest answer, so it is not in its prompt.
+      ["tool_result", "shell", 2],
+    ]);
+    expect(window!.rest + window!.items.reduce((sum, one) => sum + one.tokens, 0)).toBe(20_000);
+  });
 });

@@ -17,7 +17,13 @@ import {
   Skips,
 } from "../recordings/reader.ts";
 import { fitName } from "../recordings/text.ts";
-import { type LineParts, partsAtTurns } from "../recordings/transcript-parts.ts";
+import {
+  type AgentContents,
+  type Filling,
+  type LineParts,
+  partsAtTurns,
+  windowContents,
+} from "../recordings/transcript-parts.ts";
 import { refusedPrompt } from "../telemetry/refusal.ts";
 import { type CopiedTest, copiedTest } from "./copied-history.ts";
 import { type CodexCount, type CodexRollout, fileThread, readCodexLine } from "./recording-line.ts";
@@ -39,7 +45,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const rollouts = new Map<string, CodexRollout>();
 
-  return { read, take };
+  return { read, take, contents };
 
   function read(text: string, file: FileHint): SkipReason | undefined {
     let rollout = rollouts.get(file.path);
@@ -53,6 +59,16 @@ function codexReader(options: ReaderOptions): HarnessReader {
 
   function take(final: boolean): Reading {
     const events: PlimsollEventInput[] = [];
+    const { parents, threads } = knownThreads();
+    for (const rollout of rollouts.values()) {
+      if (!rollout.touched || rollout.isContext) continue;
+      rollout.touched = false;
+      append(events, eventsOf(rollout, parents, threads, final));
+    }
+    return { events, skipped: skips.drain() };
+  }
+
+  function knownThreads() {
     const parents = new Map<string, string>();
     const threads = new Map<string, CodexRollout[]>();
     for (const rollout of rollouts.values()) {
@@ -61,12 +77,25 @@ function codexReader(options: ReaderOptions): HarnessReader {
       if (parent !== undefined) parents.set(thread, parent);
       threads.set(thread, [...(threads.get(thread) ?? []), rollout]);
     }
-    for (const rollout of rollouts.values()) {
-      if (!rollout.touched || rollout.isContext) continue;
-      rollout.touched = false;
-      append(events, eventsOf(rollout, parents, threads, final));
-    }
-    return { events, skipped: skips.drain() };
+    return { parents, threads };
+  }
+
+  function contents(): AgentContents[] {
+    const { parents, threads } = knownThreads();
+    return [...rollouts.values()].flatMap((rollout) => {
+      if (rollout.isContext) return [];
+      const thread = threadOf(rollout);
+      const isCopied = copiedTest(rollout, ownMeta(rollout), originalsOf(rollout, threads).originals);
+      const models = new ValuesByTime(rollout.models);
+      const modelAt = (at: number) => models.at(at) ?? models.first ?? "unknown";
+      const window = windowContents(
+        fillingOf(rollout, chosenCounts(rollout, thread, isCopied, true), modelAt),
+      );
+      if (window === undefined) return [];
+      const session = rootOf(rollout, thread, parents);
+      const agent = session === thread ? undefined : agentName(thread);
+      return [{ session, agent, model: modelAt(window.at), ...window }];
+    });
   }
 
   function eventsOf(
@@ -88,11 +117,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
       }),
     };
     const meta = ownMeta(rollout);
-    const origins = new Set([...rollout.metas.keys(), meta?.spawnedBy, meta?.forkedFrom]);
-    origins.delete(thread);
-    const originals = [...origins].flatMap((origin) =>
-      origin === undefined ? [] : (threads.get(origin) ?? []),
-    );
+    const { origins, originals } = originalsOf(rollout, threads);
     const isCopied = copiedTest(rollout, meta, originals);
     const models = new ValuesByTime(rollout.models);
     const windows = new ValuesByTime(rollout.windows);
@@ -100,7 +125,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
     const counts = chosenCounts(rollout, thread, isCopied, final);
     const summaries = summaryCounts(rollout, counts);
     const modelAt = (at: number) => models.at(at) ?? models.first ?? "unknown";
-    const partsAt = rolloutParts(rollout, counts, modelAt);
+    const partsAt = partsAtTurns(fillingOf(rollout, counts, modelAt));
     const stops = stopsOf(rollout, counts);
     // A copied call belongs to a copied count, which is not sent.
     const outcomes = rollout.log.outcomes(
@@ -220,12 +245,12 @@ function ownMeta(rollout: CodexRollout) {
   );
 }
 
-/** What fills the window at each count. Codex writes a count after the items of its response, which are not in it. */
-function rolloutParts(
+/** What filled and emptied the window. Codex writes a count after the items of its response, which are not in it. */
+function fillingOf(
   { parts, compactions }: CodexRollout,
   counts: readonly CodexCount[],
   modelAt: (at: number) => string,
-) {
+): Filling {
   const times = counts.map(({ at }) => at).sort((a, b) => a - b);
   let next = 0;
   const lines = [...parts]
@@ -235,16 +260,16 @@ function rolloutParts(
       const answered = times[next];
       return !line.isWritten || answered === undefined ? line : { ...line, at: answered };
     });
-  return partsAtTurns(
-    counts.map(({ id, at, usage }) => ({
+  return {
+    turns: counts.map(({ id, at, usage }) => ({
       key: id,
       at,
       level: contextTokens(usage) ?? 0,
       scale: tokenizerScale(modelAt(at)),
     })),
     lines,
-    [...compactions.values()].map((at) => ({ at })),
-  );
+    resets: [...compactions.values()].map((at) => ({ at })),
+  };
 }
 
 /** Why each response ended, by the id of its count, which Codex writes after the calls of the response. */
@@ -267,6 +292,17 @@ function stopsOf(
     if (id !== undefined) stops.set(id, "end_turn");
   }
   return stops;
+}
+
+/** The threads that a rollout comes from, and those of their rollouts that are known. */
+function originalsOf(rollout: CodexRollout, threads: ReadonlyMap<string, readonly CodexRollout[]>) {
+  const meta = ownMeta(rollout);
+  const origins = new Set([...rollout.metas.keys(), meta?.spawnedBy, meta?.forkedFrom]);
+  origins.delete(threadOf(rollout));
+  const originals = [...origins].flatMap((origin) =>
+    origin === undefined ? [] : (threads.get(origin) ?? []),
+  );
+  return { origins, originals };
 }
 
 function threadOf(rollout: CodexRollout): string {

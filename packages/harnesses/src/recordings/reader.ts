@@ -1,5 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { JsonObject } from "./json.ts";
+import type { AgentContents } from "./transcript-parts.ts";
 
 /** Reasons why a line produced no event. */
 export const SKIP_REASONS = [
@@ -92,6 +93,8 @@ export interface HarnessReader {
    * without it, a line that a later one may correct is held back.
    */
   take(final: boolean): Reading;
+  /** What the window of each agent holds at its latest turn. Absent if the recordings of the family do not show it. */
+  contents?(): AgentContents[];
 }
 
 /** What is known about the recordings of one family. */

@@ -2,12 +2,25 @@ import { estimateTokens } from "@plimsoll/guard/measure";
 import type { Composition } from "@plimsoll/protocol/events";
 import { asObject, asText } from "./json.ts";
 
-/** What one line of a transcript adds to the context, in tokens as the guard estimates them. */
+/** What a part of the context is. Thinking is none: that of earlier turns is not sent again. */
+export const CONTENT_KINDS = ["system", "summary", "user", "assistant", "tool_call", "tool_result"] as const;
+export type ContentKind = (typeof CONTENT_KINDS)[number];
+
+export interface ContentItem {
+  kind: ContentKind;
+  /** As the guard estimates them. */
+  tokens: number;
+  /** The id of the tool call that it is, or that it is the result of. */
+  call?: string | undefined;
+  tool?: string | undefined;
+  /** The file that the call is about. It stays on its machine. */
+  file?: string | undefined;
+}
+
+/** What one line of a transcript adds to the context. */
 export interface LineParts {
   at: number;
-  history: number;
-  tool_output: number;
-  system: number;
+  items: readonly ContentItem[];
 }
 
 /** A point at which the context begins anew, or at which tool output was cleared from it. */
@@ -26,31 +39,45 @@ export interface TurnLevel {
   scale: number;
 }
 
+/** What filled and emptied the window of one agent, in any order. */
+export interface Filling {
+  turns: readonly TurnLevel[];
+  lines: readonly LineParts[];
+  resets: readonly PartsReset[];
+}
+
+/** What the window of one agent holds. */
+export interface AgentContents extends WindowContents {
+  /** As the harness names it. */
+  session: string;
+  /** Undefined for the main agent. */
+  agent: string | undefined;
+  model: string;
+}
+
 /** Estimates are left out if they explain less than this share of the level: the transcript begins in the middle. */
 const LEAST_SHARE = 0.01;
+
+type Parts = Pick<Composition, "system" | "history" | "tool_output">;
+
+const PART_OF: Record<ContentKind, keyof Parts> = {
+  ...{ system: "system", summary: "history", user: "history", assistant: "history" },
+  ...{ tool_call: "history", tool_result: "tool_output" },
+};
 
 /**
  * What fills the window at each turn, estimated from the lines of the transcript before it. The parts never add up to
  * more than the level; what the transcript does not show, such as tool definitions, is in none of them.
  */
-export function partsAtTurns(
-  turns: readonly TurnLevel[],
-  lines: readonly LineParts[],
-  resets: readonly PartsReset[],
-): Map<string, Pick<Composition, "system" | "history" | "tool_output">> {
-  const steps = [
-    ...lines.map((line) => ({ at: line.at, line, reset: undefined })),
-    ...resets.map((reset) => ({ at: reset.at, line: undefined, reset })),
-  ].sort((a, b) => a.at - b.at || Number(a.line !== undefined) - Number(b.line !== undefined));
-  const found = new Map<string, Pick<Composition, "system" | "history" | "tool_output">>();
+export function partsAtTurns({ turns, lines, resets }: Filling): Map<string, Parts> {
+  const steps = inOrder({ lines, resets });
+  const found = new Map<string, Parts>();
   const sums = { system: 0, history: 0, tool_output: 0 };
   let next = 0;
   for (const { key, at, level, scale } of [...turns].sort((a, b) => a.at - b.at)) {
     for (let step = steps[next]; step !== undefined && step.at < at; step = steps[++next]) {
       if (step.line !== undefined) {
-        sums.system += step.line.system;
-        sums.history += step.line.history;
-        sums.tool_output += step.line.tool_output;
+        for (const { kind, tokens } of step.line.items) sums[PART_OF[kind]] += tokens;
       } else if (step.reset.cleared !== undefined) {
         sums.tool_output = Math.max(0, sums.tool_output - step.reset.cleared / scale);
       } else {
@@ -58,16 +85,94 @@ export function partsAtTurns(
         sums.tool_output = 0;
       }
     }
-    const total = (sums.system + sums.history + sums.tool_output) * scale;
-    if (level <= 0 || total < level * LEAST_SHARE) continue;
-    // Estimates that exceed the count are scaled down to it.
-    const factor = total > level ? (level / total) * scale : scale;
+    const factor = scaleTo(level, sums.system + sums.history + sums.tool_output, scale);
+    if (factor === undefined) continue;
     const [system, history, output] = [sums.system, sums.history, sums.tool_output].map((sum) =>
       Math.floor(sum * factor),
     ) as [number, number, number];
     found.set(key, { system: system > 0 ? system : undefined, history, tool_output: output });
   }
   return found;
+}
+
+/** A part of the context, in tokens of the model. */
+export interface HeldItem extends ContentItem {
+  /** The turn that was sent it first, counted from 1. */
+  turn: number;
+}
+
+/** What the window of an agent holds at its latest turn. */
+export interface WindowContents {
+  /** Of the latest turn, counted from 1, and when it was: epoch ms. */
+  turn: number;
+  at: number;
+  /** Context tokens. Of these, `rest` are in no item, because the transcript does not show them. */
+  level: number;
+  rest: number;
+  items: HeldItem[];
+}
+
+/** @returns undefined where the transcript does not tell */
+export function windowContents({ turns, lines, resets }: Filling): WindowContents | undefined {
+  const times = turns.map(({ at }) => at).sort((a, b) => a - b);
+  const last = turns.find(({ at }) => at === times.at(-1));
+  if (last === undefined) return undefined;
+  const calls = new Map(
+    lines.flatMap(({ items }) =>
+      items.flatMap((item) => (item.kind === "tool_call" ? [[item.call, item]] : [])),
+    ),
+  );
+  let held: HeldItem[] = [];
+  let turn = 1;
+  for (const step of inOrder({ lines, resets })) {
+    if (step.at >= last.at) break;
+    while (times[turn - 1]! <= step.at) turn += 1;
+    if (step.line !== undefined) {
+      for (const item of step.line.items) {
+        const { tool, file } = (item.call === undefined ? undefined : calls.get(item.call)) ?? item;
+        held.push({ ...item, tool, file, turn });
+      }
+    } else if (step.reset.cleared === undefined) {
+      held = held.filter(({ kind }) => kind === "system");
+    } else {
+      held = withoutOldest(held, step.reset.cleared / last.scale);
+    }
+  }
+  const factor = scaleTo(last.level, sumOf(held), last.scale);
+  if (factor === undefined) return undefined;
+  const items = held.map((item) => ({ ...item, tokens: Math.floor(item.tokens * factor) }));
+  return { turn: times.length, at: last.at, level: last.level, rest: last.level - sumOf(items), items };
+}
+
+const sumOf = (items: readonly ContentItem[]) => items.reduce((sum, { tokens }) => sum + tokens, 0);
+
+/** Tool output is cleared from the oldest on. */
+function withoutOldest(held: readonly HeldItem[], cleared: number): HeldItem[] {
+  let left = cleared;
+  return held.flatMap((item) => {
+    if (item.kind !== "tool_result" || left <= 0) return [item];
+    const tokens = item.tokens - left;
+    left -= item.tokens;
+    return tokens <= 0 ? [] : [{ ...item, tokens }];
+  });
+}
+
+/** Lines and resets in order. At the same time, the reset is first. */
+function inOrder({ lines, resets }: Pick<Filling, "lines" | "resets">) {
+  return [
+    ...lines.map((line) => ({ at: line.at, line, reset: undefined })),
+    ...resets.map((reset) => ({ at: reset.at, line: undefined, reset })),
+  ].sort((a, b) => a.at - b.at || Number(a.line !== undefined) - Number(b.line !== undefined));
+}
+
+/**
+ * Tokens of a level per estimated token. Estimates that exceed the count are scaled down to it.
+ * @returns undefined if they explain too little of it
+ */
+function scaleTo(level: number, estimated: number, scale: number): number | undefined {
+  const total = estimated * scale;
+  if (level <= 0 || total < level * LEAST_SHARE) return undefined;
+  return total > level ? (level / total) * scale : scale;
 }
 
 /** Estimated tokens of a content block's text, whatever its shape: a string, blocks with text, or any JSON. */
