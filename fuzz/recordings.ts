@@ -118,6 +118,10 @@ export async function readRecording({ format, files }: Recording): Promise<ReadV
       for (const line of lines.end()) readLine(line, path);
     }
     const { events } = reader.take(true);
+    for (const { level, rest, items } of reader.contents?.() ?? []) {
+      const sum = items.reduce((all, { tokens }) => all + tokens, rest);
+      if (sum !== level) throw new Error(`the parts of a window are ${sum} of ${level} tokens`);
+    }
     const ends = importedEnds(events);
     return verdictOn(format, [...events, ...ends], performance.now() - began);
 
