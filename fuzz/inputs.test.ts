@@ -31,7 +31,7 @@ it("has a recording of each format", () => {
 
 it("sends policies and rules as YAML, too", () => {
   const inputAt = queryInputs(7, NOW, IDS, []);
-  const sent = Array.from({ length: 60_000 }, (_, index) => inputAt(index)).filter(
+  const sent = Array.from({ length: 100_000 }, (_, index) => inputAt(index)).filter(
     ({ method, path, body }) =>
       method === "PUT" && path.startsWith("/api/v1/policy") && /"policy":"/.test(body.toString()),
   );
