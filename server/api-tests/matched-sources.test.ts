@@ -14,7 +14,9 @@ import { caughtUp, countsOf, makeKey, START } from "./support.ts";
 /** Two calls in a row have equal counts, seconds apart. */
 const PROMPTS = [20_000, 61_000, 61_000, 64_500];
 const PAUSE_MS = 4_000;
-const timeOf = (call: number) => START + call * PAUSE_MS;
+/** A clock that is behind must not reach the day before, of which names would be left. */
+const BEGIN = START + 60_000;
+const timeOf = (call: number) => BEGIN + call * PAUSE_MS;
 const iso = (at: number) => new Date(at).toISOString();
 
 interface Harness {
@@ -47,11 +49,11 @@ const codex: Harness = {
     path: "sessions/rollout-2026-11-20T10-00-00-0199aaaa-1111-7222-8333-444455556666.jsonl",
     begin: [
       {
-        timestamp: iso(START - 2_000),
+        timestamp: iso(BEGIN - 2_000),
         type: "session_meta",
-        payload: { id: "0199aaaa-1111-7222-8333-444455556666", timestamp: iso(START - 2_000) },
+        payload: { id: "0199aaaa-1111-7222-8333-444455556666", timestamp: iso(BEGIN - 2_000) },
       },
-      { timestamp: iso(START - 1_900), type: "turn_context", payload: { model: "gpt-5-codex" } },
+      { timestamp: iso(BEGIN - 1_900), type: "turn_context", payload: { model: "gpt-5-codex" } },
     ],
     calls: PROMPTS.map((input, call) => ({
       timestamp: iso(timeOf(call) + 30),
@@ -98,7 +100,7 @@ const geminiCli: Harness = {
   recording: {
     path: "chats/session-2026-11-20T10-00-aaaaaaaa.jsonl",
     begin: [
-      { sessionId: "gemini-two-sources", projectHash: "h", startTime: iso(START), lastUpdated: iso(START) },
+      { sessionId: "gemini-two-sources", projectHash: "h", startTime: iso(BEGIN), lastUpdated: iso(BEGIN) },
     ],
     calls: PROMPTS.map((input, call) => ({
       id: `g-${call}`,
