@@ -13,6 +13,7 @@ import { type FamilyWith, HARNESSES, partsOf } from "./registry.ts";
 export { fileThread } from "./codex/recording-line.ts";
 export { logPlace } from "./ouroboros/recording-chain.ts";
 export { ouroContextLimit } from "./ouroboros/recordings.ts";
+export { LOSABLE_KINDS, type Losable, SURVIVALS } from "./recordings/compaction-loss.ts";
 export * from "./recordings/json.ts";
 export { candidateRecords, hasMappedRecords, mappedReader } from "./recordings/mapped.ts";
 export * from "./recordings/reader.ts";

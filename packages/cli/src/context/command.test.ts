@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -108,4 +108,62 @@ it("says what it looked for", async () => {
   const other = join(home, "notes.jsonl");
   writeFileSync(other, '{"a":1}\n');
   await expect(run([other])).rejects.toThrow("does not show what fills the window.");
+});
+
+it("says what the latest compaction lost", async () => {
+  const path = claudeSession();
+  expect(await run(["--lost"])).toMatch(/\nThe recording shows no compaction with its summary\.\n$/);
+  const line = (second: number, type: string, content: unknown, more: object = {}) =>
+    JSON.stringify({
+      ...{ type, sessionId: SESSION, uuid: `${SESSION}-x${second}`, isSidechain: false },
+      timestamp: new Date(NOW - 500_000 + second * 1_000).toISOString(),
+      message: { role: type, content },
+      ...more,
+    });
+  const lines = [
+    line(1, "user", "Never change the load of a session that has ended."),
+    line(2, "system", undefined, {
+      subtype: "compact_boundary",
+      compactMetadata: { trigger: "auto", preTokens: 12_000 },
+    }),
+    line(3, "user", `The user asked to find out why the load is wrong. ${"It is not done. ".repeat(40)}`, {
+      isCompactSummary: true,
+    }),
+    line(
+      4,
+      "assistant",
+      [{ type: "tool_use", id: "c9", name: "Read", input: { file_path: join(home, "src/load.ts") } }],
+      {
+        message: {
+          ...{
+            id: "m9",
+            role: "assistant",
+            model: "claude-opus-4-6",
+            usage: { input_tokens: 4_000, output_tokens: 9 },
+          },
+          content: [
+            { type: "tool_use", id: "c9", name: "Read", input: { file_path: join(home, "src/load.ts") } },
+          ],
+        },
+      },
+    ),
+  ];
+  appendFileSync(path, `${lines.join("\n")}\n`);
+  expect(await run(["--lost"])).toBe(
+    [
+      SESSION,
+      "compacted after turn 3, 8 min ago, 12k to 4k tokens",
+      "",
+      "rules: 0 kept, 0 nearly kept, 1 lost",
+      "  lost         turn 3     Never change the load of a session that has ended.",
+      "",
+      "other sentences of prompts: 1 kept, 0 nearly kept, 0 lost",
+      "",
+      "files: 0 kept, 0 nearly kept, 1 lost",
+      "  lost         turn 2     ~/src/load.ts, again at turn 5",
+      "",
+    ].join("\n"),
+  );
+  const [agent] = JSON.parse(await run(["--lost", "--json"]));
+  expect(agent.loss.things).toHaveLength(3);
 });

@@ -1,5 +1,5 @@
 import { homedir } from "node:os";
-import type { AgentContents } from "@plimsoll/harnesses/recordings";
+import { type AgentContents, LOSABLE_KINDS, type Losable, SURVIVALS } from "@plimsoll/harnesses/recordings";
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";
@@ -22,6 +22,7 @@ export function addContextCommand(program: Command, context: CommandContext): vo
       "[session]",
       "a session id or a part of it, or a recording (default: the session of this shell, else the newest)",
     )
+    .option("--lost", "show instead what the latest compaction lost")
     .option("--json", "print a JSON array: an object for each agent")
     .addHelpText(
       "after",
@@ -31,23 +32,30 @@ Reads recordings of Claude Code and Codex. It needs no server, and nothing leave
 The level is what the provider counted for the latest turn. Its parts are estimates from the texts of the recording; what the recording
 does not show is named as the rest. "turn" is the first one that was sent a thing.
 
+With --lost, each sentence of your prompts and each file that was read or changed before the compaction is looked for in the summary and in
+what was sent with it. A rule is a sentence with a word such as never, always or prefer.
+
 Examples:
   npx plimsoll context
-  npx plimsoll context 3f2a91c0
+  npx plimsoll context 3f2a91c0 --lost
   npx plimsoll context ~/.codex/sessions/2026/11/28/rollout-….jsonl --json`,
     )
-    .action(async (session: string | undefined, { json }: { json?: boolean }) => {
-      const { env, now, out } = context;
-      const home = env.HOME || homedir();
-      const places = { home, project: process.cwd(), env, platform: process.platform };
-      const path = await findRecording(session, places);
-      const found = await contentsOf(path);
-      out.write(
-        json
-          ? `${printableJson(found.map(jsonOf))}\n`
-          : found.map((one) => `${contentsLines(one, out, { now: now(), home }).join("\n")}\n`).join("\n"),
-      );
-    });
+    .action(
+      async (session: string | undefined, { json, lost = false }: { json?: boolean; lost?: boolean }) => {
+        const { env, now, out } = context;
+        const home = env.HOME || homedir();
+        const places = { home, project: process.cwd(), env, platform: process.platform };
+        const path = await findRecording(session, places);
+        const found = await contentsOf(path);
+        const linesOf = lost ? lossLines : contentsLines;
+        const jsonOf: (contents: AgentContents) => object = lost ? lossJson : contentsJson;
+        out.write(
+          json
+            ? `${printableJson(found.map(jsonOf))}\n`
+            : found.map((one) => `${linesOf(one, out, { now: now(), home }).join("\n")}\n`).join("\n"),
+        );
+      },
+    );
 }
 
 /** What the windows of a recording hold, the latest first. */
@@ -56,7 +64,7 @@ async function contentsOf(path: string): Promise<AgentContents[]> {
   const found: AgentContents[] = [];
   let isShown = false;
   for (const { format, files } of groups) {
-    const reader = readerFor(format, { titles: false });
+    const reader = readerFor(format, { titles: false, texts: true });
     if (reader.contents === undefined) continue;
     isShown = true;
     for (const file of files)
@@ -78,9 +86,8 @@ interface Shown {
 
 function contentsLines(contents: AgentContents, { color, width }: Terminal, { now, home }: Shown): string[] {
   const paint = painter(color);
-  const { session, agent, model, turn, at, level } = contents;
-  const text = (name: string, taken: number) =>
-    fitEnds(printable(name).replaceAll(`${home}/`, "~/"), Math.max(20, width - taken)).trimEnd();
+  const { model, turn, at, level } = contents;
+  const text = textIn({ width, home });
   const line = (part: ContentPart, depth: number) =>
     `${tokens(part.tokens).padStart(7)}  ${percent(part.tokens / level).padStart(5)}  ${"  ".repeat(depth)}${text(
       part.count === undefined || depth === 0 ? part.name : `${part.name} (${part.count})`,
@@ -89,7 +96,7 @@ function contentsLines(contents: AgentContents, { color, width }: Terminal, { no
   const tree = (parts: readonly ContentPart[], depth: number): string[] =>
     withoutSmall(parts, level).flatMap((part) => [line(part, depth), ...tree(part.parts, depth + 1)]);
   return [
-    paint("bold", text(agent === undefined ? session : `${session}, ${agent}`, 0)),
+    paint("bold", text(nameOf(contents), 0)),
     paint("dim", text(`${model}, turn ${turn}, ${ago(now - at)}`, 0)),
     `${tokens(level)} tokens in the window`,
     "",
@@ -115,7 +122,68 @@ function withoutSmall(parts: readonly ContentPart[], level: number): readonly Co
   return [...large, { name: `${small.length} others`, tokens: sum, count, parts: [] }];
 }
 
-function jsonOf(contents: AgentContents) {
+/** Most sentences or files that are listed of a kind. */
+const MOST_LISTED = 20;
+const KIND_TITLES = { rule: "rules", prompt: "other sentences of prompts", file: "files" } as const;
+const SURVIVAL_TEXTS = { verbatim: "kept", near: "nearly kept", absent: "lost" } as const;
+
+function lossLines(contents: AgentContents, { color, width }: Terminal, { now, home }: Shown): string[] {
+  const paint = painter(color);
+  const text = textIn({ width, home });
+  const { loss } = contents;
+  const name = paint("bold", text(nameOf(contents), 0));
+  if (loss === undefined) return [name, "The recording shows no compaction with its summary."];
+  const { at, turn, before, after, things } = loss;
+  const levels =
+    before === undefined || after === undefined ? "" : `, ${tokens(before)} to ${tokens(after)} tokens`;
+  const ofKind = (kind: (typeof LOSABLE_KINDS)[number]) => {
+    const own = things.filter((thing) => thing.kind === kind);
+    if (own.length === 0) return [];
+    const counts = SURVIVALS.map(
+      (survival) =>
+        `${own.filter((thing) => thing.survival === survival).length} ${SURVIVAL_TEXTS[survival]}`,
+    );
+    const lost = own.filter(({ survival }) => survival !== "verbatim").sort(inOrder);
+    return [
+      "",
+      `${KIND_TITLES[kind]}: ${counts.join(", ")}`,
+      ...lost.slice(0, MOST_LISTED).map(({ survival, turn: last, text: thing, again }) => {
+        const since = again === undefined ? "" : `, again at turn ${again}`;
+        return `  ${SURVIVAL_TEXTS[survival].padEnd(11)}  turn ${String(last).padEnd(5)} ${text(`${thing}${since}`, 27)}`;
+      }),
+      ...(lost.length > MOST_LISTED ? [`  and ${lost.length - MOST_LISTED} more; --json has all`] : []),
+    ];
+  };
+  return [
+    name,
+    paint("dim", `compacted after turn ${turn}, ${ago(now - at)}${levels}`),
+    ...LOSABLE_KINDS.flatMap(ofKind),
+  ];
+}
+
+/** What is lost comes first. */
+const inOrder = (one: Losable, other: Losable) =>
+  SURVIVALS.indexOf(other.survival) - SURVIVALS.indexOf(one.survival) || one.turn - other.turn;
+
+const nameOf = ({ session, agent }: AgentContents) =>
+  agent === undefined ? session : `${session}, ${agent}`;
+
+/** Fits a text into what is left of a line. Paths at home begin with `~`. */
+const textIn =
+  ({ width, home }: { width: number; home: string }) =>
+  (text: string, taken: number) =>
+    fitEnds(printable(text).replaceAll(`${home}/`, "~/"), Math.max(20, width - taken)).trimEnd();
+
+function lossJson({ session, agent = "main", model, loss }: AgentContents) {
+  return {
+    session,
+    agent,
+    model,
+    loss: loss === undefined ? null : { ...loss, at: new Date(loss.at).toISOString() },
+  };
+}
+
+function contentsJson(contents: AgentContents) {
   const { session, agent = "main", model, turn, at, level } = contents;
   return {
     ...{ session, agent, model, turn, at: new Date(at).toISOString(), context_tokens: level },

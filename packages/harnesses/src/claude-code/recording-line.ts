@@ -178,7 +178,11 @@ function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
   const text = json.isCompactSummary === true ? "summary" : json.type;
   const items = blocks.flatMap((block) => {
     const item = block && itemOf(block, text);
-    return item === undefined || item.tokens === 0 ? [] : [item];
+    if (block === undefined || item === undefined || item.tokens === 0) return [];
+    const said = asText(block.text);
+    const isKept =
+      text === "summary" || (text === "user" && json.isMeta !== true && !NOT_A_PROMPT.test(said ?? ""));
+    return [said !== undefined && isKept ? { ...item, text: said } : item];
   });
   return items.length === 0 ? {} : { parts: { at, items } };
 }

@@ -3,6 +3,7 @@ import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { StopReason } from "@plimsoll/protocol/pure";
 import { CallLog } from "../recordings/call-outcomes.ts";
+import { latestLoss } from "../recordings/compaction-loss.ts";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import { asObject, asText, type JsonObject } from "../recordings/json.ts";
@@ -24,6 +25,7 @@ import {
   type PartsReset,
   partsAtTurns,
   windowContents,
+  withoutTexts,
 } from "../recordings/transcript-parts.ts";
 import { refusedPrompt, type SizedRefusal } from "../telemetry/refusal.ts";
 import { LineClocks } from "./line-clocks.ts";
@@ -193,7 +195,11 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       session.asksPerson.set(line.at, line.asksPerson && session.asksPerson.get(line.at) !== false);
     if (line.interrupts === true) session.interrupts.add(line.at);
     if (line.parts !== undefined && line.uuid !== undefined)
-      session.parts.set(line.uuid, { ...line.parts, isSide: side });
+      session.parts.set(line.uuid, {
+        at: line.parts.at,
+        items: options.texts ? line.parts.items : withoutTexts(line.parts.items),
+        isSide: side,
+      });
     if (line.mark !== undefined) {
       session.marks.set(line.mark.id, side ? { ...line.mark, uuid: line.uuid } : line.mark);
     } else if (line.refusal !== undefined && line.uuid !== undefined) {
@@ -402,13 +408,17 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
 
   function contentsOf(session: Session): AgentContents[] {
     const chains = new Map<string, string>();
-    const fillingOf = agentFilling(session, [...session.marks.values()], chains);
+    const agentAt = (uuid: string | undefined) =>
+      uuid === undefined ? undefined : chainAgent(session, uuid, chains);
+    const fillingOf = agentFilling(session, distinct([...session.marks.values()], agentAt), chains);
     const agents = [[undefined, messageTurns(session.main)] as const, ...sideAgents(session, chains)];
     return agents.flatMap(([agentId, turns]) => {
-      const window = windowContents(fillingOf(agentId, turns));
+      const filling = fillingOf(agentId, turns);
+      const window = windowContents(filling);
       if (window === undefined || agentId?.startsWith("acompact")) return [];
       const { model } = [...turns.values()].find(({ at }) => at === window.at)!;
-      return [{ session: session.id, agent: agentId && agentName(agentId), model, ...window }];
+      const loss = options.texts ? latestLoss(filling) : undefined;
+      return [{ session: session.id, agent: agentId && agentName(agentId), model, loss, ...window }];
     });
   }
 

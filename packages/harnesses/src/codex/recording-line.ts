@@ -15,7 +15,12 @@ import {
 import type { SessionPlace, SkipReason } from "../recordings/reader.ts";
 import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
 import { digest, firstText } from "../recordings/text.ts";
-import { type ContentItem, type LineParts, textTokens } from "../recordings/transcript-parts.ts";
+import {
+  type ContentItem,
+  type LineParts,
+  textTokens,
+  withoutTexts,
+} from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 
 export interface CodexCount extends RecordedUsage {
@@ -67,6 +72,8 @@ export interface CodexRollout {
   rollbacks: Map<string, { at: number; turns: number }>;
   /** What the items of the conversation add to the context. The model wrote some of them. */
   parts: (LineParts & { isWritten: boolean })[];
+  /** See `ReaderOptions`. */
+  texts: boolean;
   /** When the model called tools that Codex runs. */
   calls: number[];
   log: CallLog;
@@ -105,14 +112,15 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
     case "response_item": {
       readAnswer(rollout, payload, at);
       readCall(rollout, payload, at);
-      const parts = partsOf(payload, at);
-      if (parts !== undefined) rollout.parts.push(parts);
-      return parts === undefined ? "not_needed" : undefined;
+      const item = itemOf(payload);
+      const isAdded = item !== undefined && item.tokens > 0;
+      if (isAdded) addItems(rollout, at, [item], item.kind === "assistant" || item.kind === "tool_call");
+      return !isAdded ? "not_needed" : undefined;
     }
     case "compacted": {
       const summary = textTokens(payload.message);
-      if (summary > 0)
-        rollout.parts.push({ at, items: [{ kind: "summary", tokens: summary }], isWritten: false });
+      const rebuilt = rebuiltItems(payload);
+      if (rebuilt.length > 0) addItems(rollout, at, rebuilt, false);
       const response = asText(payload.compaction_response_id);
       if (response !== undefined) rollout.summaryIds.add(response);
       else if (summary > 0) rollout.summaries.push({ at, text: markOfText(asText(payload.message) ?? "") });
@@ -170,11 +178,35 @@ function numberIn(pattern: RegExp, text: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-function partsOf(payload: JsonObject, at: number): CodexRollout["parts"][number] | undefined {
-  const item = itemOf(payload);
-  if (item === undefined || item.tokens === 0) return undefined;
-  return { at, items: [item], isWritten: item.kind === "assistant" || item.kind === "tool_call" };
+/** @param isWritten whether the model wrote them */
+function addItems(
+  { parts, texts }: CodexRollout,
+  at: number,
+  items: ContentItem[],
+  isWritten: boolean,
+): void {
+  parts.push({ at, items: texts ? items : withoutTexts(items), isWritten });
 }
+
+/**
+ * What a compaction leaves beside the instructions. Codex keeps prompts beside the summary, so the summary without them is no text of what
+ * is left.
+ */
+function rebuiltItems(payload: JsonObject): ContentItem[] {
+  const summary = asText(payload.message) ?? "";
+  const history = asArray(payload.replacement_history).flatMap((entry) => {
+    const message = asObject(entry);
+    const item = message && itemOf(message);
+    if (item === undefined || item.tokens === 0 || item.kind === "system") return [];
+    const isSummary = summary !== "" && item.text?.includes(summary) === true;
+    return [isSummary ? { ...item, kind: "summary" as const } : item];
+  });
+  if (history.length > 0) return history;
+  return summary === "" ? [] : [{ kind: "summary", tokens: textTokens(summary) }];
+}
+
+/** User messages that Codex wrote. */
+const NOT_A_PROMPT = /^\s*(<|# AGENTS\.md)/;
 
 function itemOf(payload: JsonObject): ContentItem | undefined {
   const type = asText(payload.type) ?? "";
@@ -183,7 +215,11 @@ function itemOf(payload: JsonObject): ContentItem | undefined {
     const role = asText(payload.role);
     const isSystem = role === "developer" || role === "system";
     const kind = isSystem ? "system" : role === "assistant" ? "assistant" : "user";
-    return { kind, tokens: textTokens(payload.content) };
+    const text = kind === "user" ? firstText(payload.content) : undefined;
+    return {
+      ...{ kind, tokens: textTokens(payload.content) },
+      ...(text !== undefined && !NOT_A_PROMPT.test(text) && { text }),
+    };
   }
   if (type.endsWith("_output")) return { kind: "tool_result", tokens: textTokens(payload.output), call };
   if (!type.endsWith("_call")) return undefined;

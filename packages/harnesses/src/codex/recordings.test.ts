@@ -555,6 +555,44 @@ describe("Codex rollouts", () => {
     for (const event of events) if (event.type === "turn") expect(event.composition_estimated).toBe(true);
   });
 
+  it("tells what a compaction lost only where it is known what Codex kept beside the summary", () => {
+    const item = (ms: number, payload: object) => line(ms, "response_item", payload);
+    const message = (role: string, text: string) => ({
+      ...{ type: "message", role },
+      content: [{ type: "input_text", text }],
+    });
+    const lossWith = (compacted: object) => {
+      const reader = codexRecordings.reader({ ...options, texts: true });
+      const lines = [
+        meta(0, A),
+        model(1, "gpt-6"),
+        item(2, message("user", "<environment_context>cwd is here</environment_context>")),
+        item(3, message("user", "Never push to main.\nRename the field in all files")),
+        count(4, tokens(9_000, 9_000)),
+        line(5, "compacted", compacted),
+        item(6, message("user", "Go on with it, please")),
+        count(9_000, tokens(300, 9_300)),
+      ];
+      for (const one of json(...lines)) reader.read(one, { path: file(A) });
+      return reader.contents!()[0]!.loss;
+    };
+    const summary = "The user wants the field renamed in all files, of which three are done.";
+    expect(lossWith({ message: summary })).toBeUndefined();
+    const loss = lossWith({
+      message: summary,
+      replacement_history: [
+        message("developer", "Be brief."),
+        message("user", "Never push to main."),
+        message("user", `Another model began this. ${summary}`),
+      ],
+    });
+    expect(loss).toMatchObject({ turn: 1, before: 9_000, after: 300 });
+    expect(loss!.things.map(({ text, survival }) => [text, survival])).toEqual([
+      ["Never push to main.", "verbatim"],
+      ["Rename the field in all files", "absent"],
+    ]);
+  });
+
   it("tells what the window of each thread holds, with the tool of each result", () => {
     const item = (ms: number, payload: object) => line(ms, "response_item", payload);
     const text = (count: number) => "alpha beta gamma ".repeat(count);

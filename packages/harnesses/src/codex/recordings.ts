@@ -3,6 +3,7 @@ import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { StopReason } from "@plimsoll/protocol/pure";
 import { CallLog } from "../recordings/call-outcomes.ts";
+import { latestLoss } from "../recordings/compaction-loss.ts";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import { asObject, asText, type JsonObject } from "../recordings/json.ts";
@@ -50,7 +51,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
   function read(text: string, file: FileHint): SkipReason | undefined {
     let rollout = rollouts.get(file.path);
     if (rollout === undefined) {
-      rollout = emptyRollout(file.path, file.contextOnly === true);
+      rollout = emptyRollout(file.path, file.contextOnly === true, options.texts === true);
       rollouts.set(file.path, rollout);
     }
     const skip = readCodexLine(rollout, text);
@@ -88,13 +89,13 @@ function codexReader(options: ReaderOptions): HarnessReader {
       const isCopied = copiedTest(rollout, ownMeta(rollout), originalsOf(rollout, threads).originals);
       const models = new ValuesByTime(rollout.models);
       const modelAt = (at: number) => models.at(at) ?? models.first ?? "unknown";
-      const window = windowContents(
-        fillingOf(rollout, chosenCounts(rollout, thread, isCopied, true), modelAt),
-      );
+      const filling = fillingOf(rollout, chosenCounts(rollout, thread, isCopied, true), modelAt);
+      const window = windowContents(filling);
       if (window === undefined) return [];
       const session = rootOf(rollout, thread, parents);
       const agent = session === thread ? undefined : agentName(thread);
-      return [{ session, agent, model: modelAt(window.at), ...window }];
+      const loss = options.texts ? latestLoss(filling) : undefined;
+      return [{ session, agent, model: modelAt(window.at), loss, ...window }];
     });
   }
 
@@ -208,7 +209,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
   }
 }
 
-function emptyRollout(path: string, isContext: boolean): CodexRollout {
+function emptyRollout(path: string, isContext: boolean, texts: boolean): CodexRollout {
   return {
     path,
     isContext,
@@ -225,6 +226,7 @@ function emptyRollout(path: string, isContext: boolean): CodexRollout {
     refusals: new Map(),
     rollbacks: new Map(),
     parts: [],
+    texts,
     calls: [],
     log: new CallLog(),
     ends: [],

@@ -72,6 +72,8 @@ export interface ReaderOptions {
   harness: string;
   /** False sends sessions without titles, because titles quote prompts and summaries. */
   titles: boolean;
+  /** Keeps the texts of prompts and summaries for `contents`. No event has them. */
+  texts?: boolean;
   /** Names the repository of a session. Absent by default: nothing of its place is sent. */
   repositoryOf?: ((place: SessionPlace) => NamedRepository) | undefined;
 }

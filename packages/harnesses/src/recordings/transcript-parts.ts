@@ -1,5 +1,6 @@
 import { estimateTokens } from "@plimsoll/guard/measure";
 import type { Composition } from "@plimsoll/protocol/events";
+import type { CompactionLoss } from "./compaction-loss.ts";
 import { asObject, asText } from "./json.ts";
 
 /** What a part of the context is. Thinking is none: that of earlier turns is not sent again. */
@@ -15,6 +16,8 @@ export interface ContentItem {
   tool?: string | undefined;
   /** The file that the call is about. It stays on its machine. */
   file?: string | undefined;
+  /** Of a prompt or a summary, if the reader was asked for texts. It stays on its machine, too. */
+  text?: string | undefined;
 }
 
 /** What one line of a transcript adds to the context. */
@@ -53,6 +56,8 @@ export interface AgentContents extends WindowContents {
   /** Undefined for the main agent. */
   agent: string | undefined;
   model: string;
+  /** What the latest compaction left; undefined if the recording does not show it, or without texts. */
+  loss: CompactionLoss | undefined;
 }
 
 /** Estimates are left out if they explain less than this share of the level: the transcript begins in the middle. */
@@ -146,6 +151,10 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
 
 const sumOf = (items: readonly ContentItem[]) => items.reduce((sum, { tokens }) => sum + tokens, 0);
 
+/** Items as they are kept. */
+export const withoutTexts = (items: readonly ContentItem[]): ContentItem[] =>
+  items.map(({ text: _, ...item }) => item);
+
 /** Tool output is cleared from the oldest on. */
 function withoutOldest(held: readonly HeldItem[], cleared: number): HeldItem[] {
   let left = cleared;
@@ -158,7 +167,7 @@ function withoutOldest(held: readonly HeldItem[], cleared: number): HeldItem[] {
 }
 
 /** Lines and resets in order. At the same time, the reset is first. */
-function inOrder({ lines, resets }: Pick<Filling, "lines" | "resets">) {
+export function inOrder({ lines, resets }: Pick<Filling, "lines" | "resets">) {
   return [
     ...lines.map((line) => ({ at: line.at, line, reset: undefined })),
     ...resets.map((reset) => ({ at: reset.at, line: undefined, reset })),

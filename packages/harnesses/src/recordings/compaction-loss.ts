@@ -1,0 +1,124 @@
+import { type Filling, inOrder } from "./transcript-parts.ts";
+
+/** Whether something is in what replaced it: word for word, mostly, or not. */
+export const SURVIVALS = ["verbatim", "near", "absent"] as const;
+export type Survival = (typeof SURVIVALS)[number];
+
+/** `rule`: a sentence of a person that asks for something for good, in English, as far as its words tell. */
+export const LOSABLE_KINDS = ["rule", "prompt", "file"] as const;
+
+/** Something that a compaction took out of the context. */
+export interface Losable {
+  kind: (typeof LOSABLE_KINDS)[number];
+  /** The sentence, or the path. */
+  text: string;
+  /** The turn that was sent it last, counted from 1. */
+  turn: number;
+  survival: Survival;
+  /** The turn that a file was read or changed in again. */
+  again: number | undefined;
+}
+
+/** What the latest compaction of an agent left of what was there before it. */
+export interface CompactionLoss {
+  /** Epoch ms. */
+  at: number;
+  /** The latest turn before it, counted from 1. */
+  turn: number;
+  /** Context tokens of the turns before and after it; undefined without such a turn. */
+  before: number | undefined;
+  after: number | undefined;
+  things: Losable[];
+}
+
+/** Three words in a row. Sentences that share most of theirs say nearly the same. */
+const SHINGLE = 3;
+/** Share of the shingles of a sentence. */
+const NEAR = 0.6;
+const RULE =
+  /\b(must|never|always|don['’]?t|do not|only|make sure|remember|prefer|avoid|instead of|no more than|at most|every time)\b/i;
+
+/**
+ * Compares what the window held before the latest compaction with the summary and all else that entered it before the next turn.
+ * @returns undefined if the recording shows no summary, or was read without its texts
+ */
+export function latestLoss({ turns, lines, resets }: Filling): CompactionLoss | undefined {
+  const ordered = [...turns].sort((a, b) => a.at - b.at);
+  const turnAfter = (at: number) => {
+    const index = ordered.findIndex((turn) => turn.at > at);
+    return index === -1 ? ordered.length : index;
+  };
+  const steps = inOrder({ lines, resets });
+  for (let at = steps.length - 1; at >= 0; at--) {
+    const { reset } = steps[at]!;
+    if (reset === undefined || reset.cleared !== undefined) continue;
+    const next = turnAfter(reset.at);
+    const until = ordered[next]?.at ?? Number.POSITIVE_INFINITY;
+    const rebuilt = steps.slice(at + 1).filter((step) => step.at < until);
+    const texts = rebuilt.flatMap(({ line }) => line?.items ?? []);
+    if (!texts.some(({ kind, text }) => kind === "summary" && text !== undefined)) continue;
+    const kept = keptIn(texts.flatMap(({ text }) => text ?? []).join("\n"));
+    const begin = steps
+      .slice(0, at)
+      .findLastIndex((step) => step.reset !== undefined && step.reset.cleared === undefined);
+    const things = new Map<string, Losable>();
+    for (const { line } of steps.slice(begin + 1, at))
+      for (const { kind, text, file } of line?.items ?? []) {
+        const turn = turnAfter(line!.at) + 1;
+        if (kind === "user")
+          for (const sentence of sentencesOf(text ?? ""))
+            things.set(sentence, {
+              ...{ kind: RULE.test(sentence) ? "rule" : "prompt", text: sentence, turn },
+              ...{ survival: kept.sentence(sentence), again: undefined },
+            });
+        if (file !== undefined)
+          things.set(file, { kind: "file", text: file, turn, survival: kept.file(file), again: undefined });
+      }
+    for (const { line } of steps.slice(at + 1))
+      for (const { file } of line?.items ?? []) {
+        const thing = file === undefined ? undefined : things.get(file);
+        if (thing !== undefined) thing.again ??= turnAfter(line!.at) + 1;
+      }
+    return {
+      ...{ at: reset.at, turn: next, before: ordered[next - 1]?.level, after: ordered[next]?.level },
+      things: [...things.values()].map((thing) => ({ ...thing, turn: Math.min(thing.turn, next) })),
+    };
+  }
+  return undefined;
+}
+
+/** Lines and sentences of at least three words. */
+function sentencesOf(text: string): string[] {
+  return text
+    .split(/\n+|(?<=[.!?])\s+/)
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => wordsOf(sentence).length >= SHINGLE);
+}
+
+const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}_'’]+/gu) ?? [];
+
+function* shinglesOf(words: readonly string[]): Generator<string> {
+  for (let at = 0; at + SHINGLE <= words.length; at++) yield words.slice(at, at + SHINGLE).join(" ");
+}
+
+/** Looks for sentences and files in a text. */
+function keptIn(text: string) {
+  const words = wordsOf(text);
+  const joined = ` ${words.join(" ")} `;
+  const shingles = new Set(shinglesOf(words));
+  return {
+    sentence(sentence: string): Survival {
+      const own = wordsOf(sentence);
+      if (joined.includes(` ${own.join(" ")} `)) return "verbatim";
+      const found = [...shinglesOf(own)];
+      return found.filter((one) => shingles.has(one)).length >= NEAR * found.length ? "near" : "absent";
+    },
+    /** The end of a path names it if it has a folder; a bare name may be that of another file. */
+    file(path: string): Survival {
+      const parts = path.split(/[\\/]/).filter(Boolean);
+      if (text.includes(path) || (parts.length > 1 && text.includes(parts.slice(-2).join("/"))))
+        return "verbatim";
+      return text.includes(parts.at(-1) ?? path) ? "near" : "absent";
+    },
+  };
+}
