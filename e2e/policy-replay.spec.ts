@@ -1,4 +1,4 @@
-import type { SessionPage } from "@plimsoll/protocol/api";
+import type { FleetStatus, SessionPage } from "@plimsoll/protocol/api";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
@@ -124,6 +124,11 @@ async function recordLongWork(server: PlimsollServer, agents: number, turns: num
     }));
     await server.send(events);
   }
+  const range = { from: new Date(start).toISOString(), to: new Date().toISOString() };
+  // The projector reads the table that the stories lock.
+  await expect
+    .poll(async () => (await server.query<FleetStatus>("status", range)).behind, { timeout: 60_000 })
+    .toBeNull();
 }
 
 test("a long replay shows its progress and can be cancelled", async ({ page, server }) => {
