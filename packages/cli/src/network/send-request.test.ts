@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
 import { sendRequest } from "./send-request.ts";
@@ -49,4 +49,15 @@ it("gives up when the signal is given, with its reason", async () => {
 
 it("rejects when nothing listens there", async () => {
   await expect(sendRequest("http://127.0.0.1:1/")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+});
+
+it.each([600, 999])("rejects an answer with the status %i, which does not exist", async (status) => {
+  const server = createTcpServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(`HTTP/1.1 ${status} Odd\r\nContent-Length: 0\r\n\r\n`));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  ends.push(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  await expect(sendRequest(url)).rejects.toThrow(`The answer has the HTTP status ${status}`);
 });

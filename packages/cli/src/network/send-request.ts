@@ -27,6 +27,11 @@ export function sendRequest(url: string | URL, init: RequestInit = {}): Promise<
     outgoing.on("error", (error) => reject(failed(error)));
     outgoing.on("response", (incoming) => {
       const status = incoming.statusCode ?? 502;
+      // A response of fetch has no other status, and what is thrown here would end the process.
+      if (status < 200 || status > 599) {
+        outgoing.destroy(new Error(`The answer has the HTTP status ${status}, which does not exist.`));
+        return;
+      }
       const headers = headersOf(incoming);
       if (WITHOUT_BODY.has(status)) {
         incoming.resume();
