@@ -43,6 +43,14 @@ describe("what came of tool calls", () => {
     ).toEqual([{ calls: 3, failed: 1, rejected: 1 }]);
   });
 
+  it("is counted of inputs with numbers beyond those of JSON", () => {
+    const input: unknown = JSON.parse('{"timeout":1e400,"path":"x"}');
+    expect(counts([call("Read", input)], [call("Read", input)])).toEqual([
+      { calls: 1 },
+      { calls: 1, repeated: 1 },
+    ]);
+  });
+
   it("is nothing for a turn without calls", () => {
     expect(
       logOf([[], [bash("ls")]])

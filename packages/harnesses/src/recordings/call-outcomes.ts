@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { canonicalJson, type ToolOutcome } from "@plimsoll/protocol/pure";
 import { ValuesByTime } from "./dated.ts";
 import { asArray, asObject, asText } from "./json.ts";
@@ -79,7 +79,7 @@ export class CallLog {
     this.#calls.set(id, {
       ...{ id, at, turn, edits },
       // Models write the fields of an object in any order.
-      key: digest(`${name}\n${canonicalJson(input ?? null)}`),
+      key: digest(`${name}\n${jsonOf(input)}`),
       isCommand: command !== undefined,
       runsTests: command !== undefined && TESTS.test(command),
     });
@@ -190,7 +190,16 @@ function sumOf(calls: readonly CallCounts[]): ToolOutcome {
   };
 }
 
-const digest = (text: string) => createHash("sha256").update(text).digest("base64url").slice(0, 22);
+const digest = (text: string) => hash("sha256", text, "base64url").slice(0, 22);
+
+/** JSON may have numbers that become infinite when they are read, and infinite numbers have no canonical form. */
+function jsonOf(input: unknown): string | undefined {
+  try {
+    return canonicalJson(input ?? null);
+  } catch {
+    return JSON.stringify(input);
+  }
+}
 
 function commandOf(input: unknown): string | undefined {
   if (typeof input === "string") return input;
