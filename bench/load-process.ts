@@ -39,6 +39,8 @@ export interface Job {
    * a missing answer ends the run. A request that was refused is always sent again after the time in `Retry-After`.
    */
   patience?: number;
+  /** Sends all requests, also after a connection has none left. Nothing is measured then. */
+  toEnd?: boolean;
   /** Milliseconds between two requests of a connection. Without this, each follows at once on the answer before. */
   interval?: number;
   /** Takes turns with another load. It sends only after a message, once both have made their requests. */
@@ -170,6 +172,7 @@ class Load {
       await Promise.all(
         this.#open.map((_, connection) => this.#drive(connection, share, ready?.[connection])),
       );
+      this.#finish();
     } finally {
       for (const timer of timers) clearTimeout(timer);
       for (const connection of this.#open) connection.close();
@@ -239,7 +242,7 @@ class Load {
     }
     this.#step.end();
     // The load is smaller once a connection has no requests left, so nothing after this counts.
-    this.#finish();
+    if (!this.#job.toEnd) this.#finish();
   }
 
   /** Resolves while it is this load's turn. */
