@@ -106,7 +106,7 @@ describe("repeated work", () => {
     ...{ falls: 212, sessions: 84, before: 0.041, after: 0.12, usual_change: 0.004 },
     ...{ difference: 0.075, low: 0.06, high: 0.09, verdict: "rises" as const },
   };
-  it("is told with what is usual, and what is certain", () => {
+  it("names what is usual and what is certain", () => {
     expect(workText(work)).toBe(
       "In the 20 calls after 212 falls, 12% repeat an earlier call exactly, and 4.1% in the 20 before. Where nothing falls, the share changes by +0.4 points from one 20 to the next. So falls cost +6 to +9 points of repeated work (84 sessions).",
     );

@@ -7,11 +7,14 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
+import { NotLoaded } from "../ui/states.tsx";
 import { effectText, verdictText } from "./effect-text.ts";
 
 /** What the latest change of ceilings did to failed tool calls. Nothing without one that can be judged. */
 export function CeilingEffects({ onRollBack }: { onRollBack: (generation: number) => void }) {
-  const { data } = useQuery(useTRPC().policies.effects.queryOptions());
+  const query = useQuery(useTRPC().policies.effects.queryOptions());
+  const { data } = query;
+  if (query.isLoadingError) return <NotLoaded query={query} what="what ceilings did" className="h-16" />;
   if (data === undefined || data.items.length === 0) return null;
   const { generation, before, judged_from: judgedFrom, items } = data;
   const isMissed = items.some(({ verdict }) => verdict === "missed");

@@ -17,7 +17,7 @@ import {
 import { queriesOf } from "../db/sql.ts";
 import { readAcknowledgements } from "../lines/acknowledgements.ts";
 import type { FreshReader, Reader } from "../lines/reader.ts";
-import { grouped, type OutcomeGroup, readStored, type StoredCells } from "../read/quality.ts";
+import { groupedCells, type OutcomeGroup, readStoredCells, type StoredCells } from "../read/quality.ts";
 import { DAY_MS, iso } from "../times.ts";
 
 /** Days before a version that it is compared with, and after which it is no longer judged. */
@@ -54,12 +54,12 @@ export async function readCeilingEffects(reader: FreshReader): Promise<PolicyEff
   if (since < now - DAYS_AFTER * DAY_MS) return NONE;
   const from = Math.max(savedAt - DAYS_BEFORE * DAY_MS, earlier?.offeredAt ?? 0);
   const [stored, storedAfter] = await Promise.all([
-    readStored(reader, { from, to: savedAt, whole: true }),
-    readStored(reader, { from: since, to: now, whole: true }),
+    readStoredCells(reader, { from, to: savedAt, whole: true }),
+    readStoredCells(reader, { from: since, to: now, whole: true }),
   ]);
   const [before, after] = await Promise.all([
-    grouped(reader, stored),
-    grouped(reader, await begunWith(reader, storedAfter, generation)),
+    groupedCells(reader, stored),
+    groupedCells(reader, await begunWith(reader, storedAfter, generation)),
   ]);
   const items = before.flatMap((group): PolicyEffectView[] => {
     const { harness, model } = group;

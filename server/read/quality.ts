@@ -27,8 +27,8 @@ export interface OutcomeGroup {
 /** What came of tool calls in the sessions of a range, by how full the window was. */
 export async function readQuality(reader: FreshReader, query: QualityQuery): Promise<QualityView> {
   const { from, to } = spanOf(query);
-  const rows = await readStored(reader, { from, to, harness: query.harness });
-  const groups = await grouped(reader, rows.slice(0, MOST_AGENTS));
+  const rows = await readStoredCells(reader, { from, to, harness: query.harness });
+  const groups = await groupedCells(reader, rows.slice(0, MOST_AGENTS));
   const cells = groups.flatMap(({ sessions }) => [...sessions.values()].flat());
   return {
     range: { from: iso(from), to: iso(to) },
@@ -65,7 +65,7 @@ interface StoredRange {
 }
 
 /** Agents that were active in a range, the latest first: one more than is read of them if there are more. */
-export function readStored(reader: Reader, range: StoredRange): Promise<StoredCells[]> {
+export function readStoredCells(reader: Reader, range: StoredRange): Promise<StoredCells[]> {
   const { from, to, harness, whole = false } = range;
   const { projectId } = reader;
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${harness}`;
@@ -82,7 +82,7 @@ export function readStored(reader: Reader, range: StoredRange): Promise<StoredCe
 }
 
 /** Sub-agents are part of their session: what a person asked for is hard for all of them. */
-export async function grouped(reader: Reader, rows: readonly StoredCells[]): Promise<OutcomeGroup[]> {
+export async function groupedCells(reader: Reader, rows: readonly StoredCells[]): Promise<OutcomeGroup[]> {
   const models = await reader.prisma.model.findMany({
     where: { projectId: reader.projectId },
     select: { id: true, name: true },

@@ -118,7 +118,7 @@ describe("what came of tool calls", () => {
     expect(await stored()).toEqual(expected(history.slice(0, 2)));
   });
 
-  it("is told around falls, too", async () => {
+  it("is counted around falls as well", async () => {
     const repeats = (n: number) => (n >= 30 && n < 38 ? 1 : 0);
     const turns = Array.from({ length: 60 }, (_, n) =>
       turn({ second: n, tokens: n < 30 ? 60_000 : 20_000, outcome: { calls: 1, repeated: repeats(n) } }),

@@ -98,8 +98,17 @@ export interface ClaudeLine {
   skip?: SkipReason;
 }
 
-/** @param clocks for lines of sessions that went on at another machine */
-export function readClaudeLine(text: string, clocks?: LineClocks): ClaudeLine | SkipReason {
+interface LineOptions {
+  /** For lines of sessions that went on at another machine. */
+  clocks?: LineClocks;
+  /** See `ReaderOptions`. */
+  texts?: boolean | undefined;
+}
+
+export function readClaudeLine(
+  text: string,
+  { clocks, texts = false }: LineOptions = {},
+): ClaudeLine | SkipReason {
   const json = parseObject(text);
   if (json === undefined) return "unreadable";
   const written = asTime(json.timestamp);
@@ -110,7 +119,7 @@ export function readClaudeLine(text: string, clocks?: LineClocks): ClaudeLine | 
       at: written,
     });
   const line: ClaudeLine = {
-    ...partsOf(json),
+    ...partsOf(json, texts),
     session: asText(json.sessionId),
     at: asTime(json.timestamp),
     isLater: asTime(json.timestamp) !== written,
@@ -169,7 +178,7 @@ function forkOrigin(json: JsonObject): string | undefined {
 }
 
 /** Notices and progress are shown to the user, and are not sent to the model. */
-function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
+function partsOf(json: JsonObject, texts: boolean): Pick<ClaudeLine, "parts"> {
   const at = asTime(json.timestamp);
   if (at === undefined || (json.type !== "assistant" && json.type !== "user")) return {};
   const message = asObject(json.message);
@@ -179,10 +188,10 @@ function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
   const items = blocks.flatMap((block) => {
     const item = block && itemOf(block, text);
     if (block === undefined || item === undefined || item.tokens === 0) return [];
-    const said = asText(block.text);
-    const isKept =
-      text === "summary" || (text === "user" && json.isMeta !== true && !NOT_A_PROMPT.test(said ?? ""));
-    return [said !== undefined && isKept ? { ...item, text: said } : item];
+    const said = texts ? asText(block.text) : undefined;
+    if (said === undefined) return [item];
+    const isPrompt = text === "user" && json.isMeta !== true && !NOT_A_PROMPT.test(said);
+    return [isPrompt || text === "summary" ? { ...item, text: said } : item];
   });
   return items.length === 0 ? {} : { parts: { at, items } };
 }

@@ -25,7 +25,6 @@ import {
   type PartsReset,
   partsAtTurns,
   windowContents,
-  withoutTexts,
 } from "../recordings/transcript-parts.ts";
 import { refusedPrompt, type SizedRefusal } from "../telemetry/refusal.ts";
 import { LineClocks } from "./line-clocks.ts";
@@ -152,7 +151,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   }
 
   function readLine(text: string, file: FileHint): SkipReason | undefined {
-    const line = readClaudeLine(text, clocks);
+    const line = readClaudeLine(text, { clocks, texts: options.texts });
     if (typeof line === "string") return line;
     if (line.summary !== undefined) {
       summaries.set(line.summary.leaf, line.summary.text);
@@ -195,11 +194,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       session.asksPerson.set(line.at, line.asksPerson && session.asksPerson.get(line.at) !== false);
     if (line.interrupts === true) session.interrupts.add(line.at);
     if (line.parts !== undefined && line.uuid !== undefined)
-      session.parts.set(line.uuid, {
-        at: line.parts.at,
-        items: options.texts ? line.parts.items : withoutTexts(line.parts.items),
-        isSide: side,
-      });
+      session.parts.set(line.uuid, { ...line.parts, isSide: side });
     if (line.mark !== undefined) {
       session.marks.set(line.mark.id, side ? { ...line.mark, uuid: line.uuid } : line.mark);
     } else if (line.refusal !== undefined && line.uuid !== undefined) {

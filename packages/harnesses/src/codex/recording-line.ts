@@ -15,12 +15,7 @@ import {
 import type { SessionPlace, SkipReason } from "../recordings/reader.ts";
 import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
 import { digest, firstText } from "../recordings/text.ts";
-import {
-  type ContentItem,
-  type LineParts,
-  textTokens,
-  withoutTexts,
-} from "../recordings/transcript-parts.ts";
+import { type ContentItem, type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 
 export interface CodexCount extends RecordedUsage {
@@ -112,15 +107,16 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
     case "response_item": {
       readAnswer(rollout, payload, at);
       readCall(rollout, payload, at);
-      const item = itemOf(payload);
-      const isAdded = item !== undefined && item.tokens > 0;
-      if (isAdded) addItems(rollout, at, [item], item.kind === "assistant" || item.kind === "tool_call");
-      return !isAdded ? "not_needed" : undefined;
+      const item = itemOf(payload, rollout.texts);
+      if (item === undefined || item.tokens === 0) return "not_needed";
+      const isWritten = item.kind === "assistant" || item.kind === "tool_call";
+      rollout.parts.push({ at, items: [item], isWritten });
+      return undefined;
     }
     case "compacted": {
       const summary = textTokens(payload.message);
-      const rebuilt = rebuiltItems(payload);
-      if (rebuilt.length > 0) addItems(rollout, at, rebuilt, false);
+      const items = rebuiltItems(payload, rollout.texts);
+      if (items.length > 0) rollout.parts.push({ at, items, isWritten: false });
       const response = asText(payload.compaction_response_id);
       if (response !== undefined) rollout.summaryIds.add(response);
       else if (summary > 0) rollout.summaries.push({ at, text: markOfText(asText(payload.message) ?? "") });
@@ -178,25 +174,15 @@ function numberIn(pattern: RegExp, text: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-/** @param isWritten whether the model wrote them */
-function addItems(
-  { parts, texts }: CodexRollout,
-  at: number,
-  items: ContentItem[],
-  isWritten: boolean,
-): void {
-  parts.push({ at, items: texts ? items : withoutTexts(items), isWritten });
-}
-
 /**
  * What a compaction leaves beside the instructions. Codex keeps prompts beside the summary, so the summary without them is no text of what
  * is left.
  */
-function rebuiltItems(payload: JsonObject): ContentItem[] {
+function rebuiltItems(payload: JsonObject, texts: boolean): ContentItem[] {
   const summary = asText(payload.message) ?? "";
   const history = asArray(payload.replacement_history).flatMap((entry) => {
     const message = asObject(entry);
-    const item = message && itemOf(message);
+    const item = message && itemOf(message, texts);
     if (item === undefined || item.tokens === 0 || item.kind === "system") return [];
     const isSummary = summary !== "" && item.text?.includes(summary) === true;
     return [isSummary ? { ...item, kind: "summary" as const } : item];
@@ -208,14 +194,14 @@ function rebuiltItems(payload: JsonObject): ContentItem[] {
 /** User messages that Codex wrote. */
 const NOT_A_PROMPT = /^\s*(<|# AGENTS\.md)/;
 
-function itemOf(payload: JsonObject): ContentItem | undefined {
+function itemOf(payload: JsonObject, texts: boolean): ContentItem | undefined {
   const type = asText(payload.type) ?? "";
   const call = asText(payload.call_id);
   if (type === "message") {
     const role = asText(payload.role);
     const isSystem = role === "developer" || role === "system";
     const kind = isSystem ? "system" : role === "assistant" ? "assistant" : "user";
-    const text = kind === "user" ? firstText(payload.content) : undefined;
+    const text = texts && kind === "user" ? firstText(payload.content) : undefined;
     return {
       ...{ kind, tokens: textTokens(payload.content) },
       ...(text !== undefined && !NOT_A_PROMPT.test(text) && { text }),

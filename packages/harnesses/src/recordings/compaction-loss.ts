@@ -1,4 +1,5 @@
-import { type Filling, inOrder } from "./transcript-parts.ts";
+import { ValuesByTime } from "./dated.ts";
+import { type Filling, inOrder, type PartsReset } from "./transcript-parts.ts";
 
 /** Whether something is in what replaced it: word for word, mostly, or not. */
 export const SURVIVALS = ["verbatim", "near", "absent"] as const;
@@ -44,48 +45,47 @@ const RULE =
  */
 export function latestLoss({ turns, lines, resets }: Filling): CompactionLoss | undefined {
   const ordered = [...turns].sort((a, b) => a.at - b.at);
-  const turnAfter = (at: number) => {
-    const index = ordered.findIndex((turn) => turn.at > at);
-    return index === -1 ? ordered.length : index;
-  };
+  const counts = new ValuesByTime(ordered.map(({ at }, index) => ({ at, value: index + 1 })));
+  const turnsUntil = (at: number) => counts.at(at) ?? 0;
   const steps = inOrder({ lines, resets });
+  let end = steps.length;
   for (let at = steps.length - 1; at >= 0; at--) {
-    const { reset } = steps[at]!;
-    if (reset === undefined || reset.cleared !== undefined) continue;
-    const next = turnAfter(reset.at);
-    const until = ordered[next]?.at ?? Number.POSITIVE_INFINITY;
-    const rebuilt = steps.slice(at + 1).filter((step) => step.at < until);
-    const texts = rebuilt.flatMap(({ line }) => line?.items ?? []);
-    if (!texts.some(({ kind, text }) => kind === "summary" && text !== undefined)) continue;
-    const kept = keptIn(texts.flatMap(({ text }) => text ?? []).join("\n"));
-    const begin = steps
-      .slice(0, at)
-      .findLastIndex((step) => step.reset !== undefined && step.reset.cleared === undefined);
+    if (!isWhole(steps[at]!.reset)) continue;
+    const turn = turnsUntil(steps[at]!.at);
+    const until = ordered[turn]?.at ?? Number.POSITIVE_INFINITY;
+    const rebuilt = steps.slice(at + 1, end).filter((step) => step.at < until);
+    const items = rebuilt.flatMap(({ line }) => line?.items ?? []);
+    end = at;
+    if (!items.some(({ kind, text }) => kind === "summary" && text !== undefined)) continue;
+    const kept = keptIn(items.flatMap(({ text }) => text ?? []).join("\n"));
+    const begin = steps.findLastIndex(({ reset }, index) => index < at && isWhole(reset)) + 1;
     const things = new Map<string, Losable>();
-    for (const { line } of steps.slice(begin + 1, at))
-      for (const { kind, text, file } of line?.items ?? []) {
-        const turn = turnAfter(line!.at) + 1;
-        if (kind === "user")
-          for (const sentence of sentencesOf(text ?? ""))
-            things.set(sentence, {
-              ...{ kind: RULE.test(sentence) ? "rule" : "prompt", text: sentence, turn },
-              ...{ survival: kept.sentence(sentence), again: undefined },
-            });
+    for (const { line } of steps.slice(begin, at))
+      for (const { kind, text = "", file } of line?.items ?? []) {
+        const place = { turn: Math.min(turnsUntil(line!.at) + 1, turn), again: undefined };
+        for (const said of kind === "user" ? sentencesOf(text) : [])
+          things.set(said, {
+            kind: RULE.test(said) ? "rule" : "prompt",
+            ...{ text: said, survival: kept.sentence(said), ...place },
+          });
         if (file !== undefined)
-          things.set(file, { kind: "file", text: file, turn, survival: kept.file(file), again: undefined });
+          things.set(file, { kind: "file", text: file, survival: kept.file(file), ...place });
       }
     for (const { line } of steps.slice(at + 1))
       for (const { file } of line?.items ?? []) {
         const thing = file === undefined ? undefined : things.get(file);
-        if (thing !== undefined) thing.again ??= turnAfter(line!.at) + 1;
+        if (thing !== undefined) thing.again ??= turnsUntil(line!.at) + 1;
       }
     return {
-      ...{ at: reset.at, turn: next, before: ordered[next - 1]?.level, after: ordered[next]?.level },
-      things: [...things.values()].map((thing) => ({ ...thing, turn: Math.min(thing.turn, next) })),
+      ...{ at: steps[at]!.at, turn, before: ordered[turn - 1]?.level, after: ordered[turn]?.level },
+      things: [...things.values()],
     };
   }
   return undefined;
 }
+
+/** Whether everything but the instructions was taken out. */
+const isWhole = (reset: PartsReset | undefined) => reset !== undefined && reset.cleared === undefined;
 
 /** Lines and sentences of at least three words. */
 function sentencesOf(text: string): string[] {

@@ -151,10 +151,6 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
 
 const sumOf = (items: readonly ContentItem[]) => items.reduce((sum, { tokens }) => sum + tokens, 0);
 
-/** Items as they are kept. */
-export const withoutTexts = (items: readonly ContentItem[]): ContentItem[] =>
-  items.map(({ text: _, ...item }) => item);
-
 /** Tool output is cleared from the oldest on. */
 function withoutOldest(held: readonly HeldItem[], cleared: number): HeldItem[] {
   let left = cleared;
