@@ -54,12 +54,17 @@ function acceptedOf({ body }: HttpAnswer): number | undefined {
   return accepted + duplicates;
 }
 
+const SIGN_IN_PAGES = /^\/api\/v1\/sign-in\/(start|callback)(?:[?#]|$)/;
+
 function isRefusal({ method, path }: HttpInput, answer: HttpAnswer): boolean {
   if (method === "HEAD") return true;
   // Written by Node's HTTP parser, which found no request to answer.
   if (answer.closes && answer.body.length === 0 && [400, 408, 431].includes(answer.status)) return true;
   // Pages are off: the page server's text stands for them.
   if (isForPeople(routeOf(path))) return true;
+  // Links and providers send browsers here, so a person reads the answer.
+  const isPage = answer.headers.get("content-type")?.startsWith("text/html") === true;
+  if (SIGN_IN_PAGES.test(path) && isPage) return answer.body.subarray(0, 15).toString() === "<!doctype html>";
   // OTLP has a shape of its own: google.rpc.Status, in the encoding of the request.
   const isProtobuf = answer.headers.get("content-type") === "application/x-protobuf";
   if (path.startsWith("/otlp/") && isProtobuf) return answer.body.length > 0;
