@@ -59,6 +59,7 @@ it("rates and differences are written as people read them", () => {
     "28%",
   ]);
   expect(differenceText({ low: -0.0123, high: 0.2 })).toBe("−1.2 to +20");
+  expect(differenceText({ low: -0.0004, high: 0.0004 })).toBe("0 to 0");
 });
 
 it("bands are named by tokens and by share of the line", () => {

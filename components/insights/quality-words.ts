@@ -60,8 +60,10 @@ export const differenceText = ({ low, high }: Pick<QualitySplitView, "low" | "hi
   `${differenceOf(low)} to ${differenceOf(high)}`;
 
 /** A difference of rates in points, such as `+2.9`. */
-export const differenceOf = (difference: number): string =>
-  `${difference < 0 ? MINUS : "+"}${points(difference)}`;
+export function differenceOf(difference: number): string {
+  const shown = points(difference);
+  return shown === "0" ? shown : `${difference < 0 ? MINUS : "+"}${shown}`;
+}
 
 /** What is certain of a group, as a sentence. */
 export function groupText(
