@@ -28,25 +28,40 @@ const MOST_AGENTS = 2_000;
 /** Where a group of levels begins, tokens. */
 const LEVELS = [0, 50_000, 100_000, 150_000, 200_000, 400_000] as const;
 
-interface StoredFall {
-  id: string;
-  type: BoundaryType;
-  at: Date;
-  before: number | null;
-  after: number | null;
-  fall: FallFacts;
-  /** What the next fall says of this one. */
-  next: FallFacts | null;
+/** An agent's falls in a range, oldest first. */
+interface StoredAgent {
   agent_id: string;
   agent: string | null;
   session_id: string;
   session: string;
   harness: string;
   ended: boolean;
+  /** Of JSON arrays, which are quicker to read than a row for each. */
+  falls: StoredFall[];
 }
 
+type StoredFall = [
+  id: string,
+  type: BoundaryType,
+  /** Epoch ms. */
+  at: number,
+  before: number | null,
+  after: number | null,
+  fall: FallFacts,
+  /** What the agent's next fall says of this one; null without another. */
+  nextTurns: number | null,
+  nextRefill: number | null,
+];
+
 interface JudgedFall {
-  stored: StoredFall;
+  of: StoredAgent;
+  id: string;
+  type: BoundaryType;
+  at: number;
+  before: number | null;
+  after: number | null;
+  fall: FallFacts;
+  isLatest: boolean;
   sequel: FallSequel;
   worth: FallWorth;
   thrash: boolean;
@@ -55,9 +70,8 @@ interface JudgedFall {
 /** What the falls of a range were worth, over all and one by one. */
 export async function readFalls(reader: FreshReader, query: FallsQuery): Promise<Falls> {
   const span = spanOf(query);
-  const stored = await readStored(reader, query);
-  const complete = stored.length <= MOST_FALLS;
-  const falls = await judge(reader, stored.slice(0, MOST_FALLS));
+  const found = await judge(reader, await readStored(reader, query));
+  const falls = found.slice(0, MOST_FALLS);
   const listed =
     query.session === undefined
       ? falls
@@ -67,24 +81,21 @@ export async function readFalls(reader: FreshReader, query: FallsQuery): Promise
       : falls.slice(0, MOST_OF_SESSION);
   return {
     range: { from: iso(span.from), to: iso(span.to) },
-    complete,
+    complete: found.length <= MOST_FALLS,
     total: sumsOf(falls),
-    rows: grouped(
-      falls,
-      ({ stored: { harness, fall, type } }) => `${harness}\u0000${fall.model}\u0000${type}`,
-    )
+    rows: grouped(falls, ({ of: { harness }, fall, type }) => `${harness}\u0000${fall.model}\u0000${type}`)
       .sort((a, b) => b.length - a.length)
       .slice(0, MOST_ROWS)
       .map((group) => {
-        const { harness, fall, type } = group[0]!.stored;
-        return { harness, model: fall.model, type, ...sumsOf(group) };
+        const { of, fall, type } = group[0]!;
+        return { harness: of.harness, model: fall.model, type, ...sumsOf(group) };
       }),
     levels: grouped(
-      falls.filter(({ stored }) => stored.before !== null),
-      ({ stored }) => String(levelOf(stored.before!)),
+      falls.filter(({ before }) => before !== null),
+      ({ before }) => String(levelOf(before!)),
     )
       .map((group) => {
-        const from = levelOf(group[0]!.stored.before!);
+        const from = levelOf(group[0]!.before!);
         return { from_tokens: from, to_tokens: LEVELS.find((next) => next > from) ?? null, ...sumsOf(group) };
       })
       .sort((a, b) => a.from_tokens - b.from_tokens),
@@ -116,46 +127,64 @@ async function readLostWork(reader: Reader, query: FallsQuery): Promise<LostWork
   return { ...rest, usual_change: usualChange };
 }
 
-/** The latest falls of a range, newest first, each with what the next one of its agent says of it. */
-function readStored(reader: Reader, query: FallsQuery): Promise<StoredFall[]> {
+/** The agents of the latest falls of a range: of one fall more than is read if there are more. */
+function readStored(reader: Reader, query: FallsQuery): Promise<StoredAgent[]> {
   const { from, to } = spanOf(query);
   const { projectId } = reader;
   const ofHarness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${query.harness}`;
   const ofSession =
     query.session === undefined ? Prisma.empty : Prisma.sql`AND b.session_id = ${query.session}::uuid`;
-  return reader.prisma.$queryRaw<StoredFall[]>`
-    SELECT b.id, b.type, b.at, b.tokens_before AS before, b.tokens_after AS after, b.fall, b.next, a.id::text AS agent_id,
+  return reader.prisma.$queryRaw<StoredAgent[]>`
+    SELECT a.id::text AS agent_id,
       CASE WHEN a.id = s.main_agent OR a.name = ${DEFAULT_AGENT} THEN NULL ELSE a.name END AS agent,
       s.id::text AS session_id, COALESCE(s.title, s.name) AS session, s.harness,
-      (s.ended_at IS NOT NULL AND s.last_at <= s.ended_at) AS ended
+      (s.ended_at IS NOT NULL AND s.last_at <= s.ended_at) AS ended, f.falls
     FROM (
-      SELECT b.*, lead(b.fall) OVER (PARTITION BY b.agent_id ORDER BY b.at, b.id) AS next FROM boundaries b
-      WHERE b.project_id = ${projectId} AND b.fall IS NOT NULL AND b.at >= ${new Date(from)} ${ofSession}
-    ) b
-    JOIN agents a ON a.project_id = ${projectId} AND a.id = b.agent_id
-    JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id AND s.deleted_at IS NULL
-    WHERE b.at < ${new Date(to)} ${ofHarness}
-    ORDER BY b.at DESC, b.id DESC LIMIT ${MOST_FALLS + 1}`;
+      SELECT b.agent_id, json_agg(
+        json_build_array(b.id, b.type, (extract(epoch FROM b.at) * 1000)::int8, b.tokens_before, b.tokens_after, b.fall,
+          b.next -> 'turns', b.next -> 'refill')
+        ORDER BY b.at, b.id) AS falls
+      FROM (
+        SELECT b.* FROM (
+          SELECT b.*, lead(b.fall) OVER (PARTITION BY b.agent_id ORDER BY b.at, b.id) AS next FROM boundaries b
+          WHERE b.project_id = ${projectId} AND b.fall IS NOT NULL AND b.at >= ${new Date(from)} ${ofSession}
+        ) b
+        JOIN sessions s ON s.project_id = ${projectId} AND s.id = b.session_id AND s.deleted_at IS NULL ${ofHarness}
+        WHERE b.at < ${new Date(to)} ORDER BY b.at DESC, b.id DESC LIMIT ${MOST_FALLS + 1}
+      ) b GROUP BY b.agent_id
+    ) f
+    JOIN agents a ON a.project_id = ${projectId} AND a.id = f.agent_id
+    JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id`;
 }
 
-async function judge(reader: Reader, stored: readonly StoredFall[]): Promise<JudgedFall[]> {
-  const latest = stored.flatMap(({ next, agent_id }) => (next === null ? [agent_id] : []));
-  const open = await readOpen(reader, latest.slice(0, MOST_AGENTS));
-  const sequelOf = ({ next, agent_id, ended }: StoredFall): FallSequel => {
-    if (next !== null) return { turns: next.turns, refill: next.refill, isOver: true };
-    const { turns, refill } = open.get(agent_id) ?? NO_FALL;
-    return { turns, refill, isOver: ended };
-  };
-  const falls = stored.map((one): JudgedFall => {
-    const sequel = sequelOf(one);
-    const levels = { tokensBefore: one.before ?? undefined, tokensAfter: one.after ?? undefined };
-    return { stored: one, sequel, worth: fallWorth({ ...levels, fall: one.fall }, sequel), thrash: false };
+/** Newest first. */
+async function judge(reader: Reader, agents: readonly StoredAgent[]): Promise<JudgedFall[]> {
+  const newest = ({ falls }: StoredAgent) => falls.at(-1)!;
+  const followed = agents
+    .filter((agent) => newest(agent)[6] === null)
+    .sort((one, other) => newest(other)[2] - newest(one)[2])
+    .slice(0, MOST_AGENTS);
+  const open = await readOpen(
+    reader,
+    followed.map(({ agent_id }) => agent_id),
+  );
+  return agents
+    .flatMap((of) => judgeAgent(of, open.get(of.agent_id) ?? NO_FALL))
+    .sort((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
+}
+
+/** @param since what followed the agent's latest fall */
+function judgeAgent(of: StoredAgent, since: Pick<FallSequel, "turns" | "refill">): JudgedFall[] {
+  const falls = of.falls.map(([id, type, at, before, after, fall, nextTurns, nextRefill]): JudgedFall => {
+    const isLatest = nextTurns === null;
+    const sequel = isLatest
+      ? { turns: since.turns, refill: since.refill, isOver: of.ended }
+      : { turns: nextTurns, refill: nextRefill ?? undefined, isOver: true };
+    const levels = { tokensBefore: before ?? undefined, tokensAfter: after ?? undefined };
+    const worth = fallWorth({ ...levels, fall }, sequel);
+    return { of, id, type, at, before, after, fall, isLatest, sequel, worth, thrash: false };
   });
-  for (const agent of grouped(falls, ({ stored }) => stored.agent_id)) {
-    const oldestFirst = agent.toReversed();
-    const found = thrashes(oldestFirst.map(({ stored: { type }, sequel }) => ({ type, sequel })));
-    for (const [index, fall] of oldestFirst.entries()) fall.thrash = found[index]!;
-  }
+  for (const [index, thrash] of thrashes(falls).entries()) falls[index]!.thrash = thrash;
   return falls;
 }
 
@@ -185,37 +214,46 @@ function grouped(falls: readonly JudgedFall[], keyOf: (fall: JudgedFall) => stri
   return [...groups.values()];
 }
 
-const medianOf = (values: readonly number[]) => (values.length === 0 ? null : median(values));
+/** The median of those values that are known; null without one. */
+function medianOf(falls: readonly JudgedFall[], read: (fall: JudgedFall) => number | undefined) {
+  const values: number[] = [];
+  for (const fall of falls) {
+    const value = read(fall);
+    if (value !== undefined) values.push(value);
+  }
+  return values.length === 0 ? null : median(values);
+}
+
+const freedOf = ({ before, after }: JudgedFall) =>
+  before === null || after === null || before === 0
+    ? undefined
+    : reclaimedTokens({ tokensBefore: before, tokensAfter: after }) / before;
 
 function sumsOf(falls: readonly JudgedFall[]): FallSums {
+  const sums = { refilled: 0, cost_usd: 0, saved_usd: 0 };
   const outcomes = { paid_back: 0, pending: 0, not_paid_back: 0, unknown: 0 };
-  for (const { worth } of falls) outcomes[worth.outcome] += 1;
-  const priced = falls.filter(({ worth }) => worth.outcome !== "unknown");
-  const refills = falls.flatMap(({ sequel: { refill } }) => (refill === undefined ? [] : [refill]));
+  for (const fall of falls) {
+    const { worth, sequel } = fall;
+    outcomes[worth.outcome] += 1;
+    if (sequel.refill !== undefined) sums.refilled += 1;
+    if (worth.outcome === "unknown") continue;
+    sums.cost_usd += costOf(worth);
+    sums.saved_usd += savedOf(fall);
+  }
   return {
     falls: falls.length,
-    freed: medianOf(
-      falls.flatMap(({ stored: { before, after } }) =>
-        before === null || after === null || before === 0
-          ? []
-          : [reclaimedTokens({ tokensBefore: before, tokensAfter: after }) / before],
-      ),
-    ),
-    lasted_turns: medianOf(
-      falls.flatMap(({ stored, sequel }) => (stored.next === null ? [] : [sequel.turns])),
-    ),
-    refill_turns: medianOf(refills),
-    refilled: refills.length,
+    freed: medianOf(falls, freedOf),
+    lasted_turns: medianOf(falls, ({ isLatest, sequel }) => (isLatest ? undefined : sequel.turns)),
+    refill_turns: medianOf(falls, ({ sequel }) => sequel.refill),
     outcomes,
-    cost_usd: priced.reduce((sum, { worth }) => sum + costOf(worth), 0),
-    saved_usd: priced.reduce((sum, fall) => sum + savedOf(fall), 0),
+    ...sums,
   };
 }
 
-function viewOf({ stored, sequel, worth, thrash }: JudgedFall): FallView {
-  const { id, type, at, before, after, fall, agent_id, agent, session_id, session, harness } = stored;
+function viewOf({ of, id, type, at, before, after, fall, sequel, worth, thrash }: JudgedFall): FallView {
+  const { harness, session_id, session, agent_id, agent } = of;
   return {
-    ...{ id, type, at: at.toISOString(), harness, session_id, session, agent_id, agent },
+    ...{ id, type, at: iso(at), harness, session_id, session, agent_id, agent },
     model: fall.model,
     tokens_before: before,
     tokens_after: after,

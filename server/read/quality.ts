@@ -2,6 +2,7 @@ import {
   callsOf,
   clearestSplit,
   MOST_SESSIONS,
+  noSignals,
   type OutcomeCell,
   type QualityBand,
   type QualitySplit,
@@ -29,15 +30,15 @@ export async function readQuality(reader: FreshReader, query: QualityQuery): Pro
   const { from, to } = spanOf(query);
   const rows = await readStoredCells(reader, { from, to, harness: query.harness });
   const groups = await groupedCells(reader, rows.slice(0, MOST_AGENTS));
-  const cells = groups.flatMap(({ sessions }) => [...sessions.values()].flat());
+  const sums = sumsOf(groups);
   return {
     range: { from: iso(from), to: iso(to) },
     complete: rows.length <= MOST_AGENTS,
     signal: query.signal,
     signals: OUTCOME_SIGNALS.map((signal) => ({
       signal,
-      calls: cells.reduce((sum, cell) => sum + callsOf(cell, signal), 0),
-      found: cells.reduce((sum, cell) => sum + cell.found[signal], 0),
+      calls: callsOf(sums, signal),
+      found: sums.found[signal],
     })),
     groups: groups
       .filter(({ sessions }) => hasCalls(sessions, query.signal))
@@ -102,6 +103,18 @@ export async function groupedCells(reader: Reader, rows: readonly StoredCells[])
     }
   }
   return [...groups.values()];
+}
+
+function sumsOf(groups: readonly OutcomeGroup[]): Pick<OutcomeCell, "calls" | "judged" | "found"> {
+  const sums = { calls: 0, judged: 0, found: noSignals() };
+  for (const { sessions } of groups)
+    for (const cells of sessions.values())
+      for (const { calls, judged, found } of cells) {
+        sums.calls += calls;
+        sums.judged += judged;
+        for (const signal of OUTCOME_SIGNALS) sums.found[signal] += found[signal];
+      }
+  return sums;
 }
 
 const hasCalls = (sessions: OutcomeGroup["sessions"], signal: OutcomeSignal) =>

@@ -53,7 +53,7 @@ export interface Quality {
 export function qualityOf(sessions: readonly (readonly OutcomeCell[])[], signal: OutcomeSignal): Quality {
   const byLevel = placesOf(sessions, signal, ({ level }) => level);
   const byShare = placesOf(sessions, signal, ({ share }) => share - 1);
-  const { calls, found, sessions: used } = sumWhere(byLevel, () => true);
+  const { calls, found, sessions: used } = sumBy(byLevel, () => 0, 1)[0]!;
   const [levelSplits = [], shareSplits = []] = splitsOf([
     { places: byLevel, bands: LEVEL_BANDS },
     { places: byShare, bands: SHARE_BANDS },
@@ -136,33 +136,38 @@ interface Sum {
   sessions: number;
 }
 
-function sumWhere(places: Places, holds: (place: number) => boolean): Sum {
-  const used = new Set<number>();
-  let [calls, found] = [0, 0];
+/** Sums by group. Places stand in the order of their sessions. */
+function sumBy(places: Places, groupOf: (place: number) => number, groups: number): Sum[] {
+  const sums = Array.from({ length: groups }, (): Sum => ({ calls: 0, found: 0, sessions: 0 }));
+  const last = new Int32Array(groups).fill(-1);
   for (let place = 0; place < places.calls.length; place++) {
-    if (!holds(place)) continue;
-    calls += places.calls[place]!;
-    found += places.found[place]!;
-    used.add(places.session[place]!);
+    const group = groupOf(place);
+    const sum = sums[group]!;
+    sum.calls += places.calls[place]!;
+    sum.found += places.found[place]!;
+    if (last[group] !== places.session[place]) sum.sessions += 1;
+    last[group] = places.session[place]!;
   }
-  return { calls, found, sessions: used.size };
+  return sums;
 }
 
 const rateOf = ({ calls, found }: Pick<Sum, "calls" | "found">) => (calls === 0 ? undefined : found / calls);
 
 function bandsOf(places: Places, bands: readonly number[]): QualityBand[] {
-  const usual = POSITION_BANDS.map(
-    (_, position) => rateOf(sumWhere(places, (place) => places.position[place] === position)) ?? 0,
+  const { band, position } = places;
+  const usual = sumBy(places, (place) => position[place]!, POSITION_BANDS.length).map(
+    (sum) => rateOf(sum) ?? 0,
   );
-  return bands.map((from, band) => {
-    const { calls, found, sessions } = sumWhere(places, (place) => places.band[place] === band);
-    let expected = 0;
-    for (let place = 0; place < places.calls.length; place++)
-      if (places.band[place] === band) expected += places.calls[place]! * usual[places.position[place]!]!;
+  const expected = new Float64Array(bands.length);
+  for (let place = 0; place < band.length; place++)
+    expected[band[place]!]! += places.calls[place]! * usual[position[place]!]!;
+  const sums = sumBy(places, (place) => band[place]!, bands.length);
+  return bands.map((from, index) => {
+    const { calls, found, sessions } = sums[index]!;
     return {
-      ...{ from, to: bands[band + 1], sessions, calls },
+      ...{ from, to: bands[index + 1], sessions, calls },
       rate: rateOf({ calls, found }),
-      expectedRate: rateOf({ calls, found: expected }),
+      expectedRate: rateOf({ calls, found: expected[index]! }),
     };
   });
 }
@@ -212,8 +217,9 @@ function bothSides(places: Places, side: Float64Array): { sessions: number; rate
   const sides = new Uint8Array(places.sessions);
   for (let place = 0; place < side.length; place++)
     sides[places.session[place]!]! |= side[place] === 1 ? 2 : 1;
+  // One group is made of the calls below of sessions with both sides, the other of all else.
   const isOfBoth = (place: number) => sides[places.session[place]!] === 3;
-  const below = sumWhere(places, (place) => side[place] === 0 && isOfBoth(place));
+  const below = sumBy(places, (place) => (side[place] === 0 && isOfBoth(place) ? 0 : 1), 2)[0]!;
   return { sessions: below.sessions, rateBelow: rateOf(below) ?? 0 };
 }
 
