@@ -109,6 +109,59 @@ test("what falls were worth, over all and one by one @phone", async ({ page, sen
   expect(await violations(page), "a session").toEqual([]);
 });
 
+test("what fills a window, and what tools take over all sessions @phone", async ({ page, send, harness }) => {
+  const start = Date.now() - 40 * MINUTE;
+  const agent = new EventBuilder({ harness, session: "full", window: 200_000, start, pace: MINUTE });
+  agent.turn(20_000).turn(90_000);
+  const long = "mcp__a_server_with_a_long_name__a_tool_whose_name_is_longer_still";
+  agent.turn(150_000, {
+    contents: {
+      parts: [
+        { kind: "tool", tool: "Read", tokens: 60_000, count: 14 },
+        { kind: "tool", tool: "mcp__github__search_code", tokens: 30_000, count: 3 },
+        { kind: "tool", tool: "mcp__github__get_issue", tokens: 6_000, count: 2 },
+        { kind: "tool", tool: long, tokens: 9_000, count: 1 },
+        { kind: "user", tokens: 5_000, count: 4 },
+      ],
+      largest: [
+        { kind: "tool", tool: "Read", tokens: 31_000, at: start + MINUTE },
+        { kind: "tool", tool: long, tokens: 9_000, at: start + 2 * MINUTE },
+      ],
+    },
+  });
+  await send(agent.take());
+
+  await page.goto(`/insights?harness=${harness}`);
+  const tools = page.getByRole("region", { name: "What tools take" });
+  await expect(tools.getByRole("row")).toHaveText([
+    /Tokens/,
+    /^Read.*60k40.0%$/,
+    /^MCP server github.*36k24.0%$/,
+    /^search_code.*30k20.0%$/,
+    /^get_issue.*6k4.0%$/,
+    /^MCP server a_server.*9k6.0%$/,
+    /^a_tool_whose.*9k6.0%$/,
+  ]);
+  expect(await violations(page)).toEqual([]);
+
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByTestId("session-row").first().getByRole("link").first().click();
+  const window = page.getByRole("region", { name: "What fills the window" });
+  await expect(window).toContainText("150k tokens at turn 3");
+  await expect(window.getByTestId("held-parts").getByRole("row")).toHaveText([
+    /^Read14.*60k40.0%$/,
+    /^MCP server github5.*36k24.0%$/,
+    /^MCP server a_server.*9k6.0%$/,
+    /^prompts and notices4.*5k3.3%$/,
+    /^not told.*40k26.7%$/,
+  ]);
+  const largest = window.getByTestId("held-largest").getByRole("listitem");
+  await expect(largest).toHaveText([/^Readturn 231k$/, /^a_tool_whose.*turn 39k$/]);
+  expect(await violations(page), "a session").toEqual([]);
+  await largest.first().getByRole("button").click();
+  await expect(page).toHaveURL(/turn=/);
+});
+
 test("from which level on calls fail more often, and a policy draft from it @phone", async ({
   page,
   send,

@@ -15,6 +15,7 @@ import { RangePicker } from "../shell/range-picker.tsx";
 import { FallsPanel } from "./falls-panel.tsx";
 import { QualityPanel } from "./quality-panel.tsx";
 import { RebuildsPanel } from "./rebuilds-panel.tsx";
+import { ToolsPanel } from "./tools-panel.tsx";
 
 const BUCKETS = 48;
 /** Causes that have a part of their own. */
@@ -32,6 +33,7 @@ export function InsightsPage() {
         <QualityOfRange />
         <FallsOfRange />
         <Rebuilds />
+        <ToolsOfRange />
       </div>
     </>
   );
@@ -59,6 +61,12 @@ function FallsOfRange() {
   const { trpc, range } = useFleetQueries();
   const { data, error, refetch } = useQuery(trpc.falls.queryOptions(range, keep));
   return <FallsPanel falls={data} error={error} retry={() => void refetch()} />;
+}
+
+function ToolsOfRange() {
+  const { trpc, range } = useFleetQueries();
+  const { data, error, refetch } = useQuery(trpc.contents.queryOptions(range, keep));
+  return <ToolsPanel contents={data} error={error} retry={() => void refetch()} />;
 }
 
 function Rebuilds() {

@@ -25,6 +25,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "rebuilds",
   "falls",
   "quality",
+  "contents",
   "policies.effects",
   "harnesses",
   "harnessLines",

@@ -33,6 +33,7 @@ import { useSessionView } from "../url.ts";
 import { lineSourceText, lineSourceTitle, sourceText, titleOf } from "../words.ts";
 import { defaultAgent, keptApart } from "./agent-tree.ts";
 import { AgentsPanel } from "./agents-panel.tsx";
+import { ContentsPanel } from "./contents-panel.tsx";
 import { linkProblem, linkProblemText } from "./link-problem.ts";
 import { useMovedSession } from "./moved-session.ts";
 import { SessionMenu } from "./session-menu.tsx";
@@ -273,6 +274,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
                 chosen={agent.id}
                 onChoose={chooseAgent}
               />
+              <ContentsPanel session={session} agentId={agent.id} points={points} onTurn={openTurn} />
               <AgentFalls session={session} agentId={agent.id} />
             </div>
           </div>

@@ -110,6 +110,7 @@ const QUERIES: Record<string, string[]> = {
   "/api/v1/digest": [rangeQuery, `${rangeQuery}&harness=nobody`],
   "/api/v1/cache-rebuilds": [rangeQuery, `${rangeQuery}&harness=nobody`],
   "/api/v1/falls": [rangeQuery, `${rangeQuery}&harness=nobody`],
+  "/api/v1/contents": [rangeQuery, `${rangeQuery}&harness=nobody`],
   "/api/v1/quality": [rangeQuery, `${rangeQuery}&harness=nobody&signal=repeated`],
   "/api/v1/breakdown": ["restarts", "cost_usd", "uncached_tokens"].flatMap((by) => [
     `${rangeQuery}&by=${by}`,
@@ -136,6 +137,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/breakdown": "breakdown",
   "/api/v1/cache-rebuilds": "rebuilds",
   "/api/v1/falls": "falls",
+  "/api/v1/contents": "contents",
   "/api/v1/quality": "quality",
   "/api/v1/harnesses": "harnesses",
   "/api/v1/harness-lines": "harnessLines",

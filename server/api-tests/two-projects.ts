@@ -94,7 +94,10 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
   // No turn reads from the cache what the one before wrote to it.
   const usage = { input_tokens: 2_000, cache_read_tokens: 0, cache_write_tokens: 2_000, output_tokens: 10 };
   const events = Array.from({ length: turns }, () =>
-    turn(`session-${word}`, 2_000, { ...fields, usage, outcome: { calls: 2, failed: 1 } }),
+    turn(`session-${word}`, 2_000, {
+      ...{ ...fields, usage, outcome: { calls: 2, failed: 1 } },
+      contents: { parts: [{ kind: "tool", tool: `tool-${word}`, tokens: 900, count: 2 }], largest: [] },
+    }),
   );
   const { body } = await server.send(
     [

@@ -88,6 +88,9 @@ export const anyEvent = fc
             ...(limit === undefined ? {} : { context_window: limit }),
             ...(compaction && n % 7 === 0 ? { purpose: "compaction" } : {}),
             ...(stop === undefined ? {} : { stop_reason: stop }),
+            ...(output % 5 === 0 && {
+              contents: { parts: [{ kind: "tool", tool: model, tokens: output }], largest: [] },
+            }),
           };
       }
     },

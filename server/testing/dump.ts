@@ -10,6 +10,7 @@ const COLUMNS: Record<string, string> = {
   windows: "to_jsonb(t)",
   boundaries: "to_jsonb(t) - 'received_at'",
   crossings: "to_jsonb(t)",
+  agent_contents: "to_jsonb(t)",
   rollups: "to_jsonb(t) - 'stale'",
   boundary_rollups: "to_jsonb(t)",
   insight_rollups: "to_jsonb(t)",

@@ -6,6 +6,7 @@ import { demo } from "./routers/demo.ts";
 import {
   beforeAfter,
   breakdown,
+  contents,
   digest,
   extent,
   falls,
@@ -39,6 +40,7 @@ export const appRouter = router({
   harnessLines,
   harness,
   breakdown,
+  contents,
   falls,
   quality,
   rebuilds,

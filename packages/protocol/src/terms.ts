@@ -126,6 +126,16 @@ export type LineCause = (typeof LINE_CAUSES)[number];
 export const COMPOSITION_PARTS = ["system", "tools", "memory", "history", "tool_output", "other"] as const;
 
 /**
+ * What a thing in a window is. `tool`: calls of a tool with their results. `summary`: what a compaction left.
+ */
+export const HELD_KINDS = ["system", "tool_definition", "summary", "user", "assistant", "tool"] as const;
+export type HeldKind = (typeof HELD_KINDS)[number];
+/** Most parts of what a window holds, and most of its largest things. */
+export const MOST_HELD = { parts: 64, largest: 10 } as const;
+/** Tools of an MCP server have names such as `mcp__github__search`. Returns the server; undefined for other tools. */
+export const mcpServerOf = (tool: string): string | undefined => /^mcp__(.+?)__./.exec(tool)?.[1];
+
+/**
  * What came of the tool calls of a turn. `repeated`: exactly as a call before. `reedited`: another edit of a file after a command.
  * `rejected`: not allowed by a person, or stopped. `corrected`: times that the person contradicted the agent. `cut_off`: answers that
  * ended at the limit of their length. Stored by position: append, at most 8, never reorder.

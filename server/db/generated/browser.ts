@@ -93,6 +93,11 @@ export type Machine = Prisma.MachineModel
  */
 export type Agent = Prisma.AgentModel
 /**
+ * Model AgentContents
+ * What the window of an agent holds at its latest turn that tells it; see server/db/tables/agent-contents.ts.
+ */
+export type AgentContents = Prisma.AgentContentsModel
+/**
  * Model AgentOutcomes
  * What came of the tool calls of each agent, packed; see server/db/tables/agent-outcomes.ts.
  */

@@ -112,6 +112,7 @@ const PARTS: Readonly<Record<string, "turns" | "sessions" | "rollups">> = {
   sessions: "sessions",
   agents: "sessions",
   agent_outcomes: "sessions",
+  agent_contents: "sessions",
   windows: "sessions",
   boundaries: "sessions",
   crossings: "sessions",

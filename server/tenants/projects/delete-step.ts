@@ -24,6 +24,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   agents: "id",
   segments: "agent, ends_at",
   agent_outcomes: "agent",
+  agent_contents: "agent_id",
   windows: "agent_id, index",
   crossings: "agent_id, id",
   boundaries: "agent_id, id",

@@ -3,6 +3,7 @@ import {
   BeforeAfterQuery,
   Breakdown,
   BreakdownQuery,
+  ContentsQuery,
   Digest,
   DigestQuery,
   Extent,
@@ -24,10 +25,12 @@ import {
   Series,
   SeriesQuery,
   StatusQuery,
+  WindowContentsView,
 } from "@plimsoll/protocol/api";
 import { z } from "zod";
 import { readBeforeAfter } from "../../read/before-after.ts";
 import { readBreakdown } from "../../read/breakdown.ts";
+import { readContents } from "../../read/contents.ts";
 import { readDigest } from "../../read/digest.ts";
 import { readExtent } from "../../read/extent.ts";
 import { readFalls } from "../../read/falls.ts";
@@ -114,6 +117,12 @@ export const quality = freshProcedure("read")
   .input(QualityQuery)
   .output(answer(QualityView))
   .query(({ ctx, input }) => ctx.shared(input, () => readQuality(ctx.reader, input)));
+
+export const contents = freshProcedure("read")
+  .meta(rest("GET", "/contents", "What windows hold: by tool and MCP server, or of one session part by part"))
+  .input(ContentsQuery)
+  .output(answer(WindowContentsView))
+  .query(({ ctx, input }) => ctx.shared(input, () => readContents(ctx.reader, input)));
 
 export const harnessLines = freshProcedure("read")
   .meta(rest("GET", "/harness-lines", "Where harnesses compact by themselves, computed and observed"))

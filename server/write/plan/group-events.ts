@@ -21,6 +21,7 @@ import type {
   PromptRefusedEvent,
   TurnEvent,
 } from "@plimsoll/protocol/events";
+import { type AgentContentsRow, laterContents } from "../../db/tables/agent-contents.ts";
 import { detailOf, preferredMark, type ReportedMark } from "../../db/tables/boundaries.ts";
 import { eventKey, harnessId } from "../../db/tables/identity.ts";
 import { DAY_MS } from "../../times.ts";
@@ -109,6 +110,8 @@ export interface Arrivals {
   harnesses: Map<string, ArrivedHarness>;
   /** By name. */
   machines: Map<string, ArrivedMachine>;
+  /** What windows hold, by agent. */
+  contents: Map<string, AgentContentsRow>;
   /** Window sizes that were reported, by harness instance and by model as it was sent. */
   sizes: Map<string, Map<string, readonly ObservedSize[]>>;
 }
@@ -137,6 +140,7 @@ export function* groupInSteps(
     sessions: new Map(),
     harnesses: new Map(),
     machines: new Map(),
+    contents: new Map(),
     sizes: new Map(),
   };
   const owners: Owners = new Map();
@@ -147,6 +151,7 @@ export function* groupInSteps(
       addEvent(owner, event, request, receivedAt);
       addOrigin(arrivals, owner, event, receivedAt);
       if ("context_window" in event && event.context_window !== undefined) addReportedSize(arrivals, event);
+      if ("contents" in event && event.contents !== undefined) addContents(arrivals, owner, event);
       if (++done % STEP_EVENTS === 0) yield;
     }
   }
@@ -297,6 +302,15 @@ function addReportedSize({ sizes }: Arrivals, event: TurnEvent | PromptRefusedEv
   const day = Math.floor(at / DAY_MS);
   const witnesses = witnessMask(provenanceOf(witness));
   models.set(model, addSize(models.get(model) ?? [], { tokens, day, witnesses }));
+}
+
+/** The prompt of a call that compacts is not what the window holds afterwards. */
+function addContents({ contents }: Arrivals, { agent }: Owner, event: TurnEvent): void {
+  const tokens = contextTokens(event.usage);
+  if (tokens === undefined || event.purpose === "compaction") return;
+  const row = { agentId: agent.id, at: event.at, tokens, contents: JSON.stringify(event.contents) };
+  const known = contents.get(agent.id);
+  contents.set(agent.id, known === undefined ? row : laterContents(known, row));
 }
 
 function addEvent(

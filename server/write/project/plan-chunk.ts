@@ -1,5 +1,6 @@
 import { STEP_EVENTS, type Steps } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
+import type { AgentContentsRow } from "../../db/tables/agent-contents.ts";
 import { type BoundaryRow, reportedRow } from "../../db/tables/boundaries.ts";
 import type { RollupNameRow } from "../../db/tables/rollup-names.ts";
 import { lookUp, recall } from "../memory/look-up.ts";
@@ -23,6 +24,7 @@ export interface ChunkPlan {
   moves: AgentMove[];
   harnesses: ArrivedHarness[];
   machines: ArrivedMachine[];
+  contents: AgentContentsRow[];
   describedSessions: string[];
   describedHarnesses: string[];
   rollups: RollupChanges;
@@ -236,7 +238,7 @@ function* reportedSizes({ sizes }: Arrivals) {
     for (const [model, reported] of models) yield { harness, model, sizes: reported };
 }
 
-function emptyPlan({ sessions, harnesses, machines }: Arrivals): ChunkPlan {
+function emptyPlan({ sessions, harnesses, machines, contents }: Arrivals): ChunkPlan {
   return {
     agents: [],
     harnessMarks: [],
@@ -244,6 +246,7 @@ function emptyPlan({ sessions, harnesses, machines }: Arrivals): ChunkPlan {
     moves: [],
     harnesses: [...harnesses.values()],
     machines: [...machines.values()],
+    contents: [...contents.values()],
     describedSessions: [...sessions.values()].filter(({ described }) => described).map(({ id }) => id),
     describedHarnesses: [],
     rollups: new RollupChanges(),

@@ -68,7 +68,7 @@ FROM boundaries b WHERE b.project_id = $1 AND b.agent_id = $2::uuid AND b.type =
 const REMOVE_BY_NUMBER = ["turn_blocks", "segments", "agent_outcomes"].map(
   (table) => `DELETE FROM ${table} WHERE project_id = $1 AND agent = ANY($2::int4[])`,
 );
-const REMOVE_BY_AGENT = ["windows", "crossings", "boundaries", "refolds"].map(
+const REMOVE_BY_AGENT = ["windows", "crossings", "boundaries", "refolds", "agent_contents"].map(
   (table) => `DELETE FROM ${table} WHERE project_id = $1 AND agent_id = ANY($2::uuid[])`,
 );
 const REMOVE_AGENTS = "DELETE FROM agents WHERE project_id = $1 AND id = ANY($2::uuid[])";

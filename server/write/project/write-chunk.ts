@@ -1,5 +1,6 @@
 import type { Steps } from "@plimsoll/fold";
 import type { WriterSql } from "../../db/sql.ts";
+import { agentContents, KEEP_LATEST } from "../../db/tables/agent-contents.ts";
 import { type AgentRow, agents } from "../../db/tables/agents.ts";
 import { boundaries } from "../../db/tables/boundaries.ts";
 import { crossingOriginCode } from "../../db/tables/codes.ts";
@@ -128,6 +129,7 @@ export function* encodeChunk(memory: ProjectMemory, plan: ChunkPlan): Steps<Chun
       WIDEN_HARNESS,
     ),
   );
+  some(plan.contents, (rows) => agentContents.upsert(projectId, rows, KEEP_LATEST));
   some(plan.machines, (rows) => machines.upsert(projectId, rows, WIDEN_MACHINE));
   yield;
   for (const statement of moveStatements(projectId, plan.moves)) send(statement);

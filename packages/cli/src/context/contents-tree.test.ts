@@ -3,7 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ContentPart, contentsTree, largestItems } from "./contents-tree.ts";
 
-const item = (more: Partial<HeldItem>): HeldItem => ({ kind: "user", tokens: 10, turn: 1, ...more });
+const item = (more: Partial<HeldItem>): HeldItem => ({
+  ...{ kind: "user", tokens: 10, turn: 1, at: 0 },
+  ...more,
+});
 const contents = (items: HeldItem[], rest = 0): WindowContents => ({
   ...{ turn: 9, at: 0, rest, items },
   level: rest + items.reduce((sum, { tokens }) => sum + tokens, 0),

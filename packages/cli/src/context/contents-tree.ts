@@ -1,4 +1,11 @@
-import type { ContentItem, ContentKind, HeldItem, WindowContents } from "@plimsoll/harnesses/recordings";
+import {
+  type ContentItem,
+  type ContentKind,
+  type HeldThing,
+  largestThings,
+  type WindowContents,
+} from "@plimsoll/harnesses/recordings";
+import { type HeldKind, mcpServerOf } from "@plimsoll/protocol/pure";
 
 /** A part of what a window holds. */
 export interface ContentPart {
@@ -17,19 +24,19 @@ export interface LargeItem {
   turn: number;
 }
 
-const MOST_LARGE = 10;
 const TOOLS = "tools";
 
-const KIND_NAMES: Record<ContentKind, string> = {
+const KIND_NAMES: Record<ContentKind | HeldKind, string> = {
   system: "instructions",
   summary: "summary of what was compacted",
   user: "prompts and notices",
   assistant: "answers",
+  tool: TOOLS,
+  tool_definition: TOOLS,
   tool_call: TOOLS,
   tool_result: TOOLS,
 };
 const REST = "not in the recording: tool definitions, system prompt, thinking, images";
-const MCP_TOOL = /^mcp__(.+?)__(.+)$/;
 
 /** What a window holds by kind, tools by name, those of an MCP server together. The largest parts come first. */
 export function contentsTree({ items, rest }: WindowContents): ContentPart[] {
@@ -53,25 +60,19 @@ export function contentsTree({ items, rest }: WindowContents): ContentPart[] {
 }
 
 /** The largest things in a window, a call and its result as one. */
-export function largestItems({ items }: WindowContents): LargeItem[] {
-  const found = new Map<unknown, LargeItem>();
-  for (const item of items) {
-    const key = item.call ?? item;
-    const known = found.get(key);
-    if (known !== undefined) known.tokens += item.tokens;
-    else found.set(key, { name: nameOf(item), tokens: item.tokens, turn: item.turn });
-  }
-  return [...found.values()].sort((a, b) => b.tokens - a.tokens || a.turn - b.turn).slice(0, MOST_LARGE);
-}
+export const largestItems = ({ items }: WindowContents): LargeItem[] =>
+  largestThings(items).map((thing) => ({ name: nameOf(thing), tokens: thing.tokens, turn: thing.turn }));
 
 function placeOf({ kind, tool }: ContentItem): string[] {
   const name = KIND_NAMES[kind];
   if (name !== TOOLS) return [name];
-  const [, server, own] = MCP_TOOL.exec(tool ?? "") ?? [];
-  return server === undefined ? [TOOLS, tool || "unknown"] : [TOOLS, `MCP server ${server}`, own!];
+  const server = mcpServerOf(tool ?? "");
+  return server === undefined
+    ? [TOOLS, tool || "unknown"]
+    : [TOOLS, `MCP server ${server}`, tool!.slice(`mcp__${server}__`.length)];
 }
 
-function nameOf({ kind, tool, file }: HeldItem): string {
+function nameOf({ kind, tool, file }: HeldThing): string {
   const name = tool ?? KIND_NAMES[kind];
   return file === undefined ? name : `${name} ${file}`;
 }

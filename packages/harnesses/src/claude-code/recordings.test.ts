@@ -863,7 +863,16 @@ describe("Claude Code transcripts", () => {
       [undefined, 3, ["summary", "tool_call Read /work/a.ts", "tool_result Read /work/a.ts"]],
       ["agent-abc", 1, ["user"]],
     ]);
-    expect(JSON.stringify(reader.take(true))).not.toContain("/work/a.ts");
+    const { events } = reader.take(true);
+    expect(JSON.stringify(events)).not.toContain("/work/a.ts");
+    // Only the latest turn of each agent says so.
+    const told = turns(events).flatMap((event) =>
+      "contents" in event ? [[event.id, event.contents?.parts.map(({ kind, tool }) => tool ?? kind)]] : [],
+    );
+    expect(told).toEqual([
+      ["req-m3", ["Read", "summary"]],
+      ["req-s1", ["user"]],
+    ]);
   });
 
   it("keeps the parts of a sub-agent apart", () => {

@@ -6,6 +6,7 @@ import { CallLog } from "../recordings/call-outcomes.ts";
 import { latestLoss } from "../recordings/compaction-loss.ts";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
+import { turnContents } from "../recordings/held-things.ts";
 import { asObject, asText, type JsonObject } from "../recordings/json.ts";
 import {
   append,
@@ -335,7 +336,9 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         continue;
       }
       const own = { ...fields, ...agentFields(agentId) };
-      const parts = partsAtTurns(fillingOf(agentId, agentId === undefined ? main : turns));
+      const filling = fillingOf(agentId, agentId === undefined ? main : turns);
+      const parts = partsAtTurns(filling);
+      const held = windowContents(filling);
       const interrupted = interruptedTurns(session, turns);
       const outcomes =
         agentId === undefined
@@ -354,6 +357,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
           ...turnEvent(turn, parts),
           ...(stop && { stop_reason: stop }),
           ...(outcome !== undefined && { outcome }),
+          ...(turn.at === held?.at && { contents: turnContents(held) }),
           // Telemetry of a call has the time of its machine, and the earlier time counts.
           ...(seq !== undefined && { seq }),
         });

@@ -553,6 +553,8 @@ describe("Codex rollouts", () => {
     expect(third).toMatchObject({ system: first!.system, tool_output: 0 });
     expect(third!.history).toBeLessThan(300);
     for (const event of events) if (event.type === "turn") expect(event.composition_estimated).toBe(true);
+    const told = events.flatMap((event) => ("contents" in event ? [[event.at, event.contents?.parts]] : []));
+    expect(told).toMatchObject([[events.at(-2)?.at, [{ kind: "system", count: 1 }, { kind: "summary" }]]]);
   });
 
   it("tells what a compaction lost only where it is known what Codex kept beside the summary", () => {

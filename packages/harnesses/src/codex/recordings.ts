@@ -6,6 +6,7 @@ import { CallLog } from "../recordings/call-outcomes.ts";
 import { latestLoss } from "../recordings/compaction-loss.ts";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
+import { turnContents } from "../recordings/held-things.ts";
 import { asObject, asText, type JsonObject } from "../recordings/json.ts";
 import {
   append,
@@ -126,7 +127,9 @@ function codexReader(options: ReaderOptions): HarnessReader {
     const counts = chosenCounts(rollout, thread, isCopied, final);
     const summaries = summaryCounts(rollout, counts);
     const modelAt = (at: number) => models.at(at) ?? models.first ?? "unknown";
-    const partsAt = partsAtTurns(fillingOf(rollout, counts, modelAt));
+    const filling = fillingOf(rollout, counts, modelAt);
+    const partsAt = partsAtTurns(filling);
+    const held = windowContents(filling);
     const stops = stopsOf(rollout, counts);
     // A copied call belongs to a copied count, which is not sent.
     const outcomes = rollout.log.outcomes(
@@ -154,6 +157,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
           : composition && { composition, composition_estimated: true }),
         ...(stop && { stop_reason: stop }),
         ...(outcome !== undefined && { outcome }),
+        ...(count.at === held?.at && { contents: turnContents(held) }),
       });
     }
     for (const [id, at] of rollout.compactions) {

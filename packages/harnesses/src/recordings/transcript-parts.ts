@@ -102,8 +102,9 @@ export function partsAtTurns({ turns, lines, resets }: Filling): Map<string, Par
 
 /** A part of the context, in tokens of the model. */
 export interface HeldItem extends ContentItem {
-  /** The turn that was sent it first, counted from 1. */
+  /** The turn that was sent it first, counted from 1, and when that was: epoch ms. */
   turn: number;
+  at: number;
 }
 
 /** What the window of an agent holds at its latest turn. */
@@ -135,7 +136,7 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
     if (step.line !== undefined) {
       for (const item of step.line.items) {
         const { tool, file } = (item.call === undefined ? undefined : calls.get(item.call)) ?? item;
-        held.push({ ...item, tool, file, turn });
+        held.push({ ...item, tool, file, turn, at: times[turn - 1]! });
       }
     } else if (step.reset.cleared === undefined) {
       held = held.filter(({ kind }) => kind === "system");

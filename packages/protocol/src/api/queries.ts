@@ -35,6 +35,10 @@ export type StatusQuery = z.infer<typeof StatusQuery>;
 export const FallsQuery = StatusQuery.extend({ session: id.optional() });
 export type FallsQuery = z.infer<typeof FallsQuery>;
 
+/** With a session, what the windows of its agents hold. */
+export const ContentsQuery = FallsQuery;
+export type ContentsQuery = z.infer<typeof ContentsQuery>;
+
 export const QualityQuery = StatusQuery.extend({ signal: z.enum(OUTCOME_SIGNALS).default("failed") });
 export type QualityQuery = z.infer<typeof QualityQuery>;
 

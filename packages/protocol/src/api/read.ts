@@ -6,6 +6,7 @@ import {
   BOUNDARY_TYPES,
   FALL_OUTCOMES,
   FORECAST_REASONS,
+  HELD_KINDS,
   LINE_KINDS,
   OUTCOME_SIGNALS,
   REBUILD_CAUSES,
@@ -544,6 +545,51 @@ const QualityGroupView = z.object({
 export type QualityGroupView = z.infer<typeof QualityGroupView>;
 
 /** What came of tool calls, by how full the window was. Sessions with a turn in the range count as a whole. */
+/** A tool in the windows of a kind of harness, or a server with all its tools. */
+export const HeldToolView = z.object({
+  /** The kind of harness, such as `claude-code`. */
+  harness: z.string(),
+  /** The MCP server that the tool is of; null for a tool of the harness. */
+  server: z.string().nullable(),
+  /** Null for all tools of the server. */
+  tool: z.string().nullable(),
+  /** Windows that hold anything of it, of how many. */
+  windows: z.number().int(),
+  of_windows: z.number().int(),
+  calls: z.number().int(),
+  tokens,
+  /** Of all tokens in the windows of these harnesses. */
+  share: z.number(),
+});
+export type HeldToolView = z.infer<typeof HeldToolView>;
+
+const heldView = { kind: z.enum(HELD_KINDS), tool: z.string().nullable(), tokens };
+/** What the window of one agent holds. */
+export const HeldWindowView = z.object({
+  agent_id: z.string(),
+  agent: z.string(),
+  /** Of the turn that told it. */
+  at: time,
+  context_tokens: tokens,
+  /** Of these, tokens that are in no part. */
+  rest_tokens: tokens,
+  parts: z.array(z.object({ ...heldView, count: z.number().int().nullable() })),
+  /** The largest things, and when a turn was sent each first. */
+  largest: z.array(z.object({ ...heldView, at: time })),
+});
+export type HeldWindowView = z.infer<typeof HeldWindowView>;
+
+export const WindowContentsView = z.object({
+  range: z.object({ from: time, to: time }),
+  /** False if only the latest windows were looked at. */
+  complete: z.boolean(),
+  /** Tools and servers by the tokens they take in the windows of the range, the largest first. */
+  tools: z.array(HeldToolView),
+  /** With a session, the windows of its agents, the latest first. */
+  windows: z.array(HeldWindowView),
+});
+export type WindowContentsView = z.infer<typeof WindowContentsView>;
+
 export const QualityView = z.object({
   range: Range,
   /** Whether all agents of the range were looked at; else the latest 20,000. */

@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { PolicySettings } from "../policy/policy-schema.ts";
-import { OUTCOME_COUNTS, type OutcomeCount, STOP_REASONS, WITNESSES } from "../terms.ts";
+import {
+  HELD_KINDS,
+  MOST_HELD,
+  OUTCOME_COUNTS,
+  type OutcomeCount,
+  STOP_REASONS,
+  WITNESSES,
+} from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 import { branchName, machineName, repositoryName } from "./origin-names.ts";
 
@@ -101,6 +108,15 @@ export const Composition = z.object({
 });
 export type Composition = z.infer<typeof Composition>;
 
+const held = { kind: z.enum(HELD_KINDS), tool: text(128).optional(), tokens };
+/** What the window holds at a turn. Kinds and names of tools only: nothing of what is said or read. */
+export const TurnContents = z.object({
+  parts: z.array(z.object({ ...held, count: count.optional() })).max(MOST_HELD.parts),
+  /** The largest things, and when a turn was sent each first. */
+  largest: z.array(z.object({ ...held, at: instant })).max(MOST_HELD.largest),
+});
+export type TurnContents = z.infer<typeof TurnContents>;
+
 /** What came of the tool calls of a turn; a missing count is unknown. */
 export const TurnOutcome = z.object(
   Object.fromEntries(OUTCOME_COUNTS.map((name) => [name, maybeOutcome])) as Record<
@@ -124,6 +140,7 @@ export const TurnEvent = z.object({
   purpose: z.enum(["compaction"]).optional(),
   stop_reason: z.enum(STOP_REASONS).optional(),
   outcome: TurnOutcome.optional(),
+  contents: TurnContents.optional(),
   /** Who reports the call, if not the harness itself. */
   witness: z.enum(WITNESSES).optional(),
 });

@@ -182,6 +182,19 @@ describe("a rejection names the field at fault", () => {
     [{ usage: { input_tokens: 3_000_000_000 } }, "invalid_field", "usage.input_tokens"],
     [{ usage: { input_tokens: 1, basis: "both" } }, "invalid_field", "usage.basis"],
     [{ composition: { system: -1 } }, "invalid_field", "composition.system"],
+    [{ contents: { parts: [] } }, "missing_field", "contents.largest"],
+    [
+      { contents: { parts: [{ kind: "file", tokens: 1 }], largest: [] } },
+      "invalid_field",
+      "contents.parts.0.kind",
+    ],
+    [
+      {
+        contents: { parts: [], largest: Array(11).fill({ kind: "user", tokens: 1, at: 1_764_300_000_000 }) },
+      },
+      "invalid_field",
+      "contents.largest",
+    ],
     [{ context_window: 0 }, "invalid_field", "context_window"],
     [{ window: -1 }, "invalid_field", "window"],
     [{ seq: 1.5 }, "invalid_field", "seq"],

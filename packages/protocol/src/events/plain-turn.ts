@@ -23,6 +23,8 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
   const { estimated, purpose, composition_estimated, stop_reason, witness, machine, repository, branch } =
     sent;
   if (
+    // Few turns have it.
+    sent.contents !== undefined ||
     !isText(id, LONGEST.id) ||
     !isText(harness, LONGEST.harness) ||
     !isText(session, LONGEST.session) ||

@@ -412,6 +412,7 @@ export const ModelName = {
   Session: 'Session',
   Machine: 'Machine',
   Agent: 'Agent',
+  AgentContents: 'AgentContents',
   AgentOutcomes: 'AgentOutcomes',
   Window: 'Window',
   TurnBlock: 'TurnBlock',
@@ -460,7 +461,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "agent" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "agent" | "agentContents" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1571,6 +1572,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.AgentCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.AgentCountAggregateOutputType> | number
+        }
+      }
+    }
+    AgentContents: {
+      payload: Prisma.$AgentContentsPayload<ExtArgs>
+      fields: Prisma.AgentContentsFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.AgentContentsFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.AgentContentsFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload>
+        }
+        findFirst: {
+          args: Prisma.AgentContentsFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.AgentContentsFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload>
+        }
+        findMany: {
+          args: Prisma.AgentContentsFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload>[]
+        }
+        create: {
+          args: Prisma.AgentContentsCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload>
+        }
+        createMany: {
+          args: Prisma.AgentContentsCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.AgentContentsCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload>[]
+        }
+        delete: {
+          args: Prisma.AgentContentsDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload>
+        }
+        update: {
+          args: Prisma.AgentContentsUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload>
+        }
+        deleteMany: {
+          args: Prisma.AgentContentsDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.AgentContentsUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.AgentContentsUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload>[]
+        }
+        upsert: {
+          args: Prisma.AgentContentsUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentContentsPayload>
+        }
+        aggregate: {
+          args: Prisma.AgentContentsAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateAgentContents>
+        }
+        groupBy: {
+          args: Prisma.AgentContentsGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AgentContentsGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.AgentContentsCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AgentContentsCountAggregateOutputType> | number
         }
       }
     }
@@ -4339,6 +4414,17 @@ export const AgentScalarFieldEnum = {
 export type AgentScalarFieldEnum = (typeof AgentScalarFieldEnum)[keyof typeof AgentScalarFieldEnum]
 
 
+export const AgentContentsScalarFieldEnum = {
+  projectId: 'projectId',
+  agentId: 'agentId',
+  at: 'at',
+  tokens: 'tokens',
+  contents: 'contents'
+} as const
+
+export type AgentContentsScalarFieldEnum = (typeof AgentContentsScalarFieldEnum)[keyof typeof AgentContentsScalarFieldEnum]
+
+
 export const AgentOutcomesScalarFieldEnum = {
   projectId: 'projectId',
   agent: 'agent',
@@ -5159,6 +5245,7 @@ export type GlobalOmitConfig = {
   session?: Prisma.SessionOmit
   machine?: Prisma.MachineOmit
   agent?: Prisma.AgentOmit
+  agentContents?: Prisma.AgentContentsOmit
   agentOutcomes?: Prisma.AgentOutcomesOmit
   window?: Prisma.WindowOmit
   turnBlock?: Prisma.TurnBlockOmit

@@ -66,6 +66,7 @@ export const ModelName = {
   Session: 'Session',
   Machine: 'Machine',
   Agent: 'Agent',
+  AgentContents: 'AgentContents',
   AgentOutcomes: 'AgentOutcomes',
   Window: 'Window',
   TurnBlock: 'TurnBlock',
@@ -399,6 +400,17 @@ export const AgentScalarFieldEnum = {
 } as const
 
 export type AgentScalarFieldEnum = (typeof AgentScalarFieldEnum)[keyof typeof AgentScalarFieldEnum]
+
+
+export const AgentContentsScalarFieldEnum = {
+  projectId: 'projectId',
+  agentId: 'agentId',
+  at: 'at',
+  tokens: 'tokens',
+  contents: 'contents'
+} as const
+
+export type AgentContentsScalarFieldEnum = (typeof AgentContentsScalarFieldEnum)[keyof typeof AgentContentsScalarFieldEnum]
 
 
 export const AgentOutcomesScalarFieldEnum = {

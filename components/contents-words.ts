@@ -1,0 +1,87 @@
+import type { HeldToolView, HeldWindowView } from "@plimsoll/protocol/api";
+import { type HeldKind, mcpServerOf } from "@plimsoll/protocol/pure";
+
+const KINDS: Record<HeldKind, string> = {
+  system: "instructions",
+  tool_definition: "tool definitions",
+  summary: "summary of what was compacted",
+  user: "prompts and notices",
+  assistant: "answers",
+  tool: "tools",
+};
+
+type Held = Pick<HeldWindowView["parts"][number], "kind" | "tool">;
+
+/** `search (github)` for a tool of an MCP server. */
+export function toolName(tool: string): string {
+  const server = mcpServerOf(tool);
+  return server === undefined ? tool : `${tool.slice(`mcp__${server}__`.length)} (${server})`;
+}
+
+/** What a thing in a window is, in words. */
+export function heldName({ kind, tool }: Held): string {
+  if (tool === null) return kind === "tool" ? "calls of tools" : KINDS[kind];
+  return kind === "tool_definition" ? `definition of ${toolName(tool)}` : toolName(tool);
+}
+
+/** A row of what fills a window. */
+export interface HeldRow {
+  name: string;
+  tokens: number;
+  /** Of the tokens in the window. */
+  share: number;
+  /** Undefined where nothing is counted. */
+  count: number | undefined;
+}
+
+/** Rows that are shown of a window, the sum of the others included. */
+const MOST_ROWS = 10;
+
+/** What fills a window, the tools of an MCP server together: the largest first, and last what is in no part. */
+export function heldRows({ parts, rest_tokens: rest, context_tokens: whole }: HeldWindowView): HeldRow[] {
+  const rows = new Map<string, Omit<HeldRow, "share">>();
+  for (const part of parts) {
+    const server = part.tool === null ? undefined : mcpServerOf(part.tool);
+    const name = server === undefined ? heldName(part) : `MCP server ${server}`;
+    const known = rows.get(name) ?? { name, tokens: 0, count: undefined };
+    const count = part.count === null ? known.count : (known.count ?? 0) + part.count;
+    rows.set(name, { name, tokens: known.tokens + part.tokens, count });
+  }
+  const inOrder = [...rows.values()].sort((a, b) => b.tokens - a.tokens);
+  const shown = inOrder.length > MOST_ROWS ? inOrder.slice(0, MOST_ROWS - 1) : inOrder;
+  const others = inOrder.slice(shown.length);
+  if (others.length > 0) {
+    const tokens = others.reduce((sum, row) => sum + row.tokens, 0);
+    shown.push({ name: `${others.length} others`, tokens, count: undefined });
+  }
+  if (rest > 0) shown.push({ name: "not told", tokens: rest, count: undefined });
+  return shown.map((row) => ({ ...row, share: whole === 0 ? 0 : row.tokens / whole }));
+}
+
+/** An MCP server or a tool of a harness, and the tools of the server. */
+export interface ToolRow {
+  of: HeldToolView;
+  tools: HeldToolView[];
+}
+
+const MOST_TOOL_ROWS = 12;
+const MOST_OF_SERVER = 5;
+
+/** MCP servers and tools by what they take, the largest first. */
+export function toolRows(tools: readonly HeldToolView[]): ToolRow[] {
+  return tools
+    .filter(({ server, tool }) => server === null || tool === null)
+    .slice(0, MOST_TOOL_ROWS)
+    .map((of) => ({
+      of,
+      tools:
+        of.server === null
+          ? []
+          : tools
+              .filter(
+                ({ server, tool, harness }) =>
+                  server === of.server && tool !== null && harness === of.harness,
+              )
+              .slice(0, MOST_OF_SERVER),
+    }));
+}

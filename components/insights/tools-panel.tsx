@@ -1,0 +1,125 @@
+/** @jsxImportSource #jsx */
+"use client";
+
+import type { HeldToolView, WindowContentsView } from "@plimsoll/protocol/api";
+import { toolName, toolRows } from "../contents-words.ts";
+import { compact, exact, percent } from "../format.ts";
+import { cn } from "../ui/cn.ts";
+import { Name } from "../ui/name.tsx";
+import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { Term } from "../ui/term.tsx";
+
+interface Props {
+  /** Undefined while loading. */
+  contents: WindowContentsView | undefined;
+  /** Why it failed to load; null if it did not. */
+  error: unknown;
+  retry: () => void;
+}
+
+const HINT =
+  "What the calls of each tool and their results take in the windows of the range, as the latest turn of each agent tells it. An estimate from the recordings that plimsoll import and plimsoll tail read.";
+
+/** Which MCP servers and tools take how much of the windows. */
+export function ToolsPanel({ contents, error, retry }: Props) {
+  return (
+    <section aria-label="What tools take" className="panel min-w-0 px-4 py-3.5">
+      <h2 className="text-[13px] font-semibold">
+        <Term here={HINT}>What tools take</Term>
+      </h2>
+      {contents === undefined ? (
+        error === null ? (
+          <Skeleton className="mt-2 h-24" />
+        ) : (
+          <ErrorState what="the tools" error={error} retry={retry} className="py-4" />
+        )
+      ) : contents.tools.length === 0 ? (
+        <p className="mt-1 text-[13px] text-muted">
+          No source tells what fills windows in this range. Recordings of Claude Code and Codex do.
+        </p>
+      ) : (
+        <Tools contents={contents} />
+      )}
+    </section>
+  );
+}
+
+const HEAD = ["Windows", "Calls", "Tokens", "Share"];
+/** A phone has no room for these. */
+const ROOMY = new Set(["Windows", "Calls"]);
+
+function Tools({ contents: { tools, complete } }: { contents: WindowContentsView }) {
+  return (
+    <>
+      {!complete && (
+        <p className="mt-1 text-[13px] text-muted">
+          Only the latest 10,000 windows of the range were looked at.
+        </p>
+      )}
+      <table aria-label="What tools take" className="mt-2 w-full table-fixed text-[13px]">
+        <thead className="text-xs text-faint">
+          <tr>
+            <th scope="col" className="w-[56%] sm:w-[40%]">
+              <span className="sr-only">Server or tool</span>
+            </th>
+            {HEAD.map((name) => (
+              <th
+                key={name}
+                scope="col"
+                className={cn("py-1 text-right font-normal", ROOMY.has(name) && "max-sm:hidden")}
+              >
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {toolRows(tools).flatMap(({ of, tools: own }) => [
+            <Row key={JSON.stringify([of.harness, of.server, of.tool])} row={of} isOfServer={false} />,
+            ...own.map((tool) => (
+              <Row key={JSON.stringify([tool.harness, tool.server, tool.tool])} row={tool} isOfServer />
+            )),
+          ])}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function Row({ row, isOfServer }: { row: HeldToolView; isOfServer: boolean }) {
+  const { harness, server, tool, windows, of_windows: all, calls, tokens, share } = row;
+  const name =
+    tool === null
+      ? `MCP server ${server}`
+      : isOfServer
+        ? tool.slice(`mcp__${server}__`.length)
+        : toolName(tool);
+  const cells = [
+    `${exact(windows)} of ${exact(all)}`,
+    calls === 0 ? "never called" : exact(calls),
+    compact(tokens),
+    percent(share),
+  ];
+  return (
+    <tr className={cn("border-t", isOfServer && "border-t-0 text-muted")}>
+      <th scope="row" className={cn("py-1.5 pr-2 text-left font-normal", isOfServer && "py-0.5 pl-4")}>
+        <span className="block truncate" title={`${name}, ${harness}`}>
+          <Name>{name}</Name>
+          {!isOfServer && <span className="text-muted"> · {harness}</span>}
+        </span>
+      </th>
+      {cells.map((text, index) => (
+        <td
+          key={HEAD[index]}
+          className={cn(
+            "text-right",
+            isOfServer ? "py-0.5" : "py-1.5",
+            ROOMY.has(HEAD[index]!) && "max-sm:hidden",
+          )}
+        >
+          {text}
+        </td>
+      ))}
+    </tr>
+  );
+}

@@ -1,0 +1,54 @@
+import type { TurnContents } from "@plimsoll/protocol/events";
+import { type HeldKind, MOST_HELD } from "@plimsoll/protocol/pure";
+import { fitName } from "./text.ts";
+import type { ContentItem, ContentKind, HeldItem, WindowContents } from "./transcript-parts.ts";
+
+/** A single thing in a window: a prompt, an answer, or a tool call with its result. */
+export type HeldThing = Omit<HeldItem, "kind"> & { kind: HeldKind };
+
+const HELD_KIND: Record<ContentKind, HeldKind> = {
+  ...{ system: "system", summary: "summary", user: "user", assistant: "assistant" },
+  ...{ tool_call: "tool", tool_result: "tool" },
+};
+/** Characters that the protocol takes of a name. */
+const LONGEST_TOOL = 128;
+
+/** The largest things in a window, a call and its result as one. */
+export function largestThings(items: readonly HeldItem[]): HeldThing[] {
+  const found = new Map<unknown, HeldThing>();
+  for (const item of items) {
+    const key = item.call ?? item;
+    const known = found.get(key);
+    if (known !== undefined) known.tokens += item.tokens;
+    else found.set(key, { ...item, kind: HELD_KIND[item.kind] });
+  }
+  return [...found.values()]
+    .sort((a, b) => b.tokens - a.tokens || a.turn - b.turn)
+    .slice(0, MOST_HELD.largest);
+}
+
+/** What may be sent of a window's contents: sums by kind and tool, and the largest things without their files. */
+export function turnContents({ items }: WindowContents): TurnContents {
+  const parts = new Map<string, TurnContents["parts"][number] & { count: number }>();
+  for (const item of items) {
+    const kind = HELD_KIND[item.kind];
+    const tool = toolOf(item);
+    const key = `${kind} ${tool ?? ""}`;
+    const part = parts.get(key) ?? { kind, tool, tokens: 0, count: 0 };
+    parts.set(key, part);
+    part.tokens += item.tokens;
+    // The result belongs to its call.
+    if (item.kind !== "tool_result") part.count += 1;
+  }
+  return {
+    parts: [...parts.values()].sort((a, b) => b.tokens - a.tokens).slice(0, MOST_HELD.parts),
+    largest: largestThings(items).map((thing) => ({
+      kind: thing.kind,
+      tool: toolOf(thing),
+      tokens: thing.tokens,
+      at: thing.at,
+    })),
+  };
+}
+
+const toolOf = ({ tool }: Pick<ContentItem, "tool">) => (tool ? fitName(tool, LONGEST_TOOL) : undefined);
