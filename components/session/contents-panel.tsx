@@ -41,6 +41,11 @@ export function ContentsPanel({ session, agentId, points = [], onTurn }: Props) 
         <Ago at={own.at} />
       </p>
       <table className="mt-2 w-full table-fixed text-[13px]">
+        <colgroup>
+          <col />
+          <col className="w-14" />
+          <col className="w-14" />
+        </colgroup>
         <thead className="sr-only">
           <tr>
             <th scope="col">Part</th>
@@ -60,15 +65,15 @@ export function ContentsPanel({ session, agentId, points = [], onTurn }: Props) 
                     <span className="shrink-0 text-xs text-faint">{exact(count)}</span>
                   )}
                 </span>
-                <span aria-hidden className="mt-0.5 block h-1 overflow-hidden rounded-full bg-line">
+                <span aria-hidden className="mt-0.5 block h-1 overflow-hidden rounded-full bg-track">
                   <span
-                    className="block h-full bg-accent forced-colors:bg-[CanvasText]"
+                    className="block h-full bg-water forced-colors:bg-[CanvasText]"
                     style={{ width: `${Math.min(1, share) * 100}%` }}
                   />
                 </span>
               </th>
-              <td className="w-16 py-1 text-right align-top">{compact(tokens)}</td>
-              <td className="w-14 py-1 text-right align-top text-muted">{percent(share)}</td>
+              <td className="py-1 text-right align-top">{compact(tokens)}</td>
+              <td className="py-1 text-right align-top text-muted">{percent(share)}</td>
             </tr>
           ))}
         </tbody>
