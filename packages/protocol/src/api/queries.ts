@@ -36,7 +36,7 @@ export const FallsQuery = StatusQuery.extend({ session: id.optional() });
 export type FallsQuery = z.infer<typeof FallsQuery>;
 
 /** With a session, what the windows of its agents hold. */
-export const ContentsQuery = FallsQuery;
+export const ContentsQuery = StatusQuery.extend({ session: id.optional() });
 export type ContentsQuery = z.infer<typeof ContentsQuery>;
 
 export const QualityQuery = StatusQuery.extend({ signal: z.enum(OUTCOME_SIGNALS).default("failed") });
