@@ -25,6 +25,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "rebuilds",
   "falls",
   "quality",
+  "quota",
   "policies.effects",
   "harnesses",
   "harnessLines",

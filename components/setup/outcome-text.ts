@@ -4,6 +4,7 @@ const STORED: Readonly<Record<string, readonly [one: string, many: string]>> = {
   turn_merged: ["turn updated", "turns updated"],
   turn_repeated: ["report added to its call", "reports added to their calls"],
   mark: ["boundary or other event stored", "boundaries and other events stored"],
+  quota: ["quota reading received", "quota readings received"],
   duplicate: ["duplicate skipped", "duplicates skipped"],
 };
 

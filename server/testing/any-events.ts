@@ -1,5 +1,6 @@
 import { STOP_REASONS } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
+import { HOUR_MS } from "../times.ts";
 import { HOUR } from "./thread-turns.ts";
 
 /** Histories with ties, repeats, several agents, boundaries, reports and missing counts. */
@@ -17,6 +18,7 @@ export const anyEvent = fc
       "restarted",
       "crossed",
       "session",
+      "quota",
     ),
     agent: fc.constantFrom("main", "main", "scout"),
     session: fc.constantFrom("s1", "s1", "s2"),
@@ -78,6 +80,18 @@ export const anyEvent = fc
             type: "session",
             status: n % 2 === 0 ? "started" : "ended",
             title: `title ${n}`,
+          };
+        case "quota":
+          return {
+            ...envelope,
+            type: "quota",
+            provider: model,
+            limit: session,
+            used_percent: (tokens ?? 0) / 200,
+            // Seconds that are left, read a little later, are the same reset.
+            resets_at: HOUR + (n % 5) * HOUR_MS + (n % 2) * 900,
+            ...(compaction && { account: "0a".repeat(16) }),
+            ...(limit !== undefined && { window_minutes: limit }),
           };
         default:
           return {

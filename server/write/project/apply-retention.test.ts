@@ -103,6 +103,25 @@ describe("retention", () => {
     await server.close();
   });
 
+  it("removes readings of quotas that nothing read since, and takes their limits again", async () => {
+    const server = await path.start();
+    const reading = (limit: string) => ({
+      ...{ type: "quota", id: limit, at: Date.now(), harness: HARNESS, provider: "anthropic", limit },
+      ...{ used_percent: 40, resets_at: Date.now() + 3_600_000 },
+    });
+    const limits = async () => (await prisma.quotaPercent.findMany()).map(({ name }) => name);
+    await server.send(reading("old"), reading("new"));
+    await prisma.$executeRaw`
+      UPDATE quota_percents SET last_received_at = (last_received_at AT TIME ZONE 'UTC' - interval '40 days') AT TIME ZONE 'UTC'
+      WHERE name = 'old'`;
+    await retention.set(1, { session_days: 30, rollup_days: null }, ACTOR);
+    server.tidy();
+    await until(async () => (await limits()).join() === "new", LIMIT_MS);
+    await server.send(reading("old"));
+    expect((await limits()).sort()).toEqual(["new", "old"]);
+    await server.close();
+  });
+
   it("keeps peaks of before the horizon when a turn of that time is corrected or deleted", async () => {
     const server = await path.start({ segmentTurns: 8 });
     const peak = { ...eventsOf("old", daysAgo(40), 1)[0]!, usage: { input_tokens: 9_500 } };

@@ -29,6 +29,7 @@ export async function applyRetention(project: HeldProject): Promise<readonly str
   const sessions = await removeExpiredSessions(project, cut / SLOT_MS, (sql) =>
     sql.send(SET_HORIZON, projectId, cut),
   );
+  if (sessions === undefined) await removeQuotas(project, cut);
   if (sessions !== undefined || settings.rollupDays === null) return sessions;
   return (await removeRollups(project, settings.rollupDays, now)) ? [] : undefined;
 }
@@ -64,6 +65,20 @@ DELETE FROM rollup_names n WHERE n.project_id = $1 AND n.day = date_trunc('day',
     AND r.bucket >= n.day AND r.bucket < n.day + interval '1 day')
   AND NOT EXISTS (SELECT 1 FROM boundary_rollups b WHERE b.project_id = $1 AND b.grain = 360 AND b.harness = '${ALL}'
     AND b.bucket >= n.day AND b.bucket < n.day + interval '1 day')`;
+
+const EXPIRED_QUOTAS = `
+SELECT 1 FROM quota_percents q WHERE q.project_id = $1 AND q.last_received_at < to_timestamp($2::float8 / 1000) LIMIT 1`;
+const REMOVE_QUOTAS = `
+DELETE FROM quota_percents WHERE project_id = $1 AND last_received_at < to_timestamp($2::float8 / 1000)`;
+
+/** Readings of quotas that nothing read since the cut (epoch ms). A project has few. */
+async function removeQuotas(project: HeldProject, cut: number): Promise<void> {
+  const { projectId } = project;
+  if ((await project.query(EXPIRED_QUOTAS, projectId, cut)).length === 0) return;
+  await project.transaction(async (sql) => sql.send(REMOVE_QUOTAS, projectId, cut));
+  // The memory holds the limits that have rows.
+  project.forget();
+}
 
 /** Removes the oldest six hours of rollups if they are too old. Returns whether it did. */
 async function removeRollups(project: HeldProject, days: number, now: number): Promise<boolean> {

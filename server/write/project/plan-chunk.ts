@@ -6,7 +6,13 @@ import { lookUp, recall } from "../memory/look-up.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
 import type { AgentChanges, AgentOptions, KnownAgent, RowChanges } from "../plan/agent-changes.ts";
 import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../plan/agent-news.ts";
-import type { Arrivals, ArrivedAgent, ArrivedHarness, ArrivedMachine } from "../plan/group-events.ts";
+import type {
+  Arrivals,
+  ArrivedAgent,
+  ArrivedHarness,
+  ArrivedMachine,
+  ArrivedQuota,
+} from "../plan/group-events.ts";
 import { inSlices, slicer } from "../plan/in-slices.ts";
 import { Ledger, type RequestOutcome } from "../plan/outcomes.ts";
 import { type AgentChange, planSession, type SessionPlan } from "../plan/plan-session.ts";
@@ -23,6 +29,7 @@ export interface ChunkPlan {
   moves: AgentMove[];
   harnesses: ArrivedHarness[];
   machines: ArrivedMachine[];
+  quotas: ArrivedQuota[];
   describedSessions: string[];
   describedHarnesses: string[];
   rollups: RollupChanges;
@@ -162,6 +169,7 @@ export async function planChunk(
   plan.harnesses = admitted;
   plan.describedHarnesses = described;
   plan.machines = await memory.admitMachines(sql, plan.machines, settings.namesPerDay);
+  plan.quotas = memory.admitQuotas(plan.quotas);
   plan.rollupNames = await memory.rollupNames.admit(sql, plan.rollups, settings.namesPerDay);
   return plan;
 }
@@ -236,7 +244,9 @@ function* reportedSizes({ sizes }: Arrivals) {
     for (const [model, reported] of models) yield { harness, model, sizes: reported };
 }
 
-function emptyPlan({ sessions, harnesses, machines }: Arrivals): ChunkPlan {
+function emptyPlan({ sessions, harnesses, machines, quotas, quotaRequests }: Arrivals): ChunkPlan {
+  const ledger = new Ledger();
+  for (const request of quotaRequests) ledger.record("quota", request);
   return {
     agents: [],
     harnessMarks: [],
@@ -244,6 +254,7 @@ function emptyPlan({ sessions, harnesses, machines }: Arrivals): ChunkPlan {
     moves: [],
     harnesses: [...harnesses.values()],
     machines: [...machines.values()],
+    quotas: [...quotas.values()],
     describedSessions: [...sessions.values()].filter(({ described }) => described).map(({ id }) => id),
     describedHarnesses: [],
     rollups: new RollupChanges(),
@@ -252,7 +263,7 @@ function emptyPlan({ sessions, harnesses, machines }: Arrivals): ChunkPlan {
     rejudged: new Map(),
     resized: new Map(),
     refolds: [],
-    ledger: new Ledger(),
+    ledger,
   };
 }
 

@@ -141,6 +141,7 @@ async function planRefold(
     moves: [],
     harnesses: [],
     machines: [],
+    quotas: [],
     describedSessions: [],
     describedHarnesses: [],
     rollups,

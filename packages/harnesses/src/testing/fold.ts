@@ -25,6 +25,7 @@ export function foldEvents(inputs: readonly PlimsollEventInput[]): Map<string, F
     const parsed = parseEvent(input);
     if (!parsed.ok) throw new Error(`${JSON.stringify(parsed.rejection)} in ${JSON.stringify(input)}`);
     const { event } = parsed;
+    if (event.type === "quota") continue;
     const key = `${event.session} ${event.agent}`;
     const agent = agents.get(key) ?? { turns: new Map(), marks: new Map() };
     agents.set(key, agent);
