@@ -1,7 +1,8 @@
+import { quotaName } from "@plimsoll/fold";
 import type { QuotaView } from "@plimsoll/protocol/api";
 import type { QuotaForecastReason } from "@plimsoll/protocol/pure";
 import { describe, expect, it } from "vitest";
-import { elapsedShare, quotaName, quotaOwner, quotaSentence, quotaText } from "./quota-words.ts";
+import { elapsedShare, quotaOwner, quotaSentence, quotaText } from "./quota-words.ts";
 
 const NOW = Date.UTC(2026, 10, 24, 9);
 const MINUTE = 60_000;

@@ -1,3 +1,4 @@
+import { quotaName } from "@plimsoll/fold";
 import type { QuotaView } from "@plimsoll/protocol/api";
 import type { QuotaForecastReason } from "@plimsoll/protocol/pure";
 import { clockMinute, plural, shortTime, within } from "../format.ts";
@@ -9,21 +10,6 @@ const DAY = 24 * HOUR;
 
 /** A quota that ends later than this is not named beside the next agent. */
 const SOON_MS = 5 * HOUR;
-
-const PROVIDERS: Readonly<Record<string, string>> = { anthropic: "Anthropic", openai: "OpenAI" };
-
-/** "Anthropic 5-hour", "Anthropic 7-day opus". */
-export function quotaName({ provider, limit, window_minutes }: QuotaView): string {
-  const window = window_minutes === null ? null : windowName(window_minutes);
-  // What the length of the window says already, and Codex' own name, add nothing.
-  const rest = window === null ? limit : limit.replace(/^(five_hour|seven_day|codex$)_?/, "");
-  return [PROVIDERS[provider] ?? provider, window, rest.replaceAll("_", " ")].filter(Boolean).join(" ");
-}
-
-function windowName(minutes: number): string {
-  if (minutes % (24 * 60) === 0) return `${minutes / (24 * 60)}-day`;
-  return minutes % 60 === 0 ? `${minutes / 60}-hour` : `${minutes}-minute`;
-}
 
 /** Whose a quota is: named only where several quotas are called the same. */
 export function quotaOwner(

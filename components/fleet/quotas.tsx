@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { quotaName } from "@plimsoll/fold";
 import type { QuotaView } from "@plimsoll/protocol/api";
 import { useState } from "react";
 import type { LevelState } from "../charts/level.ts";
@@ -10,7 +11,7 @@ import { usePeopleNames } from "../people/use-people-names.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
-import { elapsedShare, quotaName, quotaOwner, quotaReason, quotaText } from "./quota-words.ts";
+import { elapsedShare, quotaOwner, quotaReason, quotaText } from "./quota-words.ts";
 
 /** Quotas that are shown at first: those that end first. */
 const FEW = 4;

@@ -7,45 +7,50 @@ import { DAY_MS, iso } from "../times.ts";
 /** How long a quota is listed after its reset without a reading. */
 const SHOWN_AFTER_RESET = 7 * DAY_MS;
 
-interface Row {
+export interface QuotaRow {
   ownerKind: QuotaOwnerKind;
   owner: string;
   provider: string;
   name: string;
   windowMinutes: number;
-  resetsAt: Date;
-  lastReceivedAt: Date;
+  /** Epoch ms. */
+  resetsAt: number;
+  /** Epoch ms. */
+  lastReceivedAt: number;
   percents: { usedPercent: number; firstReceivedAt: number }[];
 }
 
+/** The quotas of a project with the percents of their windows. The projector keeps the rows of one window for each limit. */
+export const QUOTA_ROWS = `
+SELECT q.owner_kind AS "ownerKind", q.owner, q.provider, q.name, q.window_minutes AS "windowMinutes",
+  (extract(epoch FROM q.resets_at) * 1000)::float8 AS "resetsAt",
+  (extract(epoch FROM max(q.last_received_at)) * 1000)::float8 AS "lastReceivedAt",
+  json_agg(json_build_object('usedPercent', q.used_percent,
+    'firstReceivedAt', extract(epoch FROM q.first_received_at) * 1000)) AS percents
+FROM quota_percents q
+WHERE q.project_id = $1::int4 AND q.resets_at > to_timestamp($2::float8 / 1000)
+GROUP BY q.owner_kind, q.owner, q.provider, q.name, q.window_minutes, q.resets_at`;
+
+export const quotaParameters = (projectId: number, now: number) =>
+  [projectId, now - SHOWN_AFTER_RESET] as const;
+
 /** Every limit of the accounts of a project, the one that ends first first. */
 export async function readQuota({ prisma, projectId, now }: FreshReader): Promise<QuotaList> {
-  // The projector keeps the rows of one window for each limit.
-  const rows = await prisma.$queryRaw<Row[]>`
-    SELECT q.owner_kind AS "ownerKind", q.owner, q.provider, q.name, q.window_minutes AS "windowMinutes",
-      q.resets_at AS "resetsAt", max(q.last_received_at) AS "lastReceivedAt",
-      json_agg(json_build_object('usedPercent', q.used_percent,
-        'firstReceivedAt', extract(epoch FROM q.first_received_at) * 1000)) AS percents
-    FROM quota_percents q
-    WHERE q.project_id = ${projectId} AND q.resets_at > ${new Date(now - SHOWN_AFTER_RESET)}
-    GROUP BY 1, 2, 3, 4, 5, 6`;
-  return {
-    generated_at: iso(now),
-    quotas: rows
-      .map((row) => quotaView(row, now))
-      .sort(
-        (a, b) => rank(a) - rank(b) || b.used_percent - a.used_percent || (nameOf(a) < nameOf(b) ? -1 : 1),
-      ),
-  };
+  const rows = await prisma.$queryRawUnsafe<QuotaRow[]>(QUOTA_ROWS, ...quotaParameters(projectId, now));
+  return { generated_at: iso(now), quotas: quotaViews(rows, now) };
 }
 
-function quotaView(row: Row, now: number): QuotaView {
+/** @param now epoch ms */
+export function quotaViews(rows: readonly QuotaRow[], now: number): QuotaView[] {
+  return rows
+    .map((row) => quotaView(row, now))
+    .sort((a, b) => rank(a) - rank(b) || b.used_percent - a.used_percent || (nameOf(a) < nameOf(b) ? -1 : 1));
+}
+
+function quotaView(row: QuotaRow, now: number): QuotaView {
   const { ownerKind, owner, provider, name, windowMinutes, resetsAt, lastReceivedAt, percents } = row;
   const window = windowMinutes === 0 ? undefined : windowMinutes;
-  const { reason, endsAt } = forecastQuota(
-    { resetsAt: resetsAt.getTime(), windowMinutes: window, percents },
-    now,
-  );
+  const { reason, endsAt } = forecastQuota({ resetsAt, windowMinutes: window, percents }, now);
   return {
     provider,
     limit: name,

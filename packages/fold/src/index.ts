@@ -24,6 +24,7 @@ export * from "./history/turn.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";
 export * from "./limits/quota.ts";
+export * from "./limits/quota-name.ts";
 export * from "./lines/harness-line-text.ts";
 export * from "./lines/hull.ts";
 export * from "./lines/in-force.ts";
