@@ -155,6 +155,7 @@ Keys    with --watch: j, k, arrows, Page Up and Page Down scroll, g and G go to 
       "Print one line for the status line of Claude Code or Copilot CLI, or one for each sub-agent; reads its JSON on standard input",
     )
     .option("--wrap <command>", "run this command first, with the same input, and show its output above")
+    .option("--quota", "end the line with the limits of the account")
     .action(() => {
       throw new CliError(RUN_AS_PROGRAM);
     });

@@ -1,6 +1,4 @@
-import { createHash } from "node:crypto";
-import { LARGEST } from "@plimsoll/protocol/pure";
-import { fitName } from "./recordings/text.ts";
+import { LARGEST, LONGEST } from "@plimsoll/protocol/pure";
 
 /** A reading of one limit of an account, as an event has it. */
 export interface QuotaReading {
@@ -33,7 +31,7 @@ export function quotaReading(
   const isLength = windowMinutes !== undefined && windowMinutes >= 1 && windowMinutes <= LONGEST_MINUTES;
   return {
     provider,
-    limit: fitName(limit, 64),
+    limit: limit.slice(0, LONGEST.quota),
     ...(isLength && { window_minutes: Math.round(windowMinutes) }),
     used_percent: usedPercent,
     resets_at,
@@ -53,9 +51,4 @@ export function quotaId(
 ): string {
   const percent = Math.floor(used_percent);
   return `quota/${limit}/${window_minutes}/${Math.round(resets_at / 60_000)}/${percent}/${Math.floor(at / SLOT_MS)}`;
-}
-
-/** A hash of the id of an account: the same on all machines, and nothing leads back to the id, which is random. */
-export function accountHash(provider: string, id: string): string {
-  return createHash("sha256").update(`plimsoll account ${provider} ${id}`).digest("hex").slice(0, 32);
 }

@@ -1,4 +1,4 @@
-import { claudeAccount } from "@plimsoll/harnesses/claude-code/status-line";
+import { claudeAccount } from "@plimsoll/harnesses/claude-code/account";
 import { subagentTurn, turnOf } from "@plimsoll/harnesses/claude-code/status-turn";
 import { readSubagents } from "@plimsoll/harnesses/claude-code/subagent-status";
 import { quotaId } from "@plimsoll/harnesses/quota";

@@ -285,17 +285,21 @@ describe("plimsoll statusline", () => {
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
 
-  async function draw(status: unknown, wrap?: string) {
+  async function draw(status: unknown, wrap?: string, showsQuota = false) {
     let text = "";
     const reports: string[] = [];
-    await runStatusline(typeof status === "string" ? status : JSON.stringify(status), wrap, {
-      env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll"), NO_COLOR: "1", PATH: process.env.PATH },
-      now: Date.now,
-      write: (more) => {
-        text += more;
+    await runStatusline(
+      typeof status === "string" ? status : JSON.stringify(status),
+      { wrap, showsQuota },
+      {
+        env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll"), NO_COLOR: "1", PATH: process.env.PATH },
+        now: Date.now,
+        write: (more) => {
+          text += more;
+        },
+        report: (input) => void reports.push(input),
       },
-      report: (input) => void reports.push(input),
-    });
+    );
     return { text, reports };
   }
 
@@ -311,6 +315,20 @@ describe("plimsoll statusline", () => {
     expect((await draw(status, "grep -o s-1")).text).toMatch(/^s-1\n61\.7% of the line/);
     expect((await draw(status, "exit 3")).text).toMatch(/^61\.7% of the line/);
     expect((await draw(status, "echo early")).text).toMatch(/^early\n61\.7%/);
+  });
+
+  it("ends with the limits of the account on request", async () => {
+    const inMinutes = (minutes: number) => Math.floor(Date.now() / 1_000) + minutes * 60;
+    const rate_limits = {
+      five_hour: { used_percentage: 42.9, resets_at: inMinutes(130) },
+      seven_day_opus: { used_percentage: 96, resets_at: inMinutes(-5) },
+    };
+    const limited = claude(47_000, { rate_limits });
+    expect((await draw(limited, undefined, true)).text).toMatch(
+      / · \$1\.23 · 5-hour 42%, resets in 2 h · 7-day opus 96%, was reset\n$/,
+    );
+    expect((await draw(limited)).text).toMatch(/ · \$1\.23\n$/);
+    expect((await draw(claude(47_000), undefined, true)).text).toMatch(/ · \$1\.23\n$/);
   });
 
   it.each(["", "{", "[]", "null"])("says what it reads when it gets %j", async (input) => {
@@ -344,7 +362,7 @@ describe("plimsoll statusline", () => {
         throw new Error("no process is left");
       },
     };
-    await runStatusline(JSON.stringify(claude(91_000)), undefined, context);
+    await runStatusline(JSON.stringify(claude(91_000)), { wrap: undefined, showsQuota: false }, context);
     expect(steps).toEqual(["line", "report"]);
     expect((await draw(claude(91_000))).reports).toHaveLength(1);
     expect((await draw(claude(91_000))).reports).toEqual([]);

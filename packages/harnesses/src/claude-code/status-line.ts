@@ -1,7 +1,7 @@
 import { ANTHROPIC, contextTokens, pathsIn, readCounts } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/pure";
 import { at, countAt, isFields, numberAt, textAt } from "../fields.ts";
-import { accountHash, quotaReading } from "../quota.ts";
+import { quotaReading } from "../quota.ts";
 import type { StatusLine } from "../status-line.ts";
 
 export const claudeCodeStatusLine: StatusLine = {
@@ -22,24 +22,15 @@ export const claudeCodeStatusLine: StatusLine = {
     return Object.keys(limits).flatMap((name) => {
       const used = numberAt(limits, [name, "used_percentage"]);
       const resets = numberAt(limits, [name, "resets_at"]);
-      return quotaReading(ANTHROPIC_ACCOUNTS, name, used, resets, windowMinutesOf(name)) ?? [];
+      return quotaReading("anthropic", name, used, resets, windowMinutesOf(name)) ?? [];
     });
   },
 };
-
-/** The provider of the quotas. */
-const ANTHROPIC_ACCOUNTS = "anthropic";
 
 /** Names of limits begin with the length of their window: `five_hour`, `seven_day_opus`. */
 function windowMinutesOf(name: string): number | undefined {
   if (name.startsWith("five_hour")) return 5 * 60;
   return name.startsWith("seven_day") ? 7 * 24 * 60 : undefined;
-}
-
-/** A hash of the account that Claude Code is logged in to, from its file `.claude.json`. */
-export function claudeAccount(config: unknown): string | undefined {
-  const id = textAt(config, ["oauthAccount", "accountUuid"]);
-  return id && accountHash(ANTHROPIC_ACCOUNTS, id);
 }
 
 /** The counts of a call as the API gives them; undefined without a prompt. */

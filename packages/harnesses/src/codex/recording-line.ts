@@ -15,7 +15,7 @@ import {
 } from "../recordings/json.ts";
 import type { SessionPlace, SkipReason } from "../recordings/reader.ts";
 import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
-import { digest, firstText } from "../recordings/text.ts";
+import { digest, firstText, fitName } from "../recordings/text.ts";
 import { type ContentItem, type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 
@@ -345,7 +345,7 @@ function readQuotas({ quotas }: CodexRollout, limits: JsonObject | undefined, at
     const left = asNumber(window?.resets_in_seconds);
     const reading = quotaReading(
       "openai",
-      asText(limits?.limit_id) ?? "codex",
+      fitName(asText(limits?.limit_id) ?? "codex", 64),
       asNumber(window?.used_percent),
       // Versions of 2025 wrote the seconds that are left.
       asNumber(window?.resets_at) ?? (left === undefined ? undefined : at / 1_000 + left),
