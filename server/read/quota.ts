@@ -1,11 +1,9 @@
 import { forecastQuota } from "@plimsoll/fold";
 import type { QuotaList, QuotaView } from "@plimsoll/protocol/api";
 import type { QuotaOwnerKind } from "@plimsoll/protocol/pure";
+import { QUOTA_SHOWN_AFTER_RESET } from "../db/tables/quota-percents.ts";
 import type { FreshReader } from "../lines/reader.ts";
-import { DAY_MS, iso } from "../times.ts";
-
-/** How long a quota is listed after its reset without a reading. */
-const SHOWN_AFTER_RESET = 7 * DAY_MS;
+import { iso } from "../times.ts";
 
 export interface QuotaRow {
   ownerKind: QuotaOwnerKind;
@@ -32,7 +30,7 @@ WHERE q.project_id = $1::int4 AND q.resets_at > to_timestamp($2::float8 / 1000)
 GROUP BY q.owner_kind, q.owner, q.provider, q.name, q.window_minutes, q.resets_at`;
 
 export const quotaParameters = (projectId: number, now: number) =>
-  [projectId, now - SHOWN_AFTER_RESET] as const;
+  [projectId, now - QUOTA_SHOWN_AFTER_RESET] as const;
 
 /** Every limit of the accounts of a project, the one that ends first first. */
 export async function readQuota({ prisma, projectId, now }: FreshReader): Promise<QuotaList> {

@@ -3,6 +3,9 @@ import fc from "fast-check";
 import { HOUR_MS } from "../times.ts";
 import { HOUR } from "./thread-turns.ts";
 
+/** Quotas that were reset long ago are removed. */
+const RESET = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+
 /** Histories with ties, repeats, several agents, boundaries, reports and missing counts. */
 export const anyEvent = fc
   .record({
@@ -89,7 +92,7 @@ export const anyEvent = fc
             limit: session,
             used_percent: (tokens ?? 0) / 200,
             // Seconds that are left, read a little later, are the same reset.
-            resets_at: HOUR + (n % 5) * HOUR_MS + (n % 2) * 900,
+            resets_at: RESET + (n % 5) * HOUR_MS + (n % 2) * 900,
             ...(compaction && { account: "0a".repeat(16) }),
             ...(limit !== undefined && { window_minutes: limit }),
           };

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../times.ts";
 import { defineTable } from "./table.ts";
 
 /** The limit that a row belongs to. */
@@ -23,6 +24,9 @@ export const quotaPercents = defineTable("quota_percents", [...QUOTA_KEY, "reset
   lastAt: "time",
   lastReceivedAt: "time",
 });
+
+/** How long a quota is listed after its reset without a reading, ms. */
+export const QUOTA_SHOWN_AFTER_RESET = 7 * DAY_MS;
 
 /** As `mergeQuotaPercents` of the fold. */
 export const MERGE_QUOTA_PERCENT = {

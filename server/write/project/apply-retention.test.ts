@@ -103,22 +103,19 @@ describe("retention", () => {
     await server.close();
   });
 
-  it("removes readings of quotas that nothing read since, and takes their limits again", async () => {
+  it("removes quotas seven days after their reset, whatever is kept, and takes them again", async () => {
     const server = await path.start();
-    const reading = (limit: string) => ({
+    const reading = (limit: string, days: number) => ({
       ...{ type: "quota", id: limit, at: Date.now(), harness: HARNESS, provider: "anthropic", limit },
-      ...{ used_percent: 40, resets_at: Date.now() + 3_600_000 },
+      ...{ used_percent: 40, resets_at: daysAgo(days) },
     });
-    const limits = async () => (await prisma.quotaPercent.findMany()).map(({ name }) => name);
-    await server.send(reading("old"), reading("new"));
-    await prisma.$executeRaw`
-      UPDATE quota_percents SET last_received_at = (last_received_at AT TIME ZONE 'UTC' - interval '40 days') AT TIME ZONE 'UTC'
-      WHERE name = 'old'`;
-    await retention.set(1, { session_days: 30, rollup_days: null }, ACTOR);
+    const limits = async () => (await prisma.quotaPercent.findMany()).map(({ name }) => name).sort();
+    await server.send(reading("old", 8), reading("new", 6));
+    expect(await limits()).toEqual(["new", "old"]);
     server.tidy();
     await until(async () => (await limits()).join() === "new", LIMIT_MS);
-    await server.send(reading("old"));
-    expect((await limits()).sort()).toEqual(["new", "old"]);
+    await server.send(reading("old", -1));
+    expect(await limits()).toEqual(["new", "old"]);
     await server.close();
   });
 
