@@ -61,6 +61,29 @@ test("quotas are thin hulls below one sentence about the next agent and the next
   await expect(page.getByTestId("next")).toHaveText(/; the Anthropic 5-hour quota is used up$/);
 });
 
+test("a session says when its cache goes cold, and that it is a good time to compact @phone", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const agent = new EventBuilder({
+    harness,
+    session: "cached",
+    window: 200_000,
+    start: Date.now() - 20 * MINUTE,
+  });
+  await send(agent.turns(28_000, 29_000, 30_000).take());
+  await page.goto("/");
+  await page.getByTestId("fleet-row").getByRole("link").first().click();
+  const cache = page.getByTestId("cache-life");
+  await expect(cache).toHaveText("compact now: the cache is cold anyway");
+  await page.screenshot({ path: test.info().outputPath("cache.png") });
+  await live(page);
+  await send([{ ...agent.turn(31_000).take()[0]!, at: Date.now() }]);
+  // The cache has outlived the pause of a quarter of an hour.
+  await expect(cache).toHaveText(/^cache cold in \d+ min$/);
+});
+
 test("many quotas show those that end first, with their owners, and long names stay inside @phone", async ({
   page,
   send,

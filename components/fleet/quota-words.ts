@@ -70,7 +70,7 @@ export function quotaSentence(quotas: readonly QuotaView[], now: number): Senten
     { text: `; the ${quotaName(first.quota)} quota is used up` },
     ...(first.left === 0
       ? []
-      : [{ text: " in " }, { text: minutesText(first.left / MINUTE), is: "time" as const }]),
+      : [{ text: " in " }, { text: minutesText(Math.ceil(first.left / MINUTE)), is: "time" as const }]),
     ...(others.length === 0 ? [] : [{ text: `, and ${others.length} more soon` }]),
   ];
 }
