@@ -1,4 +1,4 @@
-import { STOP_REASONS } from "@plimsoll/protocol/pure";
+import { CALL_RESULTS, STOP_REASONS } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { HOUR } from "./thread-turns.ts";
 
@@ -17,6 +17,8 @@ export const anyEvent = fc
       "restarted",
       "crossed",
       "session",
+      "result",
+      "result",
     ),
     agent: fc.constantFrom("main", "main", "scout"),
     session: fc.constantFrom("s1", "s1", "s2"),
@@ -72,6 +74,13 @@ export const anyEvent = fc
             threshold_tokens: 1_500,
             context_tokens: tokens ?? 1_600,
           };
+        case "result":
+          return {
+            ...envelope,
+            type: "tool_result",
+            result: CALL_RESULTS[output % CALL_RESULTS.length],
+            ...(compaction && { turn: `turn-${Math.max(0, n - 2)}` }),
+          };
         case "session":
           return {
             ...envelope,
@@ -93,14 +102,14 @@ export const anyEvent = fc
     },
   );
 
-/** Marks with the same id must say the same; turns may repeat with other counts. */
+/** Marks with the same id must say the same; turns and ends of calls may repeat with other counts. */
 export function distinctMarks<T extends { id: string; type: string; agent: string; session: string }>(
   events: T[],
 ): T[] {
   const seen = new Set<string>();
   return events.filter((event) => {
     const key = `${event.session}/${event.agent}/${event.id}`;
-    if (event.type === "turn" || !seen.has(key)) {
+    if (event.type === "turn" || event.type === "tool_result" || !seen.has(key)) {
       seen.add(key);
       return true;
     }

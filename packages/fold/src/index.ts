@@ -30,6 +30,7 @@ export * from "./outcomes/cells.ts";
 export * from "./outcomes/effect.ts";
 export * from "./outcomes/quality.ts";
 export * from "./outcomes/repeated-work.ts";
+export * from "./outcomes/tool-results.ts";
 export * from "./usage/all-shapes.ts";
 export * from "./usage/answer-shapes.ts";
 export * from "./usage/record-shapes.ts";

@@ -164,5 +164,8 @@ export type SplitVerdict = (typeof SPLIT_VERDICTS)[number];
  */
 export const EFFECT_VERDICTS = ["met", "missed", "unclear", "too_early"] as const;
 export type EffectVerdict = (typeof EFFECT_VERDICTS)[number];
+/** How a tool call ended. `rejected`: a person did not allow it, or stopped it. */
+export const CALL_RESULTS = ["ok", "failed", "rejected"] as const;
+export type CallResult = (typeof CALL_RESULTS)[number];
 /** A missing count is unknown, never zero. */
 export type ToolOutcome = { readonly [Count in OutcomeCount]?: number | undefined };

@@ -10,6 +10,7 @@ import {
   type Steps,
   sameOutcome,
   type TurnFacts,
+  toolResultFacts,
   turnFacts,
   witnessMask,
 } from "@plimsoll/fold";
@@ -22,7 +23,7 @@ import type {
   TurnEvent,
 } from "@plimsoll/protocol/events";
 import { detailOf, preferredMark, type ReportedMark } from "../../db/tables/boundaries.ts";
-import { eventKey, harnessId } from "../../db/tables/identity.ts";
+import { eventKey, harnessId, turnMark } from "../../db/tables/identity.ts";
 import { DAY_MS } from "../../times.ts";
 import {
   type AgentAddress,
@@ -313,7 +314,10 @@ function addEvent(
   if (agent.ownSession === undefined) agent.parent = smallerName(agent.parent, event.parent_agent);
   agent.stopped = laterStop(agent.stopped, stopOf(event));
   if (event.type === "turn") addTurn(agent, turnFacts(event, eventKey(event.id)), request, receivedAt);
-  else addMark(agent, event, request, receivedAt);
+  else if (event.type === "tool_result") {
+    const turn = event.turn === undefined ? undefined : turnMark(eventKey(event.turn));
+    addTurn(agent, toolResultFacts(event, eventKey(event.id), turn), request, receivedAt);
+  } else addMark(agent, event, request, receivedAt);
 }
 
 function addOrigin(
@@ -397,6 +401,7 @@ export function sameTurn(a: TurnFacts, b: TurnFacts): boolean {
     a.durationMs === b.durationMs &&
     a.costUsd === b.costUsd &&
     sameOutcome(a.outcome, b.outcome) &&
+    a.resultOf === b.resultOf &&
     a.compositionEstimated === b.compositionEstimated &&
     a.provenance === b.provenance &&
     JSON.stringify(a.limitClaims) === JSON.stringify(b.limitClaims) &&
@@ -413,6 +418,7 @@ export function readsTheSame(a: TurnFacts, b: TurnFacts): boolean {
     a.sentWindow === b.sentWindow &&
     a.sentLimit === b.sentLimit &&
     a.compaction === b.compaction &&
+    a.isToolResult === b.isToolResult &&
     a.estimated === b.estimated &&
     a.usage.input_tokens === b.usage.input_tokens &&
     a.usage.cache_read_tokens === b.usage.cache_read_tokens &&

@@ -1,4 +1,4 @@
-import { STEP_EVENTS, type Steps } from "@plimsoll/fold";
+import { STEP_EVENTS, type Steps, type TurnReading } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import { type BoundaryRow, reportedRow } from "../../db/tables/boundaries.ts";
 import type { RollupNameRow } from "../../db/tables/rollup-names.ts";
@@ -221,6 +221,7 @@ function nameModels(
   for (const { turns } of owners) {
     let last: { sent: string; model: string } | undefined;
     for (const { facts, receivedAt } of turns.values()) {
+      if (facts.isToolResult) continue;
       if (facts.model !== last?.sent) {
         last = { sent: facts.model, model: memory.admitModel(facts.model, receivedAt, perDay) };
         models.set(last.model, receivedAt);
@@ -279,10 +280,11 @@ function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, chan
   else siblings.push(change);
 }
 
+/** Ends of tool calls have a count of their own. */
 function countRepeats(ledger: Ledger, { added, replaced }: RowChanges["turns"]): void {
-  for (const { isRepeat } of added) ledger.repeats += Number(isRepeat);
-  for (const { before, after } of replaced)
-    ledger.repeats += Number(after.isRepeat) - Number(before.isRepeat);
+  const isCounted = ({ isRepeat, turn }: TurnReading) => Number(isRepeat && !turn.isToolResult);
+  for (const reading of added) ledger.repeats += isCounted(reading);
+  for (const { before, after } of replaced) ledger.repeats += isCounted(after) - isCounted(before);
 }
 
 function isOfSession(agent: ArrivedAgent): agent is AgentOfSession {

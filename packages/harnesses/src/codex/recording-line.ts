@@ -1,5 +1,6 @@
 import { CODEX } from "@plimsoll/fold";
-import { type CallLog, type CallResult, resultOfCode } from "../recordings/call-outcomes.ts";
+import type { CallResult } from "@plimsoll/protocol/pure";
+import { type CallLog, resultOfCode } from "../recordings/call-outcomes.ts";
 import {
   asArray,
   asCount,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { PolicySettings } from "../policy/policy-schema.ts";
-import { OUTCOME_COUNTS, type OutcomeCount, STOP_REASONS, WITNESSES } from "../terms.ts";
+import { CALL_RESULTS, OUTCOME_COUNTS, type OutcomeCount, STOP_REASONS, WITNESSES } from "../terms.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 import { branchName, machineName, repositoryName } from "./origin-names.ts";
 
@@ -128,6 +128,20 @@ export const TurnEvent = z.object({
   witness: z.enum(WITNESSES).optional(),
 });
 export type TurnEvent = z.infer<typeof TurnEvent>;
+
+/**
+ * One tool call ended, for senders that cannot send its turn again with an `outcome`. The id identifies the call, and repeats of it are
+ * one call.
+ */
+export const ToolResultEvent = z.object({
+  ...envelope,
+  type: z.literal("tool_result"),
+  result: z.enum(CALL_RESULTS),
+  /** The id of the turn that asked for the call. Without it, that is the latest turn of the agent that had begun by then. */
+  turn: text(LONGEST.id).optional(),
+  witness: z.enum(WITNESSES).optional(),
+});
+export type ToolResultEvent = z.infer<typeof ToolResultEvent>;
 
 export const ThresholdCrossedEvent = z.object({
   ...envelope,
@@ -364,6 +378,7 @@ export type PolicyAckEvent = z.infer<typeof PolicyAckEvent>;
 
 export const PlimsollEvent = z.discriminatedUnion("type", [
   TurnEvent,
+  ToolResultEvent,
   ThresholdCrossedEvent,
   MaskedEvent,
   CompactedEvent,
@@ -385,8 +400,8 @@ export type PlimsollEvent = z.infer<typeof PlimsollEvent>;
 /** What a sender writes, before defaults and times are filled in. */
 export type PlimsollEventInput = z.input<typeof PlimsollEvent>;
 export type EventType = PlimsollEvent["type"];
-/** Every event that is not a turn. */
-export type MarkEvent = Exclude<PlimsollEvent, TurnEvent>;
+/** Every event that is neither a turn nor a part of one. */
+export type MarkEvent = Exclude<PlimsollEvent, TurnEvent | ToolResultEvent>;
 
 /** Why one event of a request was not stored. */
 export const REJECTION_CODES = [

@@ -8,6 +8,7 @@ const turn = { ...envelope, type: "turn", model: "claude-opus-5", usage: { input
 /** One whole event of each type, as protocol.md lists its fields. */
 const EXAMPLES: Record<(typeof EVENT_TYPES)[number], object> = {
   turn: { model: "claude-opus-5", usage: { input_tokens: 10 } },
+  tool_result: { result: "failed", turn: "msg_01", witness: "otlp" },
   threshold_crossed: {
     threshold: "warning",
     direction: "up",
