@@ -5,7 +5,7 @@ import { type ContentPart, contentsTree, largestItems } from "./contents-tree.ts
 
 const item = (more: Partial<HeldItem>): HeldItem => ({ kind: "user", tokens: 10, turn: 1, ...more });
 const contents = (items: HeldItem[], rest = 0): WindowContents => ({
-  ...{ turn: 9, at: 0, rest, items },
+  ...{ turn: 9, at: 0, rest, items, since: undefined },
   level: rest + items.reduce((sum, { tokens }) => sum + tokens, 0),
 });
 const call = (id: string, tool: string, tokens: number, more: Partial<HeldItem> = {}) =>
