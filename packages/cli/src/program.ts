@@ -19,6 +19,7 @@ import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } from "./keys.ts";
 import { addLoginCommands } from "./login/command.ts";
 import { addMapCommands } from "./map/command.ts";
+import { addMcpCommand } from "./mcp/command.ts";
 import { addPolicyCommands } from "./policy/command.ts";
 import { addProjectCommands } from "./projects.ts";
 import { addServiceCommands } from "./service/command.ts";
@@ -125,6 +126,7 @@ Keys    with --watch: j, k, arrows, Page Up and Page Down scroll, g and G go to 
     });
 
   addContextCommand(program, context);
+  addMcpCommand(program, context);
   addImportCommands(program, context);
   addMapCommands(program, context);
   addConnectCommands(program, context);
