@@ -3,6 +3,7 @@ import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { ADAPTERS, type Places } from "@plimsoll/harnesses/bridge";
 import { CALLERS, type CallerFamily, type CallingFamily, type CallProof } from "@plimsoll/harnesses/callers";
+import { fileThread } from "@plimsoll/harnesses/recordings";
 import { sessionFiles, writtenSince } from "../bridge/newest-session.ts";
 import { sleep } from "../sleep.ts";
 import { tailOf } from "../statusline/recording-tail.ts";
@@ -100,7 +101,7 @@ interface Found {
   path: string;
 }
 
-/** The recordings whose names end with a session. */
+/** The recordings with the name of a session. */
 async function ofSession(
   session: string,
   families: readonly CallingFamily[],
@@ -109,15 +110,11 @@ async function ofSession(
   const found = await Promise.all(
     families.map(async (family) => {
       const { latest } = await sessionFiles(sessionsFolder(family, places), session);
-      return latest.filter((path) => isNameOf(path, session)).map((path) => ({ family, path }));
+      return latest.filter((path) => fileThread(path) === session).map((path) => ({ family, path }));
     }),
   );
   return found.flat();
 }
-
-/** `<session>.jsonl`, or with a date before it. */
-const isNameOf = (path: string, session: string) =>
-  session !== "" && new RegExp(`(?:^|-)${session.replace(/[^\w-]/g, "\\$&")}\\.jsonl?$`).test(basename(path));
 
 /** The recording with the id of a call, once the harness has written it. */
 async function ofCall(call: string, family: CallingFamily, question: CallerQuestion): Promise<string[]> {
