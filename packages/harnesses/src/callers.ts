@@ -21,7 +21,10 @@ export interface CallerFamily {
   subagents?: string;
 }
 
-/** By family. Those with neither a proof nor a mark in a recording cannot be told apart. */
+/**
+ * By family. Those with neither a proof nor a mark in a recording cannot be told apart. opencode 1.18 keeps all sessions in one database,
+ * says nothing of the caller, and counts a call only once its tools have run.
+ */
 export const CALLERS = {
   "claude-code": {
     // Claude Code 2.1.329. The session in the environment is that of the start, so it is old after /clear.

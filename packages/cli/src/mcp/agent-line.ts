@@ -25,20 +25,23 @@ export function agentLine(
     : { tokens: windowTokens, source: "window_end" };
 }
 
-/** Where a harness compacts with the settings on this machine. Settings that cannot be read say nothing. */
+/**
+ * Where a harness compacts with the settings on this machine, by the size of the window. Settings that cannot be read say nothing.
+ */
 export async function settingsLine(
   family: CallingFamily,
-  { windowTokens }: Pick<AgentLevel, "windowTokens">,
   places: Places,
   home: string,
-): Promise<HarnessLine> {
+): Promise<(windowTokens: number | undefined) => HarnessLine> {
   const adapter = ADAPTERS.find((one) => one.family === family)!;
   const path = adapter.settingsFile(places);
-  const target: BridgeTarget = { adapter, path, places, home, windowTokens, putBack: false };
+  const target: BridgeTarget = { adapter, path, places, home, putBack: false };
   try {
     const { settings, own } = await readSettings(adapter, path, home);
-    return adapter.line(settings, await knownOf(target, own, [])).line;
+    const known = await knownOf(target, own, []);
+    return (windowTokens) =>
+      adapter.line(settings, { ...known, windowTokens: windowTokens ?? known.windowTokens }).line;
   } catch {
-    return { kind: "unknown" };
+    return () => ({ kind: "unknown" });
   }
 }

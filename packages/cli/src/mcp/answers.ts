@@ -17,7 +17,8 @@ const MOST_SUBAGENTS = 8;
 
 /** What is known beside the recording. */
 export interface Beside {
-  line: KnownLine;
+  /** The line of an agent of the session. */
+  lineOf(agent: AgentLevel): KnownLine;
   /** Whether the server knows the session. */
   server: "known" | "not_yet" | "away" | "no_login";
   note: Checkpoint | undefined;
@@ -29,7 +30,8 @@ export interface Beside {
 const seconds = (ms: number) => Math.max(0, Math.round(ms / 1_000));
 
 export function headroomAnswer(own: AgentLevel, others: readonly AgentLevel[], beside: Beside): ToolAnswer {
-  const { line, server, note, now, detail } = beside;
+  const { lineOf, server, note, now, detail } = beside;
+  const line = lineOf(own);
   const { verdict, stepsLeft, basis } = headroomOf(own, line);
   const subagents = others.filter(({ agent }) => agent !== "main").slice(0, MOST_SUBAGENTS);
   return {
@@ -48,6 +50,7 @@ export function headroomAnswer(own: AgentLevel, others: readonly AgentLevel[], b
     ...(subagents.length > 0 && {
       subagents: subagents.map((one) => ({
         agent: cut(one.agent),
+        verdict: headroomOf(one, lineOf(one)).verdict,
         level_age_s: seconds(now - one.at),
         falls: one.falls.length,
         ...(detail && { tokens: one.level }),

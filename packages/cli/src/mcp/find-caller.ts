@@ -110,7 +110,9 @@ async function ofSession(
   const found = await Promise.all(
     families.map(async (family) => {
       const { latest } = await sessionFiles(sessionsFolder(family, places), session);
-      return latest.filter((path) => fileThread(path) === session).map((path) => ({ family, path }));
+      return latest
+        .filter((path) => fileThread(basename(path)) === session)
+        .map((path) => ({ family, path }));
     }),
   );
   return found.flat();

@@ -73,13 +73,15 @@ export function createMcpServer({ sessions, lines, places, home, now }: McpOptio
       return textOf(mark === undefined ? found : { ...found, mark });
     };
 
-  async function besides(own: AgentLevel, bound: BoundSession, detail: boolean): Promise<Beside> {
-    const known = lines.of({ ...bound, agent: own.agent });
+  async function besides(bound: BoundSession, detail: boolean): Promise<Beside> {
+    const { server } = lines.of(bound);
     const [settings, note] = await Promise.all([
-      settingsLine(bound.family, own, places, home),
+      settingsLine(bound.family, places, home),
       readNote(home, bound.session),
     ]);
-    return { line: agentLine(known.line, settings, own), server: known.server, note, now: now(), detail };
+    const lineOf = (one: AgentLevel) =>
+      agentLine(lines.of({ ...bound, agent: one.agent }).line, settings(one.windowTokens), one);
+    return { lineOf, server, note, now: now(), detail };
   }
 
   const contentsOf = (own: AgentLevel, { contents }: BoundSession) =>
@@ -97,7 +99,7 @@ export function createMcpServer({ sessions, lines, places, home, now }: McpOptio
       headroomAnswer(
         own,
         bound.levels.filter((one) => one !== own),
-        await besides(own, bound, detail),
+        await besides(bound, detail),
       ),
     ),
   );
@@ -124,7 +126,7 @@ export function createMcpServer({ sessions, lines, places, home, now }: McpOptio
             ? await sizeOfFile(path, places.project, own.model)
             : sizeOfTool(tool!, contentsOf(own, bound));
       if ("unsized" in size) return refused(size.unsized);
-      return fitAnswer(size.tokens, own, (await besides(own, bound, false)).line);
+      return fitAnswer(size.tokens, own, (await besides(bound, false)).lineOf(own));
     }),
   );
 
@@ -190,7 +192,7 @@ export function createMcpServer({ sessions, lines, places, home, now }: McpOptio
       const bound = await sessions.ofId(sessionIn(uri.href));
       const own = bound?.levels[0];
       if (bound === undefined || own === undefined) throw new ResourceNotFoundError(uri.href, NOT_CALLED);
-      const answer = headroomAnswer(own, bound.levels.slice(1), await besides(own, bound, true));
+      const answer = headroomAnswer(own, bound.levels.slice(1), await besides(bound, true));
       return { contents: [{ uri: uri.href, mimeType: "application/json", text: JSON.stringify(answer) }] };
     },
   );

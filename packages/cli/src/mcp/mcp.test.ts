@@ -103,7 +103,7 @@ describe("plimsoll mcp", () => {
     expect(await counts(other, 41_000)).toMatchObject({ level: { counted: 41_000 } });
     expect(await counts(main, 70_000)).toMatchObject({
       level: { counted: 70_000, window: 200_000 },
-      subagents: [{ agent: "agent-a1", tokens: 33_000 + 20 }],
+      subagents: [{ agent: "agent-a1", verdict: "plenty", tokens: 33_000 + 20 }],
     });
   });
 

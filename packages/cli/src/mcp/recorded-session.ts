@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname, join, sep } from "node:path";
 import { CALLERS, type CallerFamily, type CallingFamily } from "@plimsoll/harnesses/callers";
 import { type AgentContents, fileThread, type HarnessReader } from "@plimsoll/harnesses/recordings";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
@@ -69,7 +69,7 @@ export class SessionReading {
   /** What all lines say that a look has seen, as far as they are needed: a count of what `look` has too may be older by `KEPT` lines. */
   whole(isExact = false): RecordedSession | undefined {
     if (this.#wholeSession === undefined || this.#waiting.length >= KEPT || isExact) {
-      for (const { line, path } of this.#waiting.splice(0)) this.#whole.read(line, { path });
+      for (const { line, path } of this.#waiting.splice(0)) this.#whole.read(line, hintOf(path));
       this.#wholeSession = sessionOf(this.#whole) ?? this.#wholeSession;
     }
     return this.#wholeSession;
@@ -107,7 +107,7 @@ export class SessionReading {
       if (known.head.length < HEAD) known.head.push(...lines.slice(0, HEAD - known.head.length));
       known.seen += lines.length;
       known.latest = [...known.latest, ...lines.slice(-KEPT)].slice(-KEPT);
-      for (const line of lines.slice(-KEPT)) this.#recent.read(line, { path });
+      for (const line of lines.slice(-KEPT)) this.#recent.read(line, hintOf(path));
       this.#recentLines += lines.length;
     }
     if (this.#recentLines > 2 * KEPT) this.#startAgain();
@@ -118,7 +118,7 @@ export class SessionReading {
     this.#recent = this.#recentReader();
     for (const [path, { head, latest, seen }] of this.#files)
       for (const line of [...head.slice(0, seen - latest.length), ...latest])
-        this.#recent.read(line, { path });
+        this.#recent.read(line, hintOf(path));
     this.#recentLines = 0;
   }
 
@@ -130,10 +130,10 @@ export class SessionReading {
   /** Codex writes the thread of a sub-agent into a file of its own, with the id of its parent in the first line. */
   async #childThreads(): Promise<string[]> {
     const folder = dirname(this.#recording);
-    const thread = fileThread(this.#recording);
+    const thread = fileThread(basename(this.#recording));
     const found: string[] = [];
     for (const name of await readdir(folder).catch(() => [])) {
-      const path = `${folder}/${name}`;
+      const path = join(folder, name);
       if (path === this.#recording || this.#others.has(path) || !name.endsWith(".jsonl")) continue;
       const header = this.#files.has(path) ? undefined : await headerOf(path).catch(() => "");
       if (header === undefined || header.includes(`"${thread}"`)) found.push(path);
@@ -142,6 +142,9 @@ export class SessionReading {
     return found;
   }
 }
+
+/** Readers take paths with `/`. */
+const hintOf = (path: string) => ({ path: path.split(sep).join("/") });
 
 function sessionOf(reader: HarnessReader): RecordedSession | undefined {
   const { events } = reader.take(true);

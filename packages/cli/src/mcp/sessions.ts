@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { basename } from "node:path";
 import type { Places } from "@plimsoll/harnesses/bridge";
 import type { CallingFamily } from "@plimsoll/harnesses/callers";
 import { type AgentContents, fileThread } from "@plimsoll/harnesses/recordings";
@@ -107,7 +108,7 @@ export class Sessions {
     if (this.#wholeLevels?.of !== whole)
       this.#wholeLevels = whole && { of: whole, levels: agentLevels(whole) };
     const levels = withEarlierFalls(agentLevels(recorded), this.#wholeLevels?.levels ?? []);
-    const thread = fileThread(recording);
+    const thread = fileThread(basename(recording));
     const own =
       family === "codex"
         ? (recorded.events.find((event) => "own_session" in event && event.own_session === thread)?.agent ??
