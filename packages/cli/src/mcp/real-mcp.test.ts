@@ -180,7 +180,10 @@ describe("the tools in a real harness with a scripted model", () => {
           ? { text: "Helped.", promptTokens: 31_100 }
           : { calls: [call("headroom", { detail: true })], promptTokens: 31_000 };
       }
-      if (messages.includes("Again")) return { text: "Again done.", promptTokens: 20_000 };
+      if (messages.includes("Again"))
+        return answers.some(({ falls }) => falls === 1)
+          ? { text: "Again done.", promptTokens: 20_500 }
+          : { calls: [call("headroom", { detail: true })], promptTokens: 20_000 };
       if (!answers.some(({ kept }) => kept))
         return {
           calls: [call("checkpoint", { note: "Next: the keel, then the mast." })],
@@ -204,7 +207,12 @@ describe("the tools in a real harness with a scripted model", () => {
         { agent: expect.stringContaining("agent-"), level: { counted: 31_000 } },
       ]);
       await run(CLAUDE, ["-p", "--continue", "/compact"], env);
-      await run(CLAUDE, ["-p", "--continue", "Again"], env);
+      // Another process, which goes on with the session.
+      const words = trial.words.slice(0, -1);
+      const after = await run(CLAUDE, [...words, "--continue", "Again"], env);
+      expect(answersIn(model.requests.at(-1)!), after).toMatchObject([
+        { verdict: "plenty", falls: 1, level: { counted: 20_000 } },
+      ]);
       const [again] = model.requests.filter(({ messages }) => JSON.stringify(messages).includes("Again"));
       expect(JSON.stringify(again?.messages).match(/Next: the keel, then the mast\./g)).toHaveLength(1);
       expect(JSON.stringify(again?.messages)).toContain("Your own checkpoint");
