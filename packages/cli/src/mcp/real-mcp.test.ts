@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -65,8 +65,9 @@ const TRIALS: Record<string, Trial> = {
     files: (url) => {
       const [[path, text]] = Object.entries(codexModel(url)) as [[string, string]];
       const { command, args } = SERVER;
+      // Codex passes few of its variables to a server.
       return {
-        [path]: `${text}[mcp_servers.plimsoll]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\n`,
+        [path]: `${text}[mcp_servers.plimsoll]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\nenv = { PLIMSOLL_HOME = ${JSON.stringify(join(home, "p"))} }\n`,
       };
     },
     env: () => ({}),
@@ -220,4 +221,38 @@ describe("the tools in a real harness with a scripted model", () => {
       await model.close();
     }
   });
+
+  it.skipIf(TRIALS.Codex!.program === undefined)(
+    "Codex gets its note back after a compaction, once",
+    { timeout: PATIENCE },
+    async () => {
+      const trial = TRIALS.Codex!;
+      const note = "Next: the keel, then the mast.";
+      const model = await startScriptedModel((request) => {
+        const last = JSON.stringify(request.messages.at(-1));
+        if (/CHECKPOINT COMPACTION|next LLM/.test(last))
+          return { text: "All was done.", promptTokens: 91_000 };
+        if (last.includes("Again")) return { text: "Again done.", promptTokens: 20_000 };
+        return answersIn(request).some(({ kept }) => kept)
+          ? { text: "Done.", promptTokens: 90_000 }
+          : { calls: [trial.call("checkpoint", { note })], promptTokens: 50_000 };
+      });
+      try {
+        await prepare(trial, model.url);
+        const config = join(home, ".codex/config.toml");
+        const limits = "model_context_window = 200000\nmodel_auto_compact_token_limit = 80000\n";
+        const command = `${process.execPath} ${PROGRAM} hook codex`;
+        const hook = `[[hooks.SessionStart]]\nmatcher = "compact"\n[[hooks.SessionStart.hooks]]\ntype = "command"\ncommand = ${JSON.stringify(command)}\n`;
+        await writeFile(config, `${limits}${await readFile(config, "utf8")}${hook}`);
+        const words = ["--dangerously-bypass-hook-trust", ...trial.words.slice(1, -1)];
+        await run(trial.program!, ["exec", ...words, "Have-it-done"], {});
+        const output = await run(trial.program!, ["exec", "resume", "--last", ...words, "Again"], {});
+        const again = JSON.stringify(model.requests.at(-1)!.messages);
+        expect(again.match(/Your own checkpoint/g), output).toHaveLength(1);
+        expect(again).toContain(note);
+      } finally {
+        await model.close();
+      }
+    },
+  );
 });
