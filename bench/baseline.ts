@@ -167,6 +167,7 @@ function turnRows(): () => TurnRow[] {
       rebuild: undefined,
       outcome: undefined,
       outcomeKnown: undefined,
+      resultOf: undefined,
     };
   };
   return () => Array.from({ length: ROWS_A_STATEMENT }, row);

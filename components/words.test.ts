@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   boundaryLabel,
   boundaryText,
+  cacheText,
   crossingText,
   forecastGoal,
   forecastReason,
@@ -247,4 +248,17 @@ test("a row tooltip shows exact values", () => {
   expect(rowHint(["a"], { ...at, context_tokens: null, window_tokens: 8 }, "UTC").split("\n")[1]).toBe(
     "not counted",
   );
+});
+
+test.each([
+  [4.2, 0.9, "cache cold in 5 min"],
+  [0.01, 0.9, "cache cold in 1 min"],
+  [0, 0.5, "compact now: the cache is cold anyway"],
+  [-60, 0.49, "cache cold"],
+  [-1, null, "cache cold"],
+])("a cache that is cold in %s minutes, at a load of %s", (minutes, load, text) => {
+  const now = Date.parse(at);
+  const cache = { tokens: 90_000, cold_at: new Date(now + minutes * 60_000).toISOString() };
+  expect(cacheText({ cache, load }, now)).toBe(text);
+  expect(cacheText({ cache: null, load }, now)).toBeUndefined();
 });

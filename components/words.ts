@@ -140,6 +140,20 @@ export function lineNote({
   return own || note === "" ? "" : `${note} size`;
 }
 
+/** Load from which it is worth it to compact while the cache is cold. */
+const WORTH_COMPACTING = 0.5;
+
+/** How long the provider's cache lives, such as "cache cold in 4 min"; undefined if nothing is known of it. */
+export function cacheText(
+  { cache, load }: Pick<AgentView, "cache" | "load">,
+  now: number,
+): string | undefined {
+  if (cache === null) return undefined;
+  const left = Date.parse(cache.cold_at) - now;
+  if (left > 0) return `cache cold in ${Math.ceil(left / 60_000)} min`;
+  return (load ?? 0) < WORTH_COMPACTING ? "cache cold" : "compact now: the cache is cold anyway";
+}
+
 export function windowText(agent: Pick<AgentView, "utilization" | "window_tokens">): string {
   if (agent.window_tokens === null) return "size unknown";
   if (agent.utilization === null) return `of ${compact(agent.window_tokens)}`;

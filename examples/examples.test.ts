@@ -53,7 +53,11 @@ function expectExplained() {
   for (const agent of agents) {
     const own = events.filter((event) => `${event.session} ${event.agent}` === agent);
     const turns = own.flatMap((event) => (event.type === "turn" ? [turnFacts(event, event.id)] : []));
-    const marks = own.flatMap((event) => (event.type === "turn" ? [] : [markFacts(event)]));
+    const marks = own.flatMap((event) =>
+      event.type === "turn" || event.type === "tool_result" || event.type === "quota"
+        ? []
+        : [markFacts(event)],
+    );
     const { inferred } = foldAgent(turns, marks, {
       thresholds: constantTimeline({ warning: null, ceiling: null, soft: null, hard: null, reserve: null }),
       lookups: { configured: () => undefined, catalog: () => undefined },

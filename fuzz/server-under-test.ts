@@ -45,7 +45,7 @@ export async function sessionIds(server: LaunchedServer, now: number): Promise<s
 export async function countedEvents(server: LaunchedServer): Promise<number> {
   const { counts } = (await server.request<IngestCounts>(`/api/v1/ingest/counts?${rangeAround(Date.now())}`))
     .body;
-  const outcomes = ["turn", "turn_merged", "turn_repeated", "mark", "duplicate"];
+  const outcomes = ["turn", "turn_merged", "turn_repeated", "tool_result", "mark", "quota", "duplicate"];
   return counts
     .filter(({ outcome }) => outcomes.includes(outcome))
     .reduce((sum, { count }) => sum + count, 0);

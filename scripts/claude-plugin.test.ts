@@ -23,12 +23,15 @@ const claude = join(
   "claude",
 );
 
+const PROGRAM = join(root, "packages/cli/bin/plimsoll.js");
+
 let home = "";
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "plimsoll-plugin-"));
-  // Stands for npx, which would download the package: it keeps its arguments and its input.
+  await run("npm", ["run", "--silent", "build"], { cwd: join(root, "packages/cli") });
+  // Stands for npx, which would download the package: it keeps the arguments and the input of a hook.
   await mkdir(join(home, "bin"));
-  const text = `#!/bin/sh\n{ echo "$@"; cat; echo; } >> '${join(home, "ran")}'\n`;
+  const text = `#!/bin/sh\n[ "$3" = mcp ] && exec '${process.execPath}' '${PROGRAM}' mcp\n{ echo "$@"; cat; echo; } >> '${join(home, "ran")}'\n`;
   await writeFile(join(home, "bin/npx"), text);
   await chmod(join(home, "bin/npx"), 0o755);
 });
@@ -51,8 +54,10 @@ it("the plugin has the hooks that connect writes, and the version of the release
   const { hooks } = await read("deploy/claude-code/hooks/hooks.json");
   expect(Object.keys(hooks)).toEqual(claudeCodeConnect.hooks);
   const command = shellCommand(["npx", "--yes", "plimsoll", "hook", "claude-code"]);
-  for (const groups of Object.values(hooks))
-    expect(groups).toEqual([{ hooks: [{ type: "command", command }] }]);
+  for (const [event, groups] of Object.entries(hooks)) {
+    const matcher = claudeCodeConnect.matchers?.[event];
+    expect(groups).toEqual([{ ...(matcher && { matcher }), hooks: [{ type: "command", command }] }]);
+  }
   const { version } = await read("package.json");
   expect(await read("deploy/claude-code/.claude-plugin/plugin.json")).toMatchObject({
     name: "plimsoll",
@@ -67,11 +72,13 @@ it("claude plugin validate accepts the marketplace and the plugin", async () => 
   }
 });
 
-it("an installed plugin runs its hook at the end of a session", async () => {
+it("an installed plugin runs its hook at the end of a session, and its server answers", async () => {
   await runClaude(["plugin", "marketplace", "add", root]);
   await runClaude(["plugin", "install", "plimsoll@plimsoll"]);
   const model = await startScriptedModel(() => ({ text: "Hello" }));
   try {
+    const { stdout } = await runClaude(["mcp", "list"], claudeEnv(model.url));
+    expect(stdout).toMatch(/plimsoll.*Connected/);
     await runClaude(["-p", "Hi"], claudeEnv(model.url));
     const ran = () => readFile(join(home, "ran"), "utf8").catch(() => "");
     await until(async () => (await ran()).includes("SessionEnd"));

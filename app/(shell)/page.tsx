@@ -34,6 +34,7 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
       ...(away === undefined
         ? []
         : [client.prefetchQuery(trpc.digest.queryOptions({ ...digestRange(away, minute), ...harness }))]),
+      client.prefetchQuery(trpc.quota.queryOptions()),
       client.prefetchQuery(trpc.machines.list.queryOptions()),
       client.prefetchQuery(trpc.sessions.values.queryOptions()),
       client.prefetchQuery(trpc.windows.unknown.queryOptions({ from, to, ...harness })),

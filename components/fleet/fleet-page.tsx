@@ -38,6 +38,7 @@ import { useSessionsHref } from "./use-sessions-href.ts";
 
 // What most pages do not show is loaded where it is shown.
 const SinceLooked = dynamic(() => import("./since-looked.tsx").then((part) => part.SinceLooked));
+const Quotas = dynamic(() => import("./quotas.tsx").then((part) => part.Quotas));
 const NoticePlaceholder = () => <div className="panel mb-3 h-[42px] border-warn" />;
 const SuspectNotice = dynamic(() => import("./suspect-notice.tsx").then((part) => part.SuspectNotice), {
   ssr: false,
@@ -96,6 +97,7 @@ export function FleetPage({ dismissed, away }: { dismissed: string | null; away:
       ) : (
         <>
           <NextLine />
+          <Limits />
           <Digest away={away} />
           <RefusalNotice />
           <Notices />
@@ -117,6 +119,18 @@ export function FleetPage({ dismissed, away }: { dismissed: string | null; away:
         </>
       )}
     </Dismissals>
+  );
+}
+
+/** Nothing where no quota is known. */
+function Limits() {
+  const query = useQuery(useFleetQueries().quota);
+  if (query.data !== undefined) return query.data.quotas.length > 0 && <Quotas quotas={query.data.quotas} />;
+  if (!query.isError) return null;
+  return (
+    <section className="panel mb-3">
+      <ErrorState what="the quotas" error={query.error} retry={() => query.refetch()} className="py-5" />
+    </section>
   );
 }
 

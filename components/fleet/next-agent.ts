@@ -113,7 +113,7 @@ export function nextText(view: NextAgent): SentencePart[] {
 const nameOf = (agent: FleetAgent) =>
   agent.name === "main" ? titleOf(agent) : `${titleOf(agent)} › ${agent.name}`;
 
-function minutesText(minutes: number): string {
+export function minutesText(minutes: number): string {
   if (minutes < 1) return "under 1 minute";
   return minutes < 90
     ? `about ${plural(Math.round(minutes), "minute")}`

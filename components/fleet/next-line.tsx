@@ -15,6 +15,7 @@ import { SelectMenu } from "../ui/select-menu.tsx";
 import { Skeleton } from "../ui/states.tsx";
 import { useFleetSort } from "../url.ts";
 import { type NextAgent, nextAgent, nextText, type SentencePart } from "./next-agent.ts";
+import { quotaSentence } from "./quota-words.ts";
 import { useFleetQueries } from "./use-fleet-queries.ts";
 import { useSessionsHref } from "./use-sessions-href.ts";
 
@@ -50,6 +51,7 @@ export function NextLine() {
 function Sentence({ agents }: { agents: readonly FleetAgent[] }) {
   const minute = useMinute();
   const view = useMemo(() => nextAgent(agents, minute), [agents, minute]);
+  const { data } = useQuery(useFleetQueries().quota);
   const listHref = useSessionsHref()({ status: "live", sort: "load" });
   const agent = agentOf(view);
   return (
@@ -63,17 +65,22 @@ function Sentence({ agents }: { agents: readonly FleetAgent[] }) {
         prefetch={false}
         className="underline-offset-3 hover:underline"
       >
-        {nextText(view).map(({ text, is }) => {
-          const Part = is === "name" ? Name : "span";
-          return (
-            <Part key={`${is ?? ""}${text}`} className={cn(is !== undefined && PARTS[is])}>
-              {text}
-            </Part>
-          );
-        })}
+        <Parts parts={nextText(view)} />
       </Link>
+      <Parts parts={quotaSentence(data?.quotas ?? [], minute)} />
     </p>
   );
+}
+
+function Parts({ parts }: { parts: readonly SentencePart[] }) {
+  return parts.map(({ text, is }) => {
+    const Part = is === "name" ? Name : "span";
+    return (
+      <Part key={`${is ?? ""}${text}`} className={cn(is !== undefined && PARTS[is])}>
+        {text}
+      </Part>
+    );
+  });
 }
 
 const PARTS: Readonly<Record<NonNullable<SentencePart["is"]>, string>> = {

@@ -6,6 +6,8 @@ import { useHarness, usePeriod, usePlace, useRange } from "../url.ts";
 
 export const keep = { placeholderData: keepPreviousData };
 
+const QUOTA_EVERY_MS = 60_000;
+
 /** Query options shared by all parts of the page, so that each query is sent once. */
 export function useFleetQueries() {
   const trpc = useTRPC();
@@ -19,6 +21,8 @@ export function useFleetQueries() {
     range,
     span,
     status: trpc.status.queryOptions(range, keep),
+    // A forecast changes without an event.
+    quota: trpc.quota.queryOptions(undefined, { refetchInterval: QUOTA_EVERY_MS }),
     fleet: trpc.fleet.queryOptions({ ...harness, ...placeInput(place) }, keep),
   };
 }

@@ -69,8 +69,8 @@ function Signals({
     return (
       <p className="mt-1 text-[13px] text-muted" data-testid="quality-none">
         No tool call of this range says what came of it. Recordings that are followed or imported do, and so
-        does the field <code>outcome</code> of a turn. Agents are counted half a minute after their latest
-        event.
+        do telemetry of tools and the field <code>outcome</code> of a turn. Agents are counted half a minute
+        after their latest event.
       </p>
     );
   const rates = new Map(quality.signals.map((one) => [one.signal, one]));

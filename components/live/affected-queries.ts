@@ -26,6 +26,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "falls",
   "quality",
   "contents",
+  "quota",
   "policies.effects",
   "harnesses",
   "harnessLines",

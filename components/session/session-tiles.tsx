@@ -3,6 +3,7 @@
 
 import type { SessionAgent, SessionChart, SessionSummary, WindowView } from "@plimsoll/protocol/api";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
+import { useMinute } from "../clock.tsx";
 import {
   compact,
   duration,
@@ -21,6 +22,7 @@ import { Skeleton } from "../ui/states.tsx";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
 import {
   BOUNDARY_COUNTS,
+  cacheText,
   countsText,
   forecastReason,
   forecastText,
@@ -63,6 +65,21 @@ interface Props {
   peakTurn: number | null;
 }
 
+/** Whether the provider still has the prompt in its cache. A compaction of a cold one loses no cached reads. */
+function CacheNote({ agent }: { agent: SessionAgent }) {
+  const text = cacheText(agent, useMinute());
+  if (text === undefined || agent.cache === null) return null;
+  return (
+    <span
+      className="block"
+      data-testid="cache-life"
+      title={`${exact(agent.cache.tokens)} tokens of the prompt are in the provider's cache, for at least five minutes after a call.`}
+    >
+      {text}
+    </span>
+  );
+}
+
 /** The numbers of one agent. Every tile has that scope, and the caption names it. */
 export function SessionTiles({ session, agent, windows, spent, apart, peakTurn }: Props) {
   const { peak, line } = agent;
@@ -94,11 +111,17 @@ export function SessionTiles({ session, agent, windows, spent, apart, peakTurn }
           value={agent.context_tokens === null ? NONE : compact(agent.context_tokens)}
           exactly={agent.context_tokens === null ? undefined : `${exact(agent.context_tokens)} tokens`}
           note={
-            agent.turns === 0
-              ? "no turns yet"
-              : agent.context_tokens === null
-                ? "not counted"
-                : `${windowText(agent)}${sourceNote(agent)}`
+            agent.turns === 0 ? (
+              "no turns yet"
+            ) : agent.context_tokens === null ? (
+              "not counted"
+            ) : (
+              <>
+                {windowText(agent)}
+                {sourceNote(agent)}
+                {!ended && <CacheNote agent={agent} />}
+              </>
+            )
           }
           explain={`Context tokens of ${agent.name} at its latest counted turn: fresh input, cache reads and cache writes.${
             agent.uncounted_turns > 0

@@ -3,7 +3,9 @@ const STORED: Readonly<Record<string, readonly [one: string, many: string]>> = {
   turn: ["turn stored", "turns stored"],
   turn_merged: ["turn updated", "turns updated"],
   turn_repeated: ["report added to its call", "reports added to their calls"],
+  tool_result: ["end of a tool call stored", "ends of tool calls stored"],
   mark: ["boundary or other event stored", "boundaries and other events stored"],
+  quota: ["quota reading received", "quota readings received"],
   duplicate: ["duplicate skipped", "duplicates skipped"],
 };
 

@@ -139,6 +139,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/falls": "falls",
   "/api/v1/contents": "contents",
   "/api/v1/quality": "quality",
+  "/api/v1/quota": "quota",
   "/api/v1/harnesses": "harnesses",
   "/api/v1/harness-lines": "harnessLines",
   "/api/v1/machines": "machines.list",

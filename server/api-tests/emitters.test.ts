@@ -21,6 +21,7 @@ import {
 } from "../../packages/guard/src/testing/scripted-model/index.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
+import { countedCalls } from "./counted-calls.ts";
 import { createEmitter } from "./otlp-client.ts";
 import { sessionsOf, storedSession } from "./stored-session.ts";
 import { KNOWN_MODEL, KNOWN_WINDOW, makeKey, unique } from "./support.ts";
@@ -186,6 +187,11 @@ describe.each(LIBRARIES)("%s", (_, converse) => {
       [3_000, 1_900, "main"],
     ]);
     expect(windows.map(({ turns }) => turns).sort()).toEqual([1, 3]);
+    expect(await countedCalls(server, service)).toEqual({
+      failed: [0, 1],
+      rejected: [0, 1],
+      cut_off: [0, 1],
+    });
     expect(unmapped).toEqual([]);
     await server.expectHealthy();
   });

@@ -6,8 +6,10 @@ import type {
   UnmappedTelemetryList,
 } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectTo } from "../testing/backends.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
+import { countedCalls } from "./counted-calls.ts";
 import { createEmitter, jsonBody, modelCall, modelCallSpan, type Protocol, pairs } from "./otlp-client.ts";
 import { storedSession, sessionsOf as storedSessions } from "./stored-session.ts";
 import { makeKey, START, unique } from "./support.ts";
@@ -76,6 +78,91 @@ describe("OTLP", () => {
     );
     const rename = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll(other, one)) as unknown;
     expect(strip(rename(await stored(other)))).toEqual(strip(await stored(one)));
+  });
+
+  describe("tells what came of tool calls", () => {
+    const SECRET = "xylophone-quartz";
+    const claude = (harness: string, session: string) => {
+      const resource = { "service.name": "claude-code", "plimsoll.harness": harness };
+      const log = (name: string, at: number, attributes: Record<string, string | number | boolean>) => ({
+        timeUnixNano: `${START + at}000000`,
+        body: { stringValue: `claude_code.${name}` },
+        attributes: pairs({ "event.name": name, "session.id": session, "event.sequence": at, ...attributes }),
+      });
+      const call = (n: number) =>
+        log("api_request", n * 1_000, {
+          ...{ model: "claude-opus-4-6", request_id: `req_${n}`, query_source: "sdk", duration_ms: 600 },
+          ...{ input_tokens: 1_000 * n, cache_read_tokens: 0, cache_creation_tokens: 0, output_tokens: 10 },
+        });
+      const tool = (id: string, n: number, attributes: Record<string, string>) =>
+        log("tool_result", n * 1_000 + 300, {
+          ...{ tool_use_id: id, request_id: `req_${n}`, tool_name: SECRET, tool_parameters: SECRET },
+          ...{ tool_input: SECRET, error: SECRET, duration_ms: 9, ...attributes },
+        });
+      const refused = log("tool_decision", 2_100, {
+        ...{ tool_use_id: "d", request_id: "req_2", tool_name: SECRET, decision: "reject" },
+        ...{ source: "user_reject", tool_parameters: SECRET },
+      });
+      const records = [
+        ...[1, 2, 3].map(call),
+        tool("a", 1, { success: "true" }),
+        tool("b", 1, { success: "false", error_type: SECRET }),
+        tool("c", 2, { success: "true" }),
+        refused,
+        // It also reports that the refused call failed.
+        tool("d", 2, { success: "false" }),
+        // Of a sub-agent whose calls are missing.
+        tool("e", 3, { success: "false", agent_id: "a1" }),
+      ];
+      return (some: readonly object[] = records) => ({ records, body: jsonBody("logs", some, resource) });
+    };
+
+    it("in any order, one record a request, and sent again", async () => {
+      const [one, other] = [unique("tools-in-order"), unique("tools-at-random")];
+      const [ordered, shuffled] = [claude(one, one), claude(other, other)];
+      expect((await post("logs", ordered().body)).text).toBe("{}");
+      for (const record of shuffled().records.toReversed()) await post("logs", shuffled([record]).body);
+      await post("logs", shuffled().body);
+      const expected = { failed: [1, 4], rejected: [1, 4], cut_off: [0, 4] };
+      expect(await countedCalls(server, one)).toEqual(expected);
+      expect(await countedCalls(server, other)).toEqual(expected);
+      expect(await sessionsOf(other)).toMatchObject([{ turns: 3 }]);
+      await server.expectHealthy();
+    });
+
+    it("with no word of them in the database and the log", async () => {
+      const session = unique("tools-said");
+      await post("logs", claude(session, session)().body);
+      await countedCalls(server, session);
+      const database = await connectTo(server.databaseUrl!);
+      const { rows: tables } = await database.query<{ name: string }>(
+        "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
+      );
+      for (const { name } of tables) {
+        const { rows } = await database.query(`SELECT 1 FROM "${name}" t WHERE strpos(t::text, $1) > 0`, [
+          SECRET,
+        ]);
+        expect(rows, name).toEqual([]);
+      }
+      await database.end();
+      expect(tables.length).toBeGreaterThan(20);
+      expect(server.output()).not.toContain(SECRET);
+    });
+
+    it("once, if the recording of the session is imported too", async () => {
+      const session = unique("tools-recorded");
+      await post("logs", claude(session, session)().body);
+      const events = [1, 2, 3].map((n) => ({
+        ...{ type: "turn", id: `req_${n}`, at: START + n * 1_000, harness: session, session },
+        ...{ model: "claude-opus-4-6", witness: "transcript" },
+        usage: { input_tokens: 1_000 * n, cache_read_tokens: 0, cache_write_tokens: 0, basis: "exclusive" },
+        ...(n < 3 && { outcome: { calls: 2, failed: 1, rejected: 0, repeated: 1, failed_tests: 0 } }),
+      }));
+      await server.send(events);
+      expect(await countedCalls(server, session)).toMatchObject({
+        ...{ failed: [2, 4], rejected: [0, 4], repeated: [2, 4], failed_tests: [0, 4] },
+      });
+    });
   });
 
   it("answers an accepted request with an empty message in its own encoding", async () => {

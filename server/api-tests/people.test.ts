@@ -13,7 +13,7 @@ import { unique } from "./support.ts";
 const NEEDS: Record<string, Permission> = Object.fromEntries(
   Object.entries({
     read: [
-      "status fleet fleetPart series extent marks beforeAfter digest harnesses harnessLines breakdown rebuilds falls contents quality instance",
+      "status fleet fleetPart series extent marks beforeAfter digest harnesses harnessLines breakdown rebuilds falls contents quality quota instance",
       "machines.list",
       "sessions.list sessions.count sessions.values sessions.get sessions.turns sessions.chart sessions.views.list",
       "policies.get policies.versions policies.version policies.harnesses policies.rejudging policies.rollout policies.effects",

@@ -116,6 +116,11 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
       { ...fields, id: "h", type: "harness", at: Date.now(), status: "hello", name: `harness-${word}` },
       {
         ...fields,
+        ...{ id: "q", type: "quota", at: Date.now(), machine: `machine-${word}`, provider: "anthropic" },
+        ...{ limit: `limit-${word}`, used_percent: 40, resets_at: Date.now() + 3_600_000 },
+      },
+      {
+        ...fields,
         id: "m",
         type: "masked",
         at: events[0]!.at,

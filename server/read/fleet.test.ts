@@ -66,6 +66,25 @@ test("an agent whose clock is two hours behind is live, at the time of the recei
   expect(Date.parse(row.last_at)).toBeLessThan(Date.now() - 100 * MINUTE);
 });
 
+test("a cache lives five minutes from the latest call, until a boundary", async () => {
+  const session = name();
+  const cached = (ago: number, cache_read_tokens: number) => {
+    const usage = { input_tokens: 100, cache_read_tokens, cache_write_tokens: 900, basis: "exclusive" };
+    return event(session, "turn", ago, { model: "m", context_window: 200_000, usage });
+  };
+  const last = cached(MINUTE, 5_000);
+  await server.send(cached(2 * MINUTE, 4_000), last);
+  expect((await rowOf(session))!.cache).toEqual({
+    tokens: 5_900,
+    cold_at: new Date(last.at + 5 * MINUTE).toISOString(),
+  });
+  await server.send(event(session, "compacted", 0, { trigger: "auto" }));
+  expect((await rowOf(session))!.cache).toBeNull();
+  const uncached = name();
+  await server.send(turn(uncached, MINUTE, 9_000));
+  expect((await rowOf(uncached))!.cache).toBeNull();
+});
+
 test("silent and suspect agents come after the others", async () => {
   const [silent, suspect, low] = [name(), name(), name()];
   await server.send(

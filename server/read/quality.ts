@@ -1,6 +1,7 @@
 import {
   callsOf,
   clearestSplit,
+  type KnownCalls,
   MOST_SESSIONS,
   noSignals,
   type OutcomeCell,
@@ -105,13 +106,15 @@ export async function groupedCells(reader: Reader, rows: readonly StoredCells[])
   return [...groups.values()];
 }
 
-function sumsOf(groups: readonly OutcomeGroup[]): Pick<OutcomeCell, "calls" | "judged" | "found"> {
-  const sums = { calls: 0, judged: 0, found: noSignals() };
+function sumsOf(groups: readonly OutcomeGroup[]): Pick<OutcomeCell, KnownCalls | "found"> {
+  const sums = { calls: 0, judged: 0, compared: 0, tested: 0, found: noSignals() };
   for (const { sessions } of groups)
     for (const cells of sessions.values())
-      for (const { calls, judged, found } of cells) {
+      for (const { calls, judged, compared, tested, found } of cells) {
         sums.calls += calls;
         sums.judged += judged;
+        sums.compared += compared;
+        sums.tested += tested;
         for (const signal of OUTCOME_SIGNALS) sums.found[signal] += found[signal];
       }
   return sums;

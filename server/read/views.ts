@@ -1,4 +1,5 @@
 import {
+  cacheLife,
   EMPTY_STATE,
   forecast,
   type InForce,
@@ -105,6 +106,8 @@ export function agentView(
     pending: marks,
     uncounted,
     reportedLines,
+    cached,
+    lastTurnAt,
   } = agent.state === null ? { ...EMPTY_STATE, reportedLines: linesBefore } : unpackStored(agent.state).state;
   const model = agent.model ?? undefined;
   const judgement = { inForce: timeline.at(at, model), reportedLines };
@@ -117,6 +120,8 @@ export function agentView(
   const ahead = forecast(recent, line?.tokens);
   const end = ahead.reason === "over" ? forecast(recent, windowTokens) : undefined;
   const pending = marks.at(-1);
+  // After a boundary, the provider caches another prompt.
+  const cache = pending === undefined ? cacheLife(cached, lastTurnAt) : undefined;
   return {
     id: agent.id,
     session_id: agent.sessionId,
@@ -129,6 +134,7 @@ export function agentView(
     utilization: utilization ?? null,
     window_suspect: utilization !== undefined && utilization > 1,
     uncounted_turns: uncounted,
+    cache: cache === undefined ? null : { tokens: cache.tokens, cold_at: iso(cache.coldAt) },
     after_boundary: pending === undefined ? null : { tokens: pending.tokensAfter ?? null },
     peak:
       agent.peakTokens === null || agent.peakAt === null

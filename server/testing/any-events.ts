@@ -1,6 +1,10 @@
-import { STOP_REASONS } from "@plimsoll/protocol/pure";
+import { CALL_RESULTS, STOP_REASONS } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
+import { HOUR_MS } from "../times.ts";
 import { HOUR } from "./thread-turns.ts";
+
+/** Quotas that were reset long ago are removed. */
+const RESET = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
 
 /** Histories with ties, repeats, several agents, boundaries, reports and missing counts. */
 export const anyEvent = fc
@@ -17,6 +21,9 @@ export const anyEvent = fc
       "restarted",
       "crossed",
       "session",
+      "quota",
+      "result",
+      "result",
     ),
     agent: fc.constantFrom("main", "main", "scout"),
     session: fc.constantFrom("s1", "s1", "s2"),
@@ -72,12 +79,31 @@ export const anyEvent = fc
             threshold_tokens: 1_500,
             context_tokens: tokens ?? 1_600,
           };
+        case "result":
+          return {
+            ...envelope,
+            type: "tool_result",
+            result: CALL_RESULTS[output % CALL_RESULTS.length],
+            ...(compaction && { turn: `turn-${Math.max(0, n - 2)}` }),
+          };
         case "session":
           return {
             ...envelope,
             type: "session",
             status: n % 2 === 0 ? "started" : "ended",
             title: `title ${n}`,
+          };
+        case "quota":
+          return {
+            ...envelope,
+            type: "quota",
+            provider: model,
+            limit: session,
+            used_percent: (tokens ?? 0) / 200,
+            // Seconds that are left, read a little later, are the same reset.
+            resets_at: RESET + (n % 5) * HOUR_MS + (n % 2) * 900,
+            ...(compaction && { account: "0a".repeat(16) }),
+            ...(limit !== undefined && { window_minutes: limit }),
           };
         default:
           return {
@@ -96,14 +122,14 @@ export const anyEvent = fc
     },
   );
 
-/** Marks with the same id must say the same; turns may repeat with other counts. */
+/** Marks with the same id must say the same; turns and ends of calls may repeat with other counts. */
 export function distinctMarks<T extends { id: string; type: string; agent: string; session: string }>(
   events: T[],
 ): T[] {
   const seen = new Set<string>();
   return events.filter((event) => {
     const key = `${event.session}/${event.agent}/${event.id}`;
-    if (event.type === "turn" || !seen.has(key)) {
+    if (event.type === "turn" || event.type === "tool_result" || !seen.has(key)) {
       seen.add(key);
       return true;
     }

@@ -39,6 +39,7 @@ export function anyTurnRow(agent: number): fc.Arbitrary<TurnRow> {
     rebuild: maybe,
     outcome: maybe,
     outcomeKnown: maybe,
+    resultOf: maybe,
   });
 }
 

@@ -15,6 +15,7 @@ const COLUMNS: Record<string, string> = {
   boundary_rollups: "to_jsonb(t)",
   insight_rollups: "to_jsonb(t)",
   rollup_names: "to_jsonb(t)",
+  quota_percents: "to_jsonb(t) - 'first_received_at' - 'last_received_at'",
 };
 
 /**

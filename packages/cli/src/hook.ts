@@ -1,11 +1,11 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeSync } from "node:fs";
 import { textAt } from "@plimsoll/harnesses/fields";
 import { startReport } from "./background-report.ts";
 import { hookArguments } from "./hook/hook-arguments.ts";
-import { type HookReport, hookEvents, startsSession } from "./hook/hook-events.ts";
+import { compactedSession, type HookReport, hookEvents, startsSession } from "./hook/hook-events.ts";
 import { readInput } from "./read-input.ts";
 
-// A program of its own, which loads fast: the harness waits for it. It prints nothing and never fails.
+// A program of its own, which loads fast: the harness waits for it. It prints only the note of a compacted session, and never fails.
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
   const asked = hookArguments(words);
@@ -21,6 +21,12 @@ async function main(): Promise<void> {
     await reportHook(events, asked, process.env, { folder });
   } else {
     const { connection } = asked;
+    const compacted = compactedSession(input);
+    if (compacted !== undefined) {
+      const { returnNote } = await import("./mcp/return-note.ts");
+      await returnNote(compacted, process.env, Date.now(), (text) => writeSync(1, text));
+      return;
+    }
     // One that runs already keeps its port, and the new one ends. It must listen before the harness exports: this program loads fast.
     if (connection !== undefined && startsSession(input))
       startReport(["hook", "--connection", connection, "--forward"], "");

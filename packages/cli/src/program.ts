@@ -19,6 +19,7 @@ import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } from "./keys.ts";
 import { addLoginCommands } from "./login/command.ts";
 import { addMapCommands } from "./map/command.ts";
+import { addMcpCommand } from "./mcp/command.ts";
 import { addPolicyCommands } from "./policy/command.ts";
 import { addProjectCommands } from "./projects.ts";
 import { addServiceCommands } from "./service/command.ts";
@@ -125,6 +126,7 @@ Keys    with --watch: j, k, arrows, Page Up and Page Down scroll, g and G go to 
     });
 
   addContextCommand(program, context);
+  addMcpCommand(program, context);
   addImportCommands(program, context);
   addMapCommands(program, context);
   addConnectCommands(program, context);
@@ -155,6 +157,7 @@ Keys    with --watch: j, k, arrows, Page Up and Page Down scroll, g and G go to 
       "Print one line for the status line of Claude Code or Copilot CLI, or one for each sub-agent; reads its JSON on standard input",
     )
     .option("--wrap <command>", "run this command first, with the same input, and show its output above")
+    .option("--quota", "end the line with the limits of the account")
     .action(() => {
       throw new CliError(RUN_AS_PROGRAM);
     });

@@ -6,13 +6,13 @@ import { statuslineArguments } from "./statusline/statusline-arguments.ts";
 
 // A program of its own: a status line is drawn often, and the rest of the command line takes long to load.
 async function main(): Promise<void> {
-  const { wrap, isReport } = statuslineArguments(process.argv.slice(2));
+  const { isReport, ...shown } = statuslineArguments(process.argv.slice(2));
   const input = await readInput();
   if (isReport) {
     const { reportStatus } = await import("./statusline/report.ts");
     await reportStatus(input, process.env);
   } else
-    await runStatusline(input, wrap, {
+    await runStatusline(input, shown, {
       env: process.env,
       now: Date.now,
       write: (text) => void writeSync(1, text),

@@ -2,6 +2,7 @@ import type { Usage } from "@plimsoll/protocol/pure";
 import { claudeCodeStatusLine } from "./claude-code/status-line.ts";
 import { copilotStatusLine } from "./copilot/status-line.ts";
 import { numberAt, textAt } from "./fields.ts";
+import type { QuotaReading } from "./quota.ts";
 import type { FamilyWith } from "./registry.ts";
 
 /** The JSON that a harness passes to the command of its status line. */
@@ -21,12 +22,15 @@ export interface StatusSample {
   transcript: string | undefined;
   /** The folder that the session works in. */
   project: string | undefined;
+  quotas: readonly QuotaReading[];
 }
 
 /** How a family writes its level into that JSON. */
 export interface StatusLine {
   /** Undefined if the JSON is that of another family. */
   level(value: unknown): Pick<StatusSample, "tokens" | "windowTokens" | "usage"> | undefined;
+  /** The limits of the account, where it has them. */
+  quotas?(value: unknown): QuotaReading[];
 }
 
 /** The last one reads what no other recognizes. */
@@ -53,6 +57,7 @@ export function readStatus(value: unknown): StatusSample | undefined {
       costUsd: numberAt(value, ["cost", "total_cost_usd"]),
       transcript: textAt(value, ["transcript_path"]),
       project: projectOf(value),
+      quotas: line.quotas?.(value) ?? [],
     };
   }
   return undefined;

@@ -19,6 +19,7 @@ export * from "./api/policy.ts";
 export * from "./api/project-address.ts";
 export * from "./api/projects.ts";
 export * from "./api/queries.ts";
+export * from "./api/quota.ts";
 export * from "./api/read.ts";
 export * from "./api/read-session.ts";
 export * from "./api/refusals.ts";

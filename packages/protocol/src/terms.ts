@@ -53,6 +53,23 @@ export type WindowSource = (typeof WINDOW_SOURCES)[number];
 export const FORECAST_REASONS = ["rising", "over", "steady", "no_trend", "no_line"] as const;
 export type ForecastReason = (typeof FORECAST_REASONS)[number];
 
+/** Whose limit a quota is, as well as it is known: an account, else the person whose key reports it, else the machine. */
+export const QUOTA_OWNERS = ["account", "person", "machine"] as const;
+export type QuotaOwnerKind = (typeof QUOTA_OWNERS)[number];
+
+/**
+ * Why there is, or is not, a time at which a quota is used up. `not_before_reset`: at the present pace, it begins from zero before.
+ * `reset`: it began from zero, and no reading came since.
+ */
+export const QUOTA_FORECASTS = [
+  "rising",
+  "used_up",
+  "not_before_reset",
+  "too_few_readings",
+  "reset",
+] as const;
+export type QuotaForecastReason = (typeof QUOTA_FORECASTS)[number];
+
 /**
  * How observation and own line agree. `earlier`, `later`: the harness compacts clearly below or above its line. `not_off`: it
  * compacts although it is off. `scattered`: the falls have no common level. `too_few`: fewer than 3 falls. `no_line`: no own line is
@@ -174,5 +191,8 @@ export type SplitVerdict = (typeof SPLIT_VERDICTS)[number];
  */
 export const EFFECT_VERDICTS = ["met", "missed", "unclear", "too_early"] as const;
 export type EffectVerdict = (typeof EFFECT_VERDICTS)[number];
+/** How a tool call ended. `rejected`: a person did not allow it, or stopped it. */
+export const CALL_RESULTS = ["ok", "failed", "rejected"] as const;
+export type CallResult = (typeof CALL_RESULTS)[number];
 /** A missing count is unknown, never zero. */
 export type ToolOutcome = { readonly [Count in OutcomeCount]?: number | undefined };

@@ -298,6 +298,61 @@ describe("rules about the project", () => {
   });
 });
 
+describe("rules about quotas", () => {
+  const MINUTE = 60_000;
+  /** Of a window of five hours that began two hours ago. */
+  const reading = (used_percent: number, more: object = {}) => ({
+    ...{ type: "quota", id: `q${++serial}`, at: Date.now(), harness: "claude-code@laptop", used_percent },
+    ...{
+      provider: "anthropic",
+      limit: "five_hour",
+      window_minutes: 300,
+      resets_at: Date.now() + 180 * MINUTE,
+    },
+    ...more,
+  });
+  const week = { limit: "seven_day", window_minutes: 10_080, resets_at: Date.now() + 6 * 1_440 * MINUTE };
+
+  it("about a share fire once for each quota, and end with its reset", async () => {
+    await alerts.rule({ condition: { type: "quota_share", at_least: 0.9 } });
+    await alerts.pipeline.send(reading(89.9), reading(20, week));
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    await alerts.pipeline.send(reading(90, { machine: "desk" }), reading(95), reading(96));
+    await evaluateAgain();
+    await evaluateAgain();
+    const [first, ...others] = await alerts.sent();
+    expect(others).toEqual([]);
+    expect(first!.alerts.map(({ why }) => why).sort()).toEqual([
+      expect.stringMatching(/^90% of the Anthropic 5-hour quota of desk is used, and .* It is reset at/),
+      expect.stringMatching(/^96% of the Anthropic 5-hour quota of laptop is used, and .* It is reset at/),
+    ]);
+    await run("UPDATE quota_percents SET resets_at = now() - interval '1 minute'");
+    await evaluateAgain();
+    expect((await told()).slice(1)).toEqual(["resolved: below"]);
+  });
+
+  it("about a forecast fire before the quota ends, and while it is used up", async () => {
+    await alerts.rule({ condition: { type: "quota_forecast", minutes_below: 40 } });
+    // 120 minutes for 70 %: 51 minutes are left.
+    await alerts.pipeline.send(reading(70));
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    // 31 minutes are left.
+    await alerts.pipeline.send(reading(79));
+    await evaluateAgain();
+    expect(await told()).toEqual([
+      expect.stringMatching(/^firing: 79% .* used up at .* at the present pace\./),
+    ]);
+    await alerts.pipeline.send(reading(100), reading(60, week));
+    await evaluateAgain();
+    expect(await told()).toHaveLength(1);
+    await alerts.pipeline.send(reading(1, { resets_at: Date.now() + 300 * MINUTE }));
+    await evaluateAgain();
+    expect((await told()).at(-1)).toBe("resolved: below");
+  });
+});
+
 describe("rules about policies", () => {
   async function offer(): Promise<{ generation: number; hash: string }> {
     const { prisma } = alerts.ingest;

@@ -5,6 +5,7 @@ import { judgeBacklog } from "./backlog.ts";
 import { judgeFleet } from "./fleet.ts";
 import { judgeHarnessSilence } from "./harness-silence.ts";
 import { judgePolicies } from "./policy.ts";
+import { judgeQuotaForecast, judgeQuotaShare } from "./quotas.ts";
 import { judgeRejectedEvents } from "./rejected-events.ts";
 import { judgeSilence } from "./silence.ts";
 
@@ -21,6 +22,8 @@ const JUDGES: {
   harness_silence: judgeHarnessSilence,
   policy: judgePolicies,
   fleet: judgeFleet,
+  quota_share: judgeQuotaShare,
+  quota_forecast: judgeQuotaForecast,
   rejected_events: judgeRejectedEvents,
   backlog: judgeBacklog,
 };

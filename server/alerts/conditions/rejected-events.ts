@@ -11,7 +11,7 @@ const SAMPLE_EVERY_MS = 60_000;
 
 const REJECTED = `
 SELECT COALESCE(sum(count), 0)::float8 AS count FROM ingest_counts
-WHERE project_id = $1 AND outcome <> ALL('{turn,turn_merged,turn_repeated,mark,duplicate}'::text[])`;
+WHERE project_id = $1 AND outcome <> ALL('{turn,turn_merged,turn_repeated,tool_result,mark,quota,duplicate}'::text[])`;
 
 /** Events that the server rejected, in an hour. */
 export async function judgeRejectedEvents(

@@ -112,6 +112,11 @@ export type Session = Prisma.SessionModel
  */
 export type Machine = Prisma.MachineModel
 /**
+ * Model QuotaPercent
+ * How much of each limit of an account is used, a row for each whole percent that was reported in its newest window.
+ */
+export type QuotaPercent = Prisma.QuotaPercentModel
+/**
  * Model Agent
  * 
  */

@@ -3,6 +3,7 @@ import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { packOutcomes, packWork, unpackOutcomes, unpackWork } from "./agent-outcomes.ts";
+import { VarintWriter } from "./varints.ts";
 
 const count = fc.nat(63);
 const anyCells = fc
@@ -12,7 +13,14 @@ const anyCells = fc
       level: fc.nat(1_000_000),
       share: fc.option(fc.double({ min: 0, max: 3, noNaN: true }), { nil: undefined }),
       outcome: fc.record(
-        { calls: count, failed: count, repeated: count, rejected: count, cut_off: count },
+        {
+          calls: count,
+          failed: count,
+          repeated: count,
+          rejected: count,
+          cut_off: count,
+          failed_tests: count,
+        },
         { requiredKeys: [] },
       ),
     }),
@@ -45,6 +53,15 @@ it("packed work is unpacked as it was", () => {
       expect(unpackWork(packWork(all))).toEqual(all);
     }),
   );
+});
+
+it("outcomes of the format before are read as if every source had told everything", () => {
+  const writer = new VarintWriter(64);
+  const [format, model, cells, code, calls, judged, mask] = [1, 7, 1, 0, 9, 4, 0];
+  for (const value of [format, model, cells, code, calls, judged, mask]) writer.number(value);
+  expect(unpackOutcomes(writer.end()).get(7)).toMatchObject([
+    { calls: 9, judged: 4, compared: 9, tested: 4 },
+  ]);
 });
 
 it("bytes of another format are refused", () => {

@@ -21,22 +21,27 @@ export type AgentOutcomesRow = RowOf<typeof agentOutcomes>;
 /** The cells of an agent by the number of the model. */
 export type CellsByModel = ReadonlyMap<number, readonly OutcomeCell[]>;
 
-const FORMAT = 1;
+const FORMAT = 2;
+/** Without `compared` and `tested`. Rows of agents that sent nothing since are still in it. */
+const FORMAT_BEFORE = 1;
+const WORK_FORMAT = 1;
 /** Bytes of the longest number. */
 const LONGEST = 8;
 
 /** The signals are stored by position: append, never reorder. */
 export function packOutcomes(models: CellsByModel): Buffer {
   const cells = [...models.values()].reduce((sum, { length }) => sum + length, 0);
-  const writer = new VarintWriter(LONGEST * (2 + 2 * models.size + (4 + OUTCOME_SIGNALS.length) * cells));
+  const writer = new VarintWriter(LONGEST * (2 + 2 * models.size + (6 + OUTCOME_SIGNALS.length) * cells));
   writer.number(FORMAT);
   for (const [model, own] of models) {
     writer.number(model);
     writer.number(own.length);
-    for (const { calls, judged, found, ...place } of own) {
+    for (const { calls, judged, compared, tested, found, ...place } of own) {
       writer.number(cellCode(place));
       writer.number(calls);
       writer.number(judged);
+      writer.number(compared);
+      writer.number(tested);
       // Most signals are rare.
       const present = OUTCOME_SIGNALS.filter((signal) => found[signal] > 0);
       writer.number(present.reduce((mask, signal) => mask + 2 ** OUTCOME_SIGNALS.indexOf(signal), 0));
@@ -49,7 +54,9 @@ export function packOutcomes(models: CellsByModel): Buffer {
 /** @throws RangeError for bytes that are no packed outcomes */
 export function unpackOutcomes(data: Uint8Array): CellsByModel {
   const reader = new VarintReader(data);
-  if (reader.number() !== FORMAT) throw new RangeError("packed outcomes have an unknown format");
+  const format = reader.number();
+  if (format !== FORMAT && format !== FORMAT_BEFORE)
+    throw new RangeError("packed outcomes have an unknown format");
   const models = new Map<number, OutcomeCell[]>();
   while (!reader.ended) {
     const model = reader.number();
@@ -58,11 +65,13 @@ export function unpackOutcomes(data: Uint8Array): CellsByModel {
       const place = cellPlace(reader.number());
       const calls = reader.number();
       const judged = reader.number();
+      const compared = format === FORMAT ? reader.number() : calls;
+      const tested = format === FORMAT ? reader.number() : judged;
       const found = noSignals();
       for (let index = 0, mask = reader.number(); mask > 0; index++, mask >>= 1)
         if ((mask & 1) === 1) found[OUTCOME_SIGNALS[index]!] = reader.number();
       const { level, share, position } = place;
-      cells.push({ level, share, position, calls, judged, found });
+      cells.push({ level, share, position, calls, judged, compared, tested, found });
     }
     models.set(model, cells);
   }
@@ -72,7 +81,7 @@ export function unpackOutcomes(data: Uint8Array): CellsByModel {
 /** The types are stored by position: append, never reorder. */
 export function packWork(all: readonly RepeatedWork[]): Buffer {
   const writer = new VarintWriter(LONGEST * (1 + 7 * all.length));
-  writer.number(FORMAT);
+  writer.number(WORK_FORMAT);
   for (const work of all) {
     writer.number(work.type === undefined ? 0 : 1 + BOUNDARY_TYPES.indexOf(work.type));
     for (const field of WORK_FIELDS) writer.number(work[field]);
@@ -92,7 +101,7 @@ const WORK_FIELDS = [
 /** @throws RangeError for bytes that are no packed work */
 export function unpackWork(data: Uint8Array): RepeatedWork[] {
   const reader = new VarintReader(data);
-  if (reader.number() !== FORMAT) throw new RangeError("packed work has an unknown format");
+  if (reader.number() !== WORK_FORMAT) throw new RangeError("packed work has an unknown format");
   const all: RepeatedWork[] = [];
   while (!reader.ended) {
     const type = reader.number();

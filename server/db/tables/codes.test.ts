@@ -10,6 +10,7 @@ const anyFacets: fc.Arbitrary<Facets> = fc.record({
   compaction: fc.boolean(),
   compositionEstimated: fc.boolean(),
   isRepeat: fc.boolean(),
+  isToolResult: fc.boolean(),
 });
 
 it("facets keep every fact, and fit into a smallint", () => {

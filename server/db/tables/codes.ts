@@ -44,8 +44,9 @@ export interface Facets {
   compaction: boolean;
   /** Whether the parts of the context were estimated from what was sent. */
   compositionEstimated: boolean;
-  /** Whether the turn reports a call again that another turn stands for. It counts nowhere. */
+  /** Whether the row counts nowhere: another turn stands for its call, or it is the end of a tool call. */
   isRepeat: boolean;
+  isToolResult: boolean;
 }
 
 /** Bit of `facets` that marks a compaction call. */
@@ -59,9 +60,12 @@ export const REPEAT_BIT = 128;
 /** The source of the window has two bits at 4, and this one since there are more than four sources. */
 const SOURCE_BIT = 256;
 
-/** Six small facts in one number: a column each would cost every turn eight bytes of padding. */
+/** Bit of `facets` that marks the end of a tool call. Such a row has `REPEAT_BIT` too. */
+export const TOOL_RESULT_BIT = 512;
+
+/** Small facts in one number: a column each would cost every turn eight bytes of padding. */
 export function packFacets(facets: Facets): number {
-  const { basis, windowSource, estimated, compaction, compositionEstimated, isRepeat } = facets;
+  const { basis, windowSource, estimated, compaction, compositionEstimated, isRepeat, isToolResult } = facets;
   return (
     (basis ? BASES.indexOf(basis) : 0) |
     ((sourceCode(windowSource) & 3) << 2) |
@@ -69,7 +73,8 @@ export function packFacets(facets: Facets): number {
     (estimated ? 16 : 0) |
     (compaction ? COMPACTION_BIT : 0) |
     (compositionEstimated ? COMPOSITION_ESTIMATED_BIT : 0) |
-    (isRepeat ? REPEAT_BIT : 0)
+    (isRepeat ? REPEAT_BIT : 0) |
+    (isToolResult ? TOOL_RESULT_BIT : 0)
   );
 }
 
@@ -81,6 +86,7 @@ export function unpackFacets(code: number): Facets {
     compaction: (code & COMPACTION_BIT) !== 0,
     compositionEstimated: (code & COMPOSITION_ESTIMATED_BIT) !== 0,
     isRepeat: (code & REPEAT_BIT) !== 0,
+    isToolResult: (code & TOOL_RESULT_BIT) !== 0,
   };
 }
 

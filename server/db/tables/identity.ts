@@ -44,6 +44,11 @@ export function eventKey(id: string): string {
   return ((high << 32n) | BigInt(word(bytes, 4) >>> 0)).toString();
 }
 
+/** A turn by 48 bits of its key, which fit a number: enough to find it among the turns of its agent. */
+export function turnMark(key: string): number {
+  return Number(BigInt.asUintN(48, BigInt(key)));
+}
+
 /** Four bytes as a number, the highest first. */
 function word(bytes: string, at: number): number {
   return (

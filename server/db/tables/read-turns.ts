@@ -159,11 +159,13 @@ export async function cutAfter(
 /**
  * The turns of an agent that count, from the first on: a run at a time, each after the one before. One statement a run, so a
  * history that changes meanwhile may lack turns.
+ * @param keep which rows of a block are wanted, if others than the turns that count
  */
 export async function* readHistoryInRuns(
   sql: Pick<Sql, "query">,
   projectId: number,
   agent: number,
+  keep: KeptRows = countedTurns,
 ): AsyncGenerator<readonly TurnRow[]> {
   const read = (since: number) =>
     sql.query<NextRunRow>(NEXT_RUN, projectId, agent, String(since), SEGMENTS_AT_ONCE - 1);
@@ -173,7 +175,7 @@ export async function* readHistoryInRuns(
     // Awaited below; a failure meanwhile must not count as unhandled.
     next?.catch(() => {});
     const turns: TurnRow[] = [];
-    for await (const some of unpacked(rows)) for (const turn of some) turns.push(turn);
+    for await (const some of unpacked(rows, keep)) for (const turn of some) turns.push(turn);
     yield turns;
     if (next === undefined) return;
     rows = await next;
@@ -197,12 +199,17 @@ export async function* readTurnsBetween(
   }
 }
 
-async function* unpacked(rows: readonly Record<string, unknown>[]): AsyncGenerator<readonly TurnRow[]> {
+type KeptRows = (rows: readonly TurnRow[]) => readonly TurnRow[];
+
+async function* unpacked(
+  rows: readonly Record<string, unknown>[],
+  keep: KeptRows = countedTurns,
+): AsyncGenerator<readonly TurnRow[]> {
   let since = performance.now();
   for (const row of rows) {
     // A run without turns.
     if (row.data === null) continue;
-    yield countedTurns(unpackBlock(turnBlocks.parse(row)).rows);
+    yield keep(unpackBlock(turnBlocks.parse(row)).rows);
     if (performance.now() - since < LONGEST_STRETCH_MS) continue;
     await new Promise(setImmediate);
     since = performance.now();

@@ -15,6 +15,7 @@ import {
   packOutcome,
   packRebuild,
   REPEAT_BIT,
+  TOOL_RESULT_BIT,
   unpackFacets,
   unpackOutcome,
   unpackRebuild,
@@ -57,6 +58,8 @@ export interface TurnRow {
   /** What came of its tool calls, and which of these counts are known; see `packOutcome`. */
   outcome: number | undefined;
   outcomeKnown: number | undefined;
+  /** Of the end of a tool call: the turn that asked for it, by `turnMark`. */
+  resultOf: number | undefined;
 }
 
 /** A turn of which nothing else is known. It has every field, so that all rows have the same shape in the engine. */
@@ -88,10 +91,15 @@ export function emptyTurn(agent: number, key: string): TurnRow {
     rebuild: undefined,
     outcome: undefined,
     outcomeKnown: undefined,
+    resultOf: undefined,
   };
 }
 
 const MAX_DELAY = 2_147_483_647;
+
+/** The number of a turn's model in its row; 0 for the end of a tool call, which has none. */
+export const modelIdOf = ({ model, isToolResult }: TurnFacts, modelId: (name: string) => number) =>
+  isToolResult ? 0 : modelId(model);
 
 /** What surrounds the facts and the reading of a turn in its row. */
 export interface TurnPlace {
@@ -130,6 +138,7 @@ export function turnRow({ turn, report, ...reading }: TurnReading, place: TurnPl
       compaction: turn.compaction,
       compositionEstimated: turn.compositionEstimated,
       isRepeat: reading.isRepeat,
+      isToolResult: turn.isToolResult,
     }),
     composition: turn.composition && COMPOSITION_PARTS.map((part) => turn.composition![part]),
     provenance: turn.provenance === 0 ? undefined : turn.provenance,
@@ -138,16 +147,17 @@ export function turnRow({ turn, report, ...reading }: TurnReading, place: TurnPl
       turn === report ? undefined : witnessMask(turn.provenance) & ~witnessMask(report.provenance),
     rebuild: reading.rebuild && packRebuild(reading.rebuild),
     ...packOutcome(turn.outcome),
+    resultOf: turn.resultOf,
   };
 }
 
 /** The call that a row stands for. */
-export function turnFactsOf(row: TurnRow, model: string): TurnFacts {
-  const { basis, estimated, compaction, compositionEstimated } = unpackFacets(row.facets);
+export function turnFactsOf(row: TurnRow, modelName: (id: number) => string): TurnFacts {
+  const { basis, estimated, compaction, compositionEstimated, isToolResult } = unpackFacets(row.facets);
   return {
     key: row.key,
     at: row.at,
-    model,
+    model: isToolResult ? "" : modelName(row.modelId),
     usage: {
       input_tokens: row.inputTokens,
       cache_read_tokens: row.cacheRead,
@@ -166,6 +176,8 @@ export function turnFactsOf(row: TurnRow, model: string): TurnFacts {
     durationMs: row.durationMs,
     costUsd: row.costMicros === undefined ? undefined : row.costMicros / 1e6,
     outcome: unpackOutcome(row),
+    isToolResult,
+    resultOf: row.resultOf,
     provenance: row.provenance ?? 0,
     limitClaims: row.limitClaims,
   };
@@ -196,6 +208,17 @@ export function isLevel({ facets }: Pick<TurnRow, "facets">): boolean {
 export function countedTurns(rows: readonly TurnRow[]): readonly TurnRow[] {
   const isRepeat = ({ facets }: TurnRow) => (facets & REPEAT_BIT) !== 0;
   return rows.some(isRepeat) ? rows.filter((row) => !isRepeat(row)) : rows;
+}
+
+/** The turns that count, and the ends of tool calls, each in their order. */
+export function turnsAndResults(rows: readonly TurnRow[]): {
+  turns: readonly TurnRow[];
+  results: readonly TurnRow[];
+} {
+  return {
+    turns: countedTurns(rows),
+    results: rows.filter(({ facets }) => (facets & TOOL_RESULT_BIT) !== 0),
+  };
 }
 
 /** The level a turn stands for, in tokens; undefined if its prompt was not counted or only compacted. */

@@ -31,6 +31,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   turn_blocks: "agent, first_at, first_key",
   harnesses: "id",
   machines: "name",
+  quota_percents: "owner_kind, owner, provider, name, window_minutes, resets_at, used_percent",
   models: "id",
   rollups: "grain, harness, bucket, model",
   boundary_rollups: "grain, harness, bucket, type",

@@ -21,6 +21,7 @@ import {
   ObservedHarnessLines,
   QualityQuery,
   QualityView,
+  QuotaList,
   Rebuilds,
   Series,
   SeriesQuery,
@@ -39,6 +40,7 @@ import { readHarnessLines } from "../../read/harness-lines.ts";
 import { readHarnesses } from "../../read/harnesses.ts";
 import { readMarks } from "../../read/marks.ts";
 import { readQuality } from "../../read/quality.ts";
+import { readQuota } from "../../read/quota.ts";
 import { readRebuilds } from "../../read/rebuilds.ts";
 import { readSeries } from "../../read/series.ts";
 import { readStatus } from "../../read/status.ts";
@@ -63,6 +65,12 @@ export const fleetPart = freshProcedure("read")
   .input(FleetPartQuery)
   .output(answer(FleetPart))
   .query(({ ctx, input }) => ctx.shared(input, () => readFleetPart(ctx.reader, input)));
+
+export const quota = freshProcedure("read")
+  .meta(rest("GET", "/quota", "How much of each limit of the accounts is used, and when it is used up"))
+  .input(z.object({}).optional())
+  .output(answer(QuotaList))
+  .query(({ ctx, input }) => ctx.shared(input, () => readQuota(ctx.reader)));
 
 export const series = freshProcedure("read")
   .meta(rest("GET", "/series", "A metric over time"))

@@ -15,12 +15,13 @@ import { eventKey, modelNumber } from "../../db/tables/identity.ts";
 import { models } from "../../db/tables/models.ts";
 import { readObservedWindows } from "../../db/tables/observed-windows.ts";
 import { unpackStored } from "../../db/tables/packed-state.ts";
+import { QUOTA_KEY } from "../../db/tables/quota-percents.ts";
 import { dayOf, MOST_MODELS, OTHER } from "../../db/tables/rollup-names.ts";
 import { sessions } from "../../db/tables/sessions.ts";
 import { addAcknowledgements, type HarnessAcks, readAcknowledgements } from "../../lines/acknowledgements.ts";
 import { PolicyBook } from "../../lines/policy-book.ts";
 import type { KnownAgent } from "../plan/agent-changes.ts";
-import type { ArrivedHarness, ArrivedMachine } from "../plan/group-events.ts";
+import type { ArrivedHarness, ArrivedMachine, ArrivedQuota } from "../plan/group-events.ts";
 import { KnownKeys } from "../plan/known-keys.ts";
 import type { KnownSession } from "../plan/plan-session.ts";
 import { type Tail, tailKilobytes } from "../plan/tail.ts";
@@ -36,6 +37,9 @@ const AGENT_BYTES_IN_ALL = REMEMBERED * AGENT_BYTES + 64 * 1_024 * 1_024;
 /** All tails together, and one of them, in kB. */
 const TAIL_KB_IN_ALL = 150_000;
 const TAIL_KB = 8_192;
+
+/** Limits of accounts in a project. A sender that makes up names of limits gets no more. */
+export const MOST_QUOTAS = 500;
 
 /** Agents whose keys one statement reads. */
 const KEYS_OF_AGENTS = 200;
@@ -73,6 +77,8 @@ export class ProjectMemory {
   /** Names of machines that have a row. */
   readonly #machines = new LRUCache<string, true>({ max: REMEMBERED });
   readonly #newMachines = new NewRows();
+  /** Limits of accounts that have rows. */
+  readonly #quotas = new Set<string>();
   readonly #modelIds = new Map<string, number>();
   readonly #modelNames = new Map<number, string>();
   readonly #windows = new Map<string, number>();
@@ -100,7 +106,7 @@ export class ProjectMemory {
     remembered = REMEMBERED,
   ): Promise<ProjectMemory> {
     const memory = new ProjectMemory(projectId, remembered);
-    const [policy, observed, stored, windows, newHarnesses, newMachines, [last]] = await Promise.all([
+    const [policy, observed, stored, windows, newHarnesses, newMachines, quotas, [last]] = await Promise.all([
       PolicyBook.read(sql, projectId),
       readObservedWindows(sql, projectId),
       sql.query<Record<string, unknown>>(
@@ -113,6 +119,7 @@ export class ProjectMemory {
       ),
       sql.query<{ day: number; rows: number }>(NEW_HARNESSES, projectId),
       sql.query<{ day: number; rows: number }>(NEW_MACHINES, projectId),
+      sql.query<QuotaKey>(FIND_QUOTAS, projectId),
       sql.query<{ number: number | null }>(
         "SELECT max(number) AS number FROM agents WHERE project_id = $1",
         projectId,
@@ -127,6 +134,7 @@ export class ProjectMemory {
     }
     for (const { day, rows } of newHarnesses) memory.#newHarnesses.add(day, rows);
     for (const { day, rows } of newMachines) memory.#newMachines.add(day, rows);
+    for (const key of quotas) memory.#quotas.add(quotaName(key));
     for (const { model, tokens } of windows) memory.#windows.set(model, tokens);
     memory.#lastNumber = last?.number ?? 0;
     return memory;
@@ -312,6 +320,16 @@ export class ProjectMemory {
     });
   }
 
+  /** Leaves out readings of limits beyond `MOST_QUOTAS`. */
+  admitQuotas(arrived: readonly ArrivedQuota[]): ArrivedQuota[] {
+    return arrived.filter((row) => {
+      const name = quotaName(row);
+      if (!this.#quotas.has(name) && this.#quotas.size >= MOST_QUOTAS) return false;
+      this.#quotas.add(name);
+      return true;
+    });
+  }
+
   /** The number of a model; the same in every process, because it is derived from the name. */
   modelId(name: string): number {
     const known = this.#modelIds.get(name);
@@ -359,6 +377,13 @@ export class ProjectMemory {
   }
 }
 
+type QuotaKey = Pick<ArrivedQuota, (typeof QUOTA_KEY)[number]>;
+
+const quotaName = (key: QuotaKey) => QUOTA_KEY.map((part) => key[part]).join("\u0000");
+
+const FIND_QUOTAS = `
+SELECT DISTINCT q.owner_kind AS "ownerKind", q.owner, q.provider, q.name, q.window_minutes AS "windowMinutes"
+FROM quota_percents q WHERE q.project_id = $1`;
 const FIND_HARNESSES = "SELECT h.id FROM harnesses h WHERE h.project_id = $1 AND h.id = ANY($2::uuid[])";
 const FIND_MACHINES = "SELECT m.name FROM machines m WHERE m.project_id = $1 AND m.name = ANY($2::text[])";
 const NEW_MACHINES = `

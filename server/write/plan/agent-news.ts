@@ -54,7 +54,8 @@ export function newsOf(arrived: ArrivedAgent, stored: StoredEvents, known?: Know
     for (const [index, arrival] of arrivals.entries()) {
       const adds = changed && arrival.changed;
       const first = before === undefined && index === 0;
-      const outcome = first ? "turn" : adds ? "turn_merged" : "duplicate";
+      const stored = facts.isToolResult ? "tool_result" : "turn";
+      const outcome = first ? stored : adds ? "turn_merged" : "duplicate";
       news.outcomes.push({ outcome, request: arrival.request });
     }
   }
@@ -75,7 +76,9 @@ export function newsOf(arrived: ArrivedAgent, stored: StoredEvents, known?: Know
 
 /** Whether the fold may read the turn differently, or find other reports of its call if there are other witnesses. */
 function movesTurn({ report, turn, isRepeat }: TurnReading, after: TurnFacts, isWitnessed: boolean): boolean {
-  if (!readsTheSame(report, after) || isRepeat || turn !== report) return true;
+  if (!readsTheSame(report, after)) return true;
+  if (after.isToolResult) return false;
+  if (isRepeat || turn !== report) return true;
   if (report.provenance !== after.provenance) return true;
   return (
     isWitnessed &&

@@ -20,7 +20,7 @@ import {
 import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import { crossingOfRow, crossingRow } from "../../db/tables/crossings.ts";
 import { blocksOf } from "../../db/tables/turn-blocks.ts";
-import { sameReading, turnRow } from "../../db/tables/turns.ts";
+import { modelIdOf, sameReading, turnRow } from "../../db/tables/turns.ts";
 import { countBoundary, countTurns, noRows, type RowChanges } from "./agent-changes.ts";
 import { sameTurn } from "./group-events.ts";
 import type { StretchEvents, StretchMark } from "./news-by-time.ts";
@@ -84,7 +84,7 @@ function compareTurns(
         turns.replaced.push({ before: stored.reading, after: reading });
       } else return stored.row;
       const { number: agent, modelId } = place;
-      return turnRow(reading, { agent, modelId: modelId(facts.model), receivedAt });
+      return turnRow(reading, { agent, modelId: modelIdOf(facts, modelId), receivedAt });
     }),
   );
   const changed = turns.added.length + turns.replaced.length > 0;

@@ -19,7 +19,7 @@ import { inferredRow, reportedRow } from "../../db/tables/boundaries.ts";
 import { crossingRow } from "../../db/tables/crossings.ts";
 import { packState, packSummary, type StoredState } from "../../db/tables/packed-state.ts";
 import { type BlockStretch, blocksOf } from "../../db/tables/turn-blocks.ts";
-import { type TurnRow, turnRow } from "../../db/tables/turns.ts";
+import { modelIdOf, type TurnRow, turnRow } from "../../db/tables/turns.ts";
 import {
   type AgentChanges,
   type AgentIdentity,
@@ -176,9 +176,9 @@ function* rowsOf(
     let done = 0;
     const rows: TurnRow[] = [];
     for (const reading of run.turns) {
-      const { key, model } = reading.turn;
-      const receivedAt = received.get(key) ?? agent.receivedAt;
-      rows.push(turnRow(reading, { agent: number, modelId: modelId(model), receivedAt }));
+      const { turn } = reading;
+      const receivedAt = received.get(turn.key) ?? agent.receivedAt;
+      rows.push(turnRow(reading, { agent: number, modelId: modelIdOf(turn, modelId), receivedAt }));
       turns.added.push(reading);
       if (++done % STEP_EVENTS === 0) yield;
     }

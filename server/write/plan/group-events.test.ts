@@ -56,6 +56,29 @@ describe("events are grouped", () => {
     expect(one(agents)).toMatchObject({ sessionId: undefined });
   });
 
+  it("with quotas under the account, else under the person whose key sends it", () => {
+    const quota = (id: string, more: object = {}) =>
+      parsedEvent({
+        ...{
+          id,
+          type: "quota",
+          provider: "anthropic",
+          limit: "five_hour",
+          used_percent: 4,
+          resets_at: EVENTS_START,
+        },
+        ...more,
+      });
+    const account = "0a".repeat(16);
+    const events = [quota("a", { account }), quota("b")].map((event) => ({ ...event, person: "ada" }));
+    const { quotas, agents, quotaRequests } = groupEvents(1, [received(events, 7)]);
+    expect([...quotas.values()]).toMatchObject([
+      { ownerKind: "account", owner: account },
+      { ownerKind: "person", owner: "ada" },
+    ]);
+    expect([agents.size, quotaRequests]).toEqual([0, [7, 7]]);
+  });
+
   it("with the widest times, the latest receipt and the smaller of two parents", () => {
     const events = [
       turn("a", { at: 50, parent_agent: "z" }),

@@ -3,6 +3,7 @@ import {
   contextTokens,
   finish,
   markFacts,
+  mergeQuotaPercents,
   mergeTurns,
   type ObservedSize,
   provenanceOf,
@@ -10,6 +11,7 @@ import {
   type Steps,
   sameOutcome,
   type TurnFacts,
+  toolResultFacts,
   turnFacts,
   witnessMask,
 } from "@plimsoll/fold";
@@ -19,11 +21,15 @@ import type {
   PlimsollEvent,
   PolicyAckEvent,
   PromptRefusedEvent,
+  QuotaEvent,
   TurnEvent,
 } from "@plimsoll/protocol/events";
+import type { QuotaOwnerKind } from "@plimsoll/protocol/pure";
 import { type AgentContentsRow, laterContents } from "../../db/tables/agent-contents.ts";
 import { detailOf, preferredMark, type ReportedMark } from "../../db/tables/boundaries.ts";
-import { eventKey, harnessId } from "../../db/tables/identity.ts";
+import { eventKey, harnessId, turnMark } from "../../db/tables/identity.ts";
+import type { quotaPercents } from "../../db/tables/quota-percents.ts";
+import type { RowOf } from "../../db/tables/table.ts";
 import { DAY_MS } from "../../times.ts";
 import {
   type AgentAddress,
@@ -33,7 +39,7 @@ import {
   smallerName,
 } from "./agent-address.ts";
 import { laterStop, type Stop } from "./latest-stop.ts";
-import { mergeOrigins, originOf, type SessionOrigin } from "./session-origin.ts";
+import { mergeOrigins, originOf, type SentEvent, type SessionOrigin } from "./session-origin.ts";
 
 /** Events that were received together. */
 export interface Received {
@@ -94,6 +100,9 @@ export interface ArrivedMachine {
   lastReceivedAt: number;
 }
 
+/** A percent of a quota, merged over its readings. */
+export type ArrivedQuota = RowOf<typeof quotaPercents>;
+
 export interface ArrivedHarness {
   id: string;
   instance: string;
@@ -112,6 +121,10 @@ export interface Arrivals {
   machines: Map<string, ArrivedMachine>;
   /** What windows hold, by agent. */
   contents: Map<string, AgentContentsRow>;
+  /** By all that identifies the row. */
+  quotas: Map<string, ArrivedQuota>;
+  /** The request of each reading of a quota. */
+  quotaRequests: number[];
   /** Window sizes that were reported, by harness instance and by model as it was sent. */
   sizes: Map<string, Map<string, readonly ObservedSize[]>>;
 }
@@ -141,27 +154,69 @@ export function* groupInSteps(
     harnesses: new Map(),
     machines: new Map(),
     contents: new Map(),
+    quotas: new Map(),
+    quotaRequests: [],
     sizes: new Map(),
   };
   const owners: Owners = new Map();
   let done = 0;
   for (const { events, request, receivedAt } of received) {
     for (const event of events) {
+      if (++done % STEP_EVENTS === 0) yield;
+      if (event.type === "quota") {
+        addQuota(arrivals, event, receivedAt);
+        arrivals.quotaRequests.push(request);
+        continue;
+      }
       const owner = ownerOf(arrivals, owners, { projectId, instanceOf }, event);
       addEvent(owner, event, request, receivedAt);
       addOrigin(arrivals, owner, event, receivedAt);
       if ("context_window" in event && event.context_window !== undefined) addReportedSize(arrivals, event);
       if ("contents" in event && event.contents !== undefined) addContents(arrivals, owner, event);
-      if (++done % STEP_EVENTS === 0) yield;
     }
   }
   return arrivals;
 }
 
+const MINUTE_MS = 60_000;
+
+/** A quota is of an account, whichever session reads it. So it makes no agent, session or harness. */
+function addQuota({ quotas }: Arrivals, event: QuotaEvent & SentEvent, receivedAt: number): void {
+  const { at, provider, limit, window_minutes: windowMinutes = 0, used_percent, resets_at } = event;
+  const row: ArrivedQuota = {
+    ...quotaOwner(event),
+    provider,
+    name: limit,
+    windowMinutes,
+    resetsAt: Math.round(resets_at / MINUTE_MS) * MINUTE_MS,
+    // Rounded down, so that 99.9 % is not used up.
+    usedPercent: Math.floor(used_percent),
+    firstReceivedAt: receivedAt,
+    lastAt: at,
+    lastReceivedAt: receivedAt,
+  };
+  const { ownerKind, owner, name, resetsAt, usedPercent } = row;
+  const key = [ownerKind, owner, provider, name, windowMinutes, resetsAt, usedPercent].join("\u0000");
+  const known = quotas.get(key);
+  quotas.set(key, known === undefined ? row : mergeQuotaPercents(known, row));
+}
+
+function quotaOwner({ account, person, machine, harness }: QuotaEvent & SentEvent): {
+  ownerKind: QuotaOwnerKind;
+  owner: string;
+} {
+  if (account !== undefined) return { ownerKind: "account", owner: account };
+  if (person !== undefined) return { ownerKind: "person", owner: person };
+  // An instance is named after its machine: `codex@laptop`.
+  return { ownerKind: "machine", owner: machine || harness.slice(harness.indexOf("@") + 1) || harness };
+}
+
+/** What happened to an agent or a harness. */
+type OwnedEvent = Exclude<PlimsollEvent, QuotaEvent>;
 /** An event of a harness itself, which belongs to no session. */
 type HarnessOwnEvent = HarnessEvent | PolicyAckEvent;
 
-const isOfHarness = (event: PlimsollEvent): event is HarnessOwnEvent =>
+const isOfHarness = (event: OwnedEvent): event is HarnessOwnEvent =>
   event.type === "harness" || event.type === "policy_ack";
 
 interface Owner {
@@ -184,7 +239,7 @@ function ownerOf(
   arrivals: Arrivals,
   owners: Owners,
   { projectId, instanceOf }: { projectId: number; instanceOf: InstanceOf },
-  event: PlimsollEvent,
+  event: OwnedEvent,
 ): Owner {
   const byAgent = ownersByAgent(owners, event);
   const own = ownSessionOf(event);
@@ -200,7 +255,7 @@ function ownerOf(
   return owner;
 }
 
-function ownersByAgent(owners: Owners, event: PlimsollEvent): Map<string, Owner> {
+function ownersByAgent(owners: Owners, event: OwnedEvent): Map<string, Owner> {
   let ofHarness = owners.get(event.harness);
   if (ofHarness === undefined) {
     ofHarness = { own: new Map(), sessions: new Map() };
@@ -215,7 +270,7 @@ function ownersByAgent(owners: Owners, event: PlimsollEvent): Map<string, Owner>
   return ofSession;
 }
 
-function harnessOf({ harnesses }: Arrivals, projectId: number, event: PlimsollEvent): ArrivedHarness {
+function harnessOf({ harnesses }: Arrivals, projectId: number, event: OwnedEvent): ArrivedHarness {
   const id = harnessId(projectId, event.harness);
   let harness = harnesses.get(id);
   if (harness === undefined) {
@@ -226,7 +281,7 @@ function harnessOf({ harnesses }: Arrivals, projectId: number, event: PlimsollEv
   return harness;
 }
 
-type SessionEvent = Exclude<PlimsollEvent, HarnessOwnEvent>;
+type SessionEvent = Exclude<OwnedEvent, HarnessOwnEvent>;
 
 function storedAs(event: SessionEvent, instanceOf: InstanceOf): SessionEvent {
   const harness = instanceOf(event.harness, event.session);
@@ -257,7 +312,7 @@ function sessionOwner(
   return { session, agent };
 }
 
-function harnessAgent({ agents }: Arrivals, id: string, event: PlimsollEvent): ArrivedAgent {
+function harnessAgent({ agents }: Arrivals, id: string, event: OwnedEvent): ArrivedAgent {
   let agent = agents.get(id);
   if (agent === undefined) {
     agent = newAgent(
@@ -273,7 +328,7 @@ function harnessAgent({ agents }: Arrivals, id: string, event: PlimsollEvent): A
 function newAgent(
   id: string,
   address: Pick<ArrivedAgent, keyof AgentAddress>,
-  { harness, at }: PlimsollEvent,
+  { harness, at }: OwnedEvent,
 ): ArrivedAgent {
   return {
     id,
@@ -315,7 +370,7 @@ function addContents({ contents }: Arrivals, { agent }: Owner, event: TurnEvent)
 
 function addEvent(
   { harness, session, agent }: Owner,
-  event: PlimsollEvent,
+  event: OwnedEvent,
   request: number,
   receivedAt: number,
 ) {
@@ -327,15 +382,13 @@ function addEvent(
   if (agent.ownSession === undefined) agent.parent = smallerName(agent.parent, event.parent_agent);
   agent.stopped = laterStop(agent.stopped, stopOf(event));
   if (event.type === "turn") addTurn(agent, turnFacts(event, eventKey(event.id)), request, receivedAt);
-  else addMark(agent, event, request, receivedAt);
+  else if (event.type === "tool_result") {
+    const turn = event.turn === undefined ? undefined : turnMark(eventKey(event.turn));
+    addTurn(agent, toolResultFacts(event, eventKey(event.id), turn), request, receivedAt);
+  } else addMark(agent, event, request, receivedAt);
 }
 
-function addOrigin(
-  { machines }: Arrivals,
-  { session }: Owner,
-  event: PlimsollEvent,
-  receivedAt: number,
-): void {
+function addOrigin({ machines }: Arrivals, { session }: Owner, event: OwnedEvent, receivedAt: number): void {
   const origin = originOf(event);
   if (origin === undefined) return;
   if (session !== undefined)
@@ -355,7 +408,7 @@ function addOrigin(
 }
 
 /** After a call that compacts, nobody knows whether the agent goes on. A person who clears the context gives the next prompt. */
-function stopOf(event: PlimsollEvent): Stop | undefined {
+function stopOf(event: OwnedEvent): Stop | undefined {
   if (event.type === "cleared") return { at: event.at, reason: "end_turn" };
   if (event.type !== "turn" || event.stop_reason === undefined || event.purpose === "compaction")
     return undefined;
@@ -411,6 +464,7 @@ export function sameTurn(a: TurnFacts, b: TurnFacts): boolean {
     a.durationMs === b.durationMs &&
     a.costUsd === b.costUsd &&
     sameOutcome(a.outcome, b.outcome) &&
+    a.resultOf === b.resultOf &&
     a.compositionEstimated === b.compositionEstimated &&
     a.provenance === b.provenance &&
     JSON.stringify(a.limitClaims) === JSON.stringify(b.limitClaims) &&
@@ -427,6 +481,7 @@ export function readsTheSame(a: TurnFacts, b: TurnFacts): boolean {
     a.sentWindow === b.sentWindow &&
     a.sentLimit === b.sentLimit &&
     a.compaction === b.compaction &&
+    a.isToolResult === b.isToolResult &&
     a.estimated === b.estimated &&
     a.usage.input_tokens === b.usage.input_tokens &&
     a.usage.cache_read_tokens === b.usage.cache_read_tokens &&

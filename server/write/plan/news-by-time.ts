@@ -51,7 +51,9 @@ export class NewsByTime {
     ].sort((a, b) => b - a);
     this.#turnsByTime = [...this.#turns.values()].sort((a, b) => a.facts.at - b.facts.at);
     this.#marksByTime = [...this.#marks.values()].sort((a, b) => a.mark.facts.at - b.mark.facts.at);
-    this.#isWitnessed = [...this.#turns.values()].some(({ facts }) => facts.provenance !== 0);
+    this.#isWitnessed = [...this.#turns.values()].some(
+      ({ facts }) => facts.provenance !== 0 && !facts.isToolResult,
+    );
   }
 
   /** The earliest change that is not folded yet; undefined if there is none. Epoch ms. */

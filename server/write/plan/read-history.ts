@@ -90,7 +90,7 @@ export function openHistory(
 /** The turns of a block. */
 export function storedTurns(block: TurnBlock, model: ModelName): StoredTurn[] {
   return block.rows.map((row) => {
-    const facts: TurnFacts = turnFactsOf(row, model(row.modelId));
+    const facts: TurnFacts = turnFactsOf(row, model);
     return { row, reading: turnReadingOf(row, facts), block };
   });
 }

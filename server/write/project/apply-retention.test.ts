@@ -103,6 +103,22 @@ describe("retention", () => {
     await server.close();
   });
 
+  it("removes quotas seven days after their reset, whatever is kept, and takes them again", async () => {
+    const server = await path.start();
+    const reading = (limit: string, days: number) => ({
+      ...{ type: "quota", id: limit, at: Date.now(), harness: HARNESS, provider: "anthropic", limit },
+      ...{ used_percent: 40, resets_at: daysAgo(days) },
+    });
+    const limits = async () => (await prisma.quotaPercent.findMany()).map(({ name }) => name).sort();
+    await server.send(reading("old", 8), reading("new", 6));
+    expect(await limits()).toEqual(["new", "old"]);
+    server.tidy();
+    await until(async () => (await limits()).join() === "new", LIMIT_MS);
+    await server.send(reading("old", -1));
+    expect(await limits()).toEqual(["new", "old"]);
+    await server.close();
+  });
+
   it("keeps peaks of before the horizon when a turn of that time is corrected or deleted", async () => {
     const server = await path.start({ segmentTurns: 8 });
     const peak = { ...eventsOf("old", daysAgo(40), 1)[0]!, usage: { input_tokens: 9_500 } };

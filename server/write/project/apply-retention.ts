@@ -1,5 +1,6 @@
 import type { Sql } from "../../db/sql.ts";
 import { ALL, SLOT_MS } from "../../db/tables/buckets.ts";
+import { QUOTA_SHOWN_AFTER_RESET } from "../../db/tables/quota-percents.ts";
 import { addRemovedCounts } from "../../db/tables/removed-counts.ts";
 import { DAY_MS } from "../../times.ts";
 import type { HeldProject } from "./held-project.ts";
@@ -24,7 +25,9 @@ export async function applyRetention(project: HeldProject): Promise<readonly str
   const { projectId } = project;
   const [settings] = await project.query<Settings>(SETTINGS, projectId);
   const now = project.now();
-  if (settings === undefined || settings.sessionDays === null) return undefined;
+  if (settings === undefined) return undefined;
+  await removeQuotas(project, now - QUOTA_SHOWN_AFTER_RESET);
+  if (settings.sessionDays === null) return undefined;
   const cut = sessionCut(now, settings.sessionDays);
   const sessions = await removeExpiredSessions(project, cut / SLOT_MS, (sql) =>
     sql.send(SET_HORIZON, projectId, cut),
@@ -64,6 +67,20 @@ DELETE FROM rollup_names n WHERE n.project_id = $1 AND n.day = date_trunc('day',
     AND r.bucket >= n.day AND r.bucket < n.day + interval '1 day')
   AND NOT EXISTS (SELECT 1 FROM boundary_rollups b WHERE b.project_id = $1 AND b.grain = 360 AND b.harness = '${ALL}'
     AND b.bucket >= n.day AND b.bucket < n.day + interval '1 day')`;
+
+const EXPIRED_QUOTAS = `
+SELECT 1 FROM quota_percents q WHERE q.project_id = $1 AND q.resets_at <= to_timestamp($2::float8 / 1000) LIMIT 1`;
+const REMOVE_QUOTAS = `
+DELETE FROM quota_percents WHERE project_id = $1 AND resets_at <= to_timestamp($2::float8 / 1000)`;
+
+/** Quotas that were reset before a time (epoch ms) and not read since: they make room for others. A project has few. */
+async function removeQuotas(project: HeldProject, cut: number): Promise<void> {
+  const { projectId } = project;
+  if ((await project.query(EXPIRED_QUOTAS, projectId, cut)).length === 0) return;
+  await project.transaction(async (sql) => sql.send(REMOVE_QUOTAS, projectId, cut));
+  // The memory holds the limits that have rows.
+  project.forget();
+}
 
 /** Removes the oldest six hours of rollups if they are too old. Returns whether it did. */
 async function removeRollups(project: HeldProject, days: number, now: number): Promise<boolean> {

@@ -153,6 +153,99 @@ describe("what came of tool calls", () => {
     expect(await stored()).toEqual({ main: expected(history).main, helper: {} });
   });
 
+  describe("told by the ends of calls", () => {
+    const result = (
+      id: string,
+      second: number,
+      rest: { result?: string; turn?: string; agent?: string; witness?: string } = {},
+    ) => ({
+      ...{ type: "tool_result", id: `tool/${id}`, session: "s", harness: "h", agent: "main" },
+      ...{ at: START + 1_000 * second, result: "ok", witness: "otlp", ...rest },
+    });
+    const turns = [1, 5, 9].map((second) => turn({ second, tokens: 5_000 * second }));
+    const asked = (outcomes: (Record<string, number> | undefined)[]) => {
+      const cells = new OutcomeCells();
+      for (const [index, outcome] of outcomes.entries()) {
+        const level = 5_000 * [1, 5, 9][index]!;
+        if (outcome !== undefined) cells.add({ number: index + 1, level, share: level / 40_000, outcome });
+      }
+      return { main: { "model-b": cells.cells() } };
+    };
+    const results = [
+      result("a", 2),
+      result("b", 3, { result: "failed" }),
+      result("c", 4, { result: "rejected", turn: "t-main-5" }),
+      result("d", 6, { result: "failed", turn: "t-main-9" }),
+      result("e", 6, { turn: "of-nobody" }),
+    ];
+    const counts = asked([
+      { calls: 2, failed: 1, rejected: 0 },
+      { calls: 1, failed: 0, rejected: 1 },
+      { calls: 1, failed: 1, rejected: 0 },
+    ]);
+
+    it("belongs to the turn that was told, or to the latest that had begun", async () => {
+      await server.send(...turns, ...results);
+      await counted();
+      expect(await stored()).toEqual(counts);
+    });
+
+    it("is the same in any order, one by one, and sent twice", async () => {
+      for (const event of [...results, ...turns].toReversed()) await server.send(event);
+      await server.send(...results.toReversed());
+      await prisma.$executeRaw`UPDATE agents SET last_received_at = last_received_at - interval '1 minute'`;
+      await counted();
+      expect(await stored()).toEqual(counts);
+      const row = await prisma.agent.findFirstOrThrow();
+      expect(row).toMatchObject({ turns: 3, windows: 1, promptTokens: 75_000n });
+      expect(
+        Object.fromEntries(
+          (await prisma.ingestCount.findMany()).map((one) => [one.outcome, Number(one.count)]),
+        ),
+      ).toEqual({
+        turn: 3,
+        tool_result: 5,
+        duplicate: 5,
+      });
+    });
+
+    it("belongs to the answer that was still being written when its tool ended", async () => {
+      await server.send(
+        { ...turns[0], duration_ms: 1_000 },
+        { ...turns[1], duration_ms: 3_500 },
+        result("a", 2),
+      );
+      await counted();
+      expect(await stored()).toEqual(asked([undefined, { calls: 1, failed: 0, rejected: 0 }]));
+    });
+
+    it("takes a call that was refused and then reported as failed for refused", async () => {
+      await server.send(turns[0], result("a", 3, { result: "failed" }));
+      await server.send(result("a", 2, { result: "rejected" }));
+      await counted();
+      expect(await stored()).toEqual(asked([{ calls: 1, failed: 0, rejected: 1 }]));
+    });
+
+    it("does not count calls again that the turn or its recording counted", async () => {
+      await server.send(
+        turn({ second: 1, tokens: 5_000, outcome: { calls: 1, failed: 0, repeated: 1 } }),
+        { ...turns[1], witness: "transcript" },
+        turns[2],
+        ...[2, 6, 10].map((second) => result(`${second}`, second, { result: "failed" })),
+      );
+      await counted();
+      expect(await stored()).toEqual(
+        asked([{ calls: 1, failed: 0, repeated: 1 }, undefined, { calls: 1, failed: 1, rejected: 0 }]),
+      );
+    });
+
+    it("asks no turn that only compacts", async () => {
+      await server.send(turns[0], { ...turns[1], purpose: "compaction" }, result("a", 6));
+      await counted();
+      expect(await stored()).toEqual(asked([{ calls: 1, failed: 0, rejected: 0 }]));
+    });
+  });
+
   it("is an empty row for an agent that reported none", async () => {
     await server.send(turn({ second: 1, tokens: 5_000 }));
     await counted();

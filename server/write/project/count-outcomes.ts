@@ -1,12 +1,15 @@
 import {
+  type EndedCall,
   OutcomeCells,
+  outcomesOfResults,
   repeatedWork,
   type ThresholdTimeline,
   utilizationOf,
   type WorkFall,
   type WorkTurn,
+  witnessesOf,
 } from "@plimsoll/fold";
-import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
+import { BOUNDARY_TYPES, type ToolOutcome } from "@plimsoll/protocol/events";
 import { lineOf, loadOf } from "@plimsoll/protocol/policy";
 import type { Sql } from "../../db/sql.ts";
 import {
@@ -17,9 +20,10 @@ import {
 } from "../../db/tables/agent-outcomes.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { unpackOutcome } from "../../db/tables/codes.ts";
+import { turnMark } from "../../db/tables/identity.ts";
 import { readHistoryInRuns } from "../../db/tables/read-turns.ts";
 import { numberTurns } from "../../db/tables/turn-order.ts";
-import { levelOf } from "../../db/tables/turns.ts";
+import { isLevel, levelOf, type TurnRow, turnsAndResults } from "../../db/tables/turns.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
 import { agentOptions } from "./plan-chunk.ts";
 
@@ -118,22 +122,19 @@ export async function countsOf(
 ): Promise<Counts> {
   const models = new Map<number, OutcomeCells>();
   const work: WorkTurn[] = [];
-  let turnsBefore = 0;
-  for await (const turns of readHistoryInRuns(sql, projectId, agent)) {
-    for (const { turn, number } of numberTurns(turns, { turnsBefore, levelBefore: undefined })) {
-      const outcome = unpackOutcome(turn);
-      const level = levelOf(turn);
-      work.push({ at: turn.at, level, calls: outcome?.calls ?? 0, repeated: outcome?.repeated ?? 0 });
-      if (outcome === undefined || level === undefined) continue;
-      const { thresholds } = timeline.at(turn.at, modelName(turn.modelId));
-      // Without a line, the end of the window is one.
-      const load = loadOf(level, lineOf(thresholds, turn.windowTokens));
-      const share = load ?? utilizationOf(level, turn.windowTokens);
-      const cells = models.get(turn.modelId) ?? new OutcomeCells();
-      models.set(turn.modelId, cells);
-      cells.add({ number, level, share, outcome });
-    }
-    turnsBefore += turns.length;
+  for (const { turn, number, outcome } of await readOutcomes(sql, projectId, agent)) {
+    const level = levelOf(turn);
+    // Where nobody compared the calls, how many repeat another one is not known.
+    const { calls = 0, repeated } = outcome ?? {};
+    work.push({ at: turn.at, level, calls: repeated === undefined ? 0 : calls, repeated: repeated ?? 0 });
+    if (outcome === undefined || level === undefined) continue;
+    const { thresholds } = timeline.at(turn.at, modelName(turn.modelId));
+    // Without a line, the end of the window is one.
+    const load = loadOf(level, lineOf(thresholds, turn.windowTokens));
+    const share = load ?? utilizationOf(level, turn.windowTokens);
+    const cells = models.get(turn.modelId) ?? new OutcomeCells();
+    models.set(turn.modelId, cells);
+    cells.add({ number, level, share, outcome });
   }
   if (models.size === 0) return NO_COUNTS;
   const falls = await sql.query<WorkFall>(FALLS, projectId, agent);
@@ -142,3 +143,44 @@ export async function countsOf(
     work: packWork(repeatedWork(work, falls)),
   };
 }
+
+interface TurnWithOutcome {
+  turn: TurnRow;
+  /** From 1. */
+  number: number;
+  outcome: ToolOutcome | undefined;
+}
+
+/** All turns of an agent in their order, with what came of their calls: as a source of the turn told it, else by the ends of the calls. */
+async function readOutcomes(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+  agent: number,
+): Promise<TurnWithOutcome[]> {
+  const all: TurnWithOutcome[] = [];
+  const ended: EndedCall[] = [];
+  for await (const rows of readHistoryInRuns(sql, projectId, agent, (every) => every)) {
+    const { turns, results } = turnsAndResults(rows);
+    const place = { turnsBefore: all.length, levelBefore: undefined };
+    for (const { turn, number } of numberTurns(turns, place))
+      all.push({ turn, number, outcome: unpackOutcome(turn) });
+    for (const row of results)
+      ended.push({ at: row.at, resultOf: row.resultOf, outcome: unpackOutcome(row) ?? {} });
+  }
+  if (ended.length === 0) return all;
+  // A call that compacts asks for no tools.
+  const asking = all.filter(({ turn }) => isLevel(turn));
+  const marks = asking.map(({ turn }) => ({
+    beganAt: turn.at - (turn.durationMs ?? 0),
+    mark: turnMark(turn.key),
+  }));
+  for (const [index, outcome] of outcomesOfResults(marks, ended)) {
+    const asked = asking[index]!;
+    if (!tellsCalls(asked)) asked.outcome = { ...asked.outcome, ...outcome };
+  }
+  return all;
+}
+
+/** Whether a source of the turn counted its calls. A recording has them all, so where it tells none, there are none. */
+const tellsCalls = ({ turn, outcome }: TurnWithOutcome): boolean =>
+  outcome?.calls !== undefined || witnessesOf(turn.provenance ?? 0).includes("transcript");

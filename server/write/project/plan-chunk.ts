@@ -1,4 +1,4 @@
-import { STEP_EVENTS, type Steps } from "@plimsoll/fold";
+import { STEP_EVENTS, type Steps, type TurnReading } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import type { AgentContentsRow } from "../../db/tables/agent-contents.ts";
 import { type BoundaryRow, reportedRow } from "../../db/tables/boundaries.ts";
@@ -7,7 +7,13 @@ import { lookUp, recall } from "../memory/look-up.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
 import type { AgentChanges, AgentOptions, KnownAgent, RowChanges } from "../plan/agent-changes.ts";
 import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../plan/agent-news.ts";
-import type { Arrivals, ArrivedAgent, ArrivedHarness, ArrivedMachine } from "../plan/group-events.ts";
+import type {
+  Arrivals,
+  ArrivedAgent,
+  ArrivedHarness,
+  ArrivedMachine,
+  ArrivedQuota,
+} from "../plan/group-events.ts";
 import { inSlices, slicer } from "../plan/in-slices.ts";
 import { Ledger, type RequestOutcome } from "../plan/outcomes.ts";
 import { type AgentChange, planSession, type SessionPlan } from "../plan/plan-session.ts";
@@ -25,6 +31,7 @@ export interface ChunkPlan {
   harnesses: ArrivedHarness[];
   machines: ArrivedMachine[];
   contents: AgentContentsRow[];
+  quotas: ArrivedQuota[];
   describedSessions: string[];
   describedHarnesses: string[];
   rollups: RollupChanges;
@@ -164,6 +171,7 @@ export async function planChunk(
   plan.harnesses = admitted;
   plan.describedHarnesses = described;
   plan.machines = await memory.admitMachines(sql, plan.machines, settings.namesPerDay);
+  plan.quotas = memory.admitQuotas(plan.quotas);
   plan.rollupNames = await memory.rollupNames.admit(sql, plan.rollups, settings.namesPerDay);
   return plan;
 }
@@ -223,6 +231,7 @@ function nameModels(
   for (const { turns } of owners) {
     let last: { sent: string; model: string } | undefined;
     for (const { facts, receivedAt } of turns.values()) {
+      if (facts.isToolResult) continue;
       if (facts.model !== last?.sent) {
         last = { sent: facts.model, model: memory.admitModel(facts.model, receivedAt, perDay) };
         models.set(last.model, receivedAt);
@@ -238,7 +247,9 @@ function* reportedSizes({ sizes }: Arrivals) {
     for (const [model, reported] of models) yield { harness, model, sizes: reported };
 }
 
-function emptyPlan({ sessions, harnesses, machines, contents }: Arrivals): ChunkPlan {
+function emptyPlan({ sessions, harnesses, machines, contents, quotas, quotaRequests }: Arrivals): ChunkPlan {
+  const ledger = new Ledger();
+  for (const request of quotaRequests) ledger.record("quota", request);
   return {
     agents: [],
     harnessMarks: [],
@@ -247,6 +258,7 @@ function emptyPlan({ sessions, harnesses, machines, contents }: Arrivals): Chunk
     harnesses: [...harnesses.values()],
     machines: [...machines.values()],
     contents: [...contents.values()],
+    quotas: [...quotas.values()],
     describedSessions: [...sessions.values()].filter(({ described }) => described).map(({ id }) => id),
     describedHarnesses: [],
     rollups: new RollupChanges(),
@@ -255,7 +267,7 @@ function emptyPlan({ sessions, harnesses, machines, contents }: Arrivals): Chunk
     rejudged: new Map(),
     resized: new Map(),
     refolds: [],
-    ledger: new Ledger(),
+    ledger,
   };
 }
 
@@ -282,10 +294,11 @@ function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, chan
   else siblings.push(change);
 }
 
+/** Ends of tool calls have a count of their own. */
 function countRepeats(ledger: Ledger, { added, replaced }: RowChanges["turns"]): void {
-  for (const { isRepeat } of added) ledger.repeats += Number(isRepeat);
-  for (const { before, after } of replaced)
-    ledger.repeats += Number(after.isRepeat) - Number(before.isRepeat);
+  const isCounted = ({ isRepeat, turn }: TurnReading) => Number(isRepeat && !turn.isToolResult);
+  for (const reading of added) ledger.repeats += isCounted(reading);
+  for (const { before, after } of replaced) ledger.repeats += isCounted(after) - isCounted(before);
 }
 
 function isOfSession(agent: ArrivedAgent): agent is AgentOfSession {

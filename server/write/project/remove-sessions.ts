@@ -205,7 +205,7 @@ async function subtract(
 ): Promise<void> {
   for await (const rows of readHistoryInRuns(sql, memory.projectId, agent.number)) {
     for (const row of rows)
-      changes.removeTurn(harness, turnReadingOf(row, turnFactsOf(row, memory.modelName(row.modelId))));
+      changes.removeTurn(harness, turnReadingOf(row, turnFactsOf(row, memory.modelName)));
   }
   for (const { tokensBefore, tokensAfter, ...boundary } of await sql.query<StoredBoundary>(
     BOUNDARIES,

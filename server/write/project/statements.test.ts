@@ -67,6 +67,8 @@ async function runWritePath(): Promise<void> {
     version: "1",
     capabilities: [],
   });
+  const quota = { id: "q", type: "quota", harness: "h", at: HOUR, provider: "anthropic", limit: "five_hour" };
+  await send(server, { ...quota, used_percent: 40, resets_at: HOUR + 3_600_000 });
   await send(server, { ...base, id: "start", type: "session", at: HOUR, status: "started", title: "t" });
   await send(server, turn(3), turn(7, { usage: { input_tokens: 5, output_tokens: 900 } }));
   await send(server, turn(7, { usage: { input_tokens: 9_000, output_tokens: 900 } }));
@@ -207,6 +209,7 @@ describe("every statement of the write path", () => {
       "models",
       "observed_windows",
       "projectors",
+      "quota_percents",
       "refolds",
       "rejected_events",
       "rollup_names",

@@ -142,6 +142,7 @@ async function planRefold(
     harnesses: [],
     machines: [],
     contents: [],
+    quotas: [],
     describedSessions: [],
     describedHarnesses: [],
     rollups,

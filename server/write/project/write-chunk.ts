@@ -11,6 +11,12 @@ import { ADD_COUNT, ingestCounts } from "../../db/tables/ingest-counts.ts";
 import { machines, WIDEN_MACHINE } from "../../db/tables/machines.ts";
 import { models } from "../../db/tables/models.ts";
 import { observedWindows } from "../../db/tables/observed-windows.ts";
+import {
+  MERGE_QUOTA_PERCENT,
+  QUOTA_KEY,
+  quotaPercents,
+  REMOVE_OLD_QUOTA_WINDOWS,
+} from "../../db/tables/quota-percents.ts";
 import { rollupNames } from "../../db/tables/rollup-names.ts";
 import {
   ADD_BOUNDARY_ROLLUP,
@@ -131,6 +137,11 @@ export function* encodeChunk(memory: ProjectMemory, plan: ChunkPlan): Steps<Chun
   );
   some(plan.contents, (rows) => agentContents.upsert(projectId, rows, KEEP_LATEST));
   some(plan.machines, (rows) => machines.upsert(projectId, rows, WIDEN_MACHINE));
+  some(plan.quotas, (rows) => quotaPercents.upsert(projectId, rows, MERGE_QUOTA_PERCENT));
+  some(plan.quotas, (rows) => ({
+    text: REMOVE_OLD_QUOTA_WINDOWS,
+    values: [projectId, ...QUOTA_KEY.map((part) => rows.map((row) => row[part]))],
+  }));
   yield;
   for (const statement of moveStatements(projectId, plan.moves)) send(statement);
   const summed = plan.sessions.filter(({ sum }) => sum !== undefined).map(({ after }) => after.row.id);

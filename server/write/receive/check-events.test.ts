@@ -26,6 +26,18 @@ it("names the person whose key sends once for each session, and with each event 
   ]);
 });
 
+it("names the person with each reading of a quota, whose session does not matter", () => {
+  const checked = new EventCheck(NOW, { person: "ada" });
+  const quota = (id: string) => ({
+    value: {
+      ...{ type: "quota", id, at: NOW, harness: "h@one", session: "a", provider: "anthropic" },
+      ...{ limit: "five_hour", window_minutes: 300, used_percent: 40, resets_at: NOW },
+    },
+  });
+  for (const event of [quota("1"), turn("2", "a"), quota("3")]) checked.add(event);
+  expect(checked.events.map(({ person }) => person ?? null)).toEqual(["ada", "ada", "ada"]);
+});
+
 it("believes no sender who the person is", () => {
   for (const person of [undefined, "ada"]) {
     const checked = new EventCheck(NOW, { person });

@@ -1,4 +1,9 @@
-import { type IngestAnswer, type PlimsollEvent, parseEvent } from "@plimsoll/protocol/events";
+import {
+  type IngestAnswer,
+  type PlimsollEvent,
+  parseEvent,
+  type QuotaEvent,
+} from "@plimsoll/protocol/events";
 import { DAY_MS } from "../../times.ts";
 import type { SentEvent } from "../plan/session-origin.ts";
 import { eventCut } from "../project/retention-cut.ts";
@@ -66,6 +71,8 @@ export class EventCheck {
       this.#reject({ index, ...inTheFuture(parsed.event, this.#now) }, raw.value);
     else if (parsed.event.at < this.#oldest && parsed.event.session !== undefined)
       this.#reject({ index, ...pastRetention(parsed.event, this.#now, this.#keptDays!) }, raw.value);
+    else if (parsed.event.type === "quota" && parsed.event.resets_at > latestReset(parsed.event, this.#now))
+      this.#reject({ index, ...resetTooLate(parsed.event) }, raw.value);
     else if (this.#types?.has(parsed.event.type) === false)
       this.#reject({ index, ...forbiddenType(parsed.event) }, raw.value);
     else this.events.push(this.#person === undefined ? parsed.event : this.#owns(parsed.event, this.#person));
@@ -73,7 +80,8 @@ export class EventCheck {
 
   /** Once for each session is enough, and keeps the journal small. */
   #owns(event: PlimsollEvent, person: string): SentEvent {
-    if (event.session !== undefined) {
+    // A quota belongs to the person and to no session.
+    if (event.session !== undefined && event.type !== "quota") {
       const key = `${event.harness}\u0000${event.session}`;
       if (this.#owned.has(key)) return event;
       this.#owned.add(key);
@@ -110,6 +118,22 @@ export class EventCheck {
     for (const { code } of this.rejected) counts[code] = (counts[code] ?? 0) + 1;
     return counts;
   }
+}
+
+/** A window without a length is at most a year. */
+const YEAR_MINUTES = 366 * 24 * 60;
+
+/**
+ * A later reset is wrong, and would hide every right reading until then. The window began by now, and its length may change when
+ * clocks do.
+ */
+const latestReset = ({ window_minutes = YEAR_MINUTES }: QuotaEvent, now: number) =>
+  now + window_minutes * 60_000 + RESET_SLACK_MS;
+const RESET_SLACK_MS = 3_600_000;
+
+function resetTooLate({ id, window_minutes = YEAR_MINUTES }: QuotaEvent) {
+  const message = `is later than the end of a window of ${window_minutes} minutes that begins now. Send the provider's time, and the right window_minutes.`;
+  return { id, code: "invalid_field" as const, path: "resets_at", message };
 }
 
 function inTheFuture({ id, at }: PlimsollEvent, now: number) {

@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -19,6 +20,27 @@ export interface SessionFiles {
 export async function sessionFiles(folder: string, part = ""): Promise<SessionFiles> {
   let createdAt: number | undefined;
   let latest: { path: string; at: number }[] = [];
+  await eachRecording(folder, part, (path, { birthtimeMs, mtimeMs }) => {
+    createdAt = Math.max(createdAt ?? 0, birthtimeMs);
+    latest = [...latest, { path, at: mtimeMs }].sort((a, b) => b.at - a.at).slice(0, MOST_LATEST);
+  });
+  return { createdAt, latest: latest.map(({ path }) => path) };
+}
+
+/** Paths of the recordings in a folder that were written at a time or later, in epoch ms; the newest first. */
+export async function writtenSince(folder: string, since: number): Promise<string[]> {
+  const found: { path: string; at: number }[] = [];
+  await eachRecording(folder, "", (path, { mtimeMs }) => {
+    if (mtimeMs >= since) found.push({ path, at: mtimeMs });
+  });
+  return found.sort((a, b) => b.at - a.at).map(({ path }) => path);
+}
+
+async function eachRecording(
+  folder: string,
+  part: string,
+  visitFile: (path: string, file: Stats) => void,
+): Promise<void> {
   let seen = 0;
   const visit = async (at: string, depth: number): Promise<void> => {
     const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
@@ -29,11 +51,8 @@ export async function sessionFiles(folder: string, part = ""): Promise<SessionFi
       if (entry.isDirectory() && depth < DEEPEST) await visit(path, depth + 1);
       if (!entry.isFile() || !/\.jsonl?$/.test(entry.name) || !entry.name.includes(part)) continue;
       const file = await stat(path).catch(() => undefined);
-      createdAt = Math.max(createdAt ?? 0, file?.birthtimeMs ?? 0);
-      if (file === undefined) continue;
-      latest = [...latest, { path, at: file.mtimeMs }].sort((a, b) => b.at - a.at).slice(0, MOST_LATEST);
+      if (file !== undefined) visitFile(path, file);
     }
   };
   await visit(folder, 1);
-  return { createdAt, latest: latest.map(({ path }) => path) };
 }

@@ -100,7 +100,7 @@ describe.runIf(hasServer)("plimsoll connect, with hooks", () => {
     const before = '{\n  "model": "opus"\n}\n';
     await stage.person.write(CLAUDE_SETTINGS, before);
     expect(await stage.connect()).toContain("hook claude-code --connection");
-    expect(await events()).toEqual(["PostCompact", "SessionEnd"]);
+    expect(await events()).toEqual(["PostCompact", "SessionEnd", "SessionStart"]);
     expect(await stage.connect()).toContain("Nothing to change.");
     await stage.person.run(["disconnect", "claude-code"]);
     expect(await stage.person.read(CLAUDE_SETTINGS)).toBe(before);
@@ -118,7 +118,7 @@ describe.runIf(hasServer)("plimsoll connect, with hooks", () => {
     await stage.connect("--no-hooks");
     expect(await events()).toEqual([]);
     await stage.connect();
-    expect(await events()).toHaveLength(2);
+    expect(await events()).toHaveLength(3);
     await stage.connect("--no-hooks");
     expect(await events()).toEqual([]);
   });

@@ -9,7 +9,7 @@ import { quoted, shellCommand } from "./status-line-setting.ts";
  * @param folder with the record of the connection
  */
 export function hookSettings(
-  { family, hooks }: Pick<ConnectableHarness, "family" | "hooks">,
+  { family, hooks, matchers }: Pick<ConnectableHarness, "family" | "hooks" | "matchers">,
   program: readonly string[],
   folder: string,
   settings: Fields,
@@ -21,7 +21,9 @@ export function hookSettings(
     // What is no list of hooks is left for the harness to explain.
     if (!Array.isArray(found) || !isFields(at(settings, ["hooks"]) ?? {})) return [];
     const others = found.filter((group) => !isOurs(group, folder));
-    const [ours = { hooks: [{ type: "command", command }] }] = found.filter((group) => runs(group, command));
+    const matcher = matchers?.[event];
+    const fresh = { ...(matcher !== undefined && { matcher }), hooks: [{ type: "command", command }] };
+    const [ours = fresh] = found.filter((group) => runs(group, command));
     const value = found.includes(ours) ? found : [...others, ours];
     return [{ path, value, mode: "wrap" }];
   });

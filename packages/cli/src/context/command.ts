@@ -70,7 +70,7 @@ async function contentsOf(path: string): Promise<AgentContents[]> {
     for (const file of files)
       for await (const { lines } of sourceLines(file.location))
         for (const line of lines) reader.read(line, file);
-    found.push(...reader.contents());
+    found.push(...reader.contents().filter(({ items }) => items.length > 0));
   }
   if (found.length > 0) return found.sort((a, b) => b.at - a.at);
   throw new CliError(

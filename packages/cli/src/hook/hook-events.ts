@@ -51,6 +51,12 @@ export function hookEvents(
 export const startsSession = (input: unknown): boolean =>
   textAt(input, ["hook_event_name"]) === "SessionStart";
 
+/** The session whose main agent goes on after a compaction, which is when the harness takes texts for it. */
+export function compactedSession(input: unknown): string | undefined {
+  const isCompacted = startsSession(input) && textAt(input, ["source"]) === "compact";
+  return isCompacted && textAt(input, ["agent_id"]) === undefined ? textAt(input, ["session_id"]) : undefined;
+}
+
 /** A session that was opened and left has no transcript, and would be an empty row. */
 function hasTurns(input: unknown, exists: (path: string) => boolean): boolean {
   const transcript = textAt(input, ["transcript_path"]);

@@ -289,7 +289,7 @@ async function addOriginalThreads(group: ImportGroup): Promise<void> {
 }
 
 /** The first lines of a file. */
-async function headerOf(location: string): Promise<string> {
+export async function headerOf(location: string): Promise<string> {
   for await (const { lines } of sourceLines(location, LOOK_AT_BYTES)) {
     if (lines.length > 0) return lines.slice(0, 2).join("\n");
   }

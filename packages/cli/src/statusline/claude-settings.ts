@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
+import { join } from "node:path";
 import type { Fields, Known } from "@plimsoll/harnesses/bridge";
 import { claudeCodeBridge } from "@plimsoll/harnesses/claude-code/bridge";
 import { isFields, textAt } from "@plimsoll/harnesses/fields";
@@ -26,6 +27,10 @@ function fieldsIn(path: string): Fields | undefined {
   const value = parsed(textOf(path) ?? "");
   return isFields(value) ? value : undefined;
 }
+
+/** The file in which Claude Code keeps the account that it is logged in to. */
+export const claudeConfigFile = (env: Env): string =>
+  join(env.CLAUDE_CONFIG_DIR || env.HOME || homedir(), ".claude.json");
 
 export function textOf(path: string): string | undefined {
   try {

@@ -10,7 +10,8 @@ import { allowsColor } from "../terminal.ts";
 import { claudeSettings, parsed, targetIn, textOf } from "./claude-settings.ts";
 import { tailOf } from "./recording-tail.ts";
 import { parseMemory, remembered, type SessionMemory } from "./session-memory.ts";
-import { statusText } from "./status-text.ts";
+import { quotaTexts, statusText } from "./status-text.ts";
+import type { StatuslineArguments } from "./statusline-arguments.ts";
 
 /** What the command of a status line needs from outside. */
 export interface StatuslineContext {
@@ -43,18 +44,19 @@ interface Recalled {
 
 /**
  * Prints one line for a status line. It never fails: a harness shows nothing of a command that does.
- * @param wrap a command of the person, whose output comes first
  */
 export async function runStatusline(
   input: string,
-  wrap: string | undefined,
+  { wrap, showsQuota }: Pick<StatuslineArguments, "wrap" | "showsQuota">,
   context: StatuslineContext,
 ): Promise<void> {
   const value = parsed(input);
   const subagents = readSubagents(value);
   const wrapped = wrap === undefined ? "" : await outputOf(wrap, input, context.env);
   const { text, isConnected, changed } =
-    subagents === undefined ? ownLine(value, context) : rowsOf(subagents, projectOf(value), context);
+    subagents === undefined
+      ? ownLine(value, showsQuota, context)
+      : rowsOf(subagents, projectOf(value), context);
   const lines = [wrapped.replace(/\n+$/, ""), text].filter((part) => part !== "");
   if (lines.length > 0) context.write(`${lines.join("\n")}\n`);
   if (changed.length === 0) return;
@@ -67,7 +69,7 @@ export async function runStatusline(
   }
 }
 
-function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
+function ownLine(value: unknown, showsQuota: boolean, { env, now }: StatuslineContext): Drawing {
   const status = readStatus(value);
   const sample = status === undefined ? undefined : withoutOldLevel(status);
   if (sample === undefined) {
@@ -79,7 +81,9 @@ function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
   const recalled = recall(sample, env);
   const at = line?.kind === "tokens" ? line.tokens : undefined;
   // A pipe to a harness that shows colors.
-  const text = statusText(sample, recalled.memory, at, allowsColor(env, true));
+  const color = allowsColor(env, true);
+  const quotas = showsQuota ? quotaTexts(sample.quotas, now(), color) : [];
+  const text = [statusText(sample, recalled.memory, at, color), ...quotas].join(" · ");
   return { text, isConnected: targetIn(settings) !== undefined, changed: recalled.isNew ? [recalled] : [] };
 }
 

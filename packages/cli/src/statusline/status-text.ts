@@ -1,6 +1,7 @@
-import { forecast } from "@plimsoll/fold";
+import { forecast, quotaName } from "@plimsoll/fold";
+import type { QuotaReading } from "@plimsoll/harnesses/quota";
 import type { StatusSample } from "@plimsoll/harnesses/status-line";
-import { percent, tokens } from "../number-format.ts";
+import { ahead, percent, tokens } from "../number-format.ts";
 import { type Paint, painter } from "../terminal.ts";
 import type { SessionMemory } from "./session-memory.ts";
 
@@ -30,6 +31,22 @@ export function statusText(
     parts.push(`${turns} ${turns === 1 ? "turn" : "turns"} to the ${line === undefined ? "end" : "line"}`);
   if (costUsd !== undefined && costUsd > 0) parts.push(`$${costUsd.toFixed(2)}`);
   return parts.join(" · ");
+}
+
+/** Percent from which a limit of the account is shown in yellow, and in red. */
+const QUOTA_CLOSE = 80;
+const QUOTA_END = 95;
+
+/** The limits of the account, such as "5-hour 42%, resets in 2 h". */
+export function quotaTexts(quotas: readonly QuotaReading[], now: number, color: boolean): string[] {
+  const paint = painter(color);
+  return quotas.map(({ limit, window_minutes = null, used_percent, resets_at }) => {
+    const name = quotaName({ provider: "", limit, window_minutes });
+    const used = `${Math.floor(used_percent)}%`;
+    const shown =
+      used_percent < QUOTA_CLOSE ? used : paint(used_percent < QUOTA_END ? "yellow" : "red", used);
+    return `${name} ${shown}, ${resets_at > now ? `resets ${ahead(resets_at - now)}` : "was reset"}`;
+  });
 }
 
 function levelText(

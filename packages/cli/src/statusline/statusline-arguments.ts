@@ -2,6 +2,8 @@
 export interface StatuslineArguments {
   /** A command of the person, whose output comes first. */
   wrap: string | undefined;
+  /** Whether the line ends with the limits of the account. */
+  showsQuota: boolean;
   /** Whether this run only reports to the server. */
   isReport: boolean;
 }
@@ -9,5 +11,9 @@ export interface StatuslineArguments {
 /** @param words after the name of the program */
 export function statuslineArguments(words: readonly string[]): StatuslineArguments {
   const place = words.indexOf("--wrap");
-  return { wrap: place < 0 ? undefined : words[place + 1], isReport: words.includes("--report") };
+  return {
+    wrap: place < 0 ? undefined : words[place + 1],
+    showsQuota: words.includes("--quota"),
+    isReport: words.includes("--report"),
+  };
 }

@@ -96,6 +96,40 @@ describe("the status of a harness", () => {
     expect(status).toMatchObject({ tokens: 219_000, windowTokens: expected });
   });
 
+  it("of Claude Code has the limits of the account, with the window that their names say", () => {
+    const rate_limits = {
+      five_hour: { used_percentage: 23.5, resets_at: 1_795_000_000 },
+      seven_day_opus: { used_percentage: 0, resets_at: 1_795_500_000 },
+      monthly: { used_percentage: 104, resets_at: 1_796_000_000 },
+    };
+    const named = (limit: string, used_percent: number, resets_at: number, window_minutes?: number) => ({
+      ...{ provider: "anthropic", limit, used_percent, resets_at },
+      ...(window_minutes !== undefined && { window_minutes }),
+    });
+    expect(readStatus(claude(1, { rate_limits }))?.quotas).toEqual([
+      named("five_hour", 23.5, 1_795_000_000_000, 300),
+      named("seven_day_opus", 0, 1_795_500_000_000, 10_080),
+      named("monthly", 104, 1_796_000_000_000),
+    ]);
+  });
+
+  it.each([
+    undefined,
+    null,
+    [],
+    "x",
+    { five_hour: null },
+    { five_hour: { used_percentage: "41", resets_at: 1_795_000_000 } },
+    { five_hour: { used_percentage: 41 } },
+    { five_hour: { used_percentage: 41, resets_at: 0 } },
+    // Milliseconds.
+    { five_hour: { used_percentage: 41, resets_at: 1_795_000_000_000 } },
+    { five_hour: { used_percentage: -1, resets_at: 1_795_000_000 } },
+    { five_hour: { used_percentage: 1e9, resets_at: 1_795_000_000 } },
+  ])("has no limits in %j", (rate_limits) => {
+    expect(readStatus(claude(1, { rate_limits }))?.quotas).toEqual([]);
+  });
+
   it.each([undefined, null, [], "x", {}, { session_id: 4 }])("is none if it is %j", (status) => {
     expect(readStatus(status)).toBeUndefined();
   });
@@ -251,17 +285,21 @@ describe("plimsoll statusline", () => {
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
 
-  async function draw(status: unknown, wrap?: string) {
+  async function draw(status: unknown, wrap?: string, showsQuota = false) {
     let text = "";
     const reports: string[] = [];
-    await runStatusline(typeof status === "string" ? status : JSON.stringify(status), wrap, {
-      env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll"), NO_COLOR: "1", PATH: process.env.PATH },
-      now: Date.now,
-      write: (more) => {
-        text += more;
+    await runStatusline(
+      typeof status === "string" ? status : JSON.stringify(status),
+      { wrap, showsQuota },
+      {
+        env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll"), NO_COLOR: "1", PATH: process.env.PATH },
+        now: Date.now,
+        write: (more) => {
+          text += more;
+        },
+        report: (input) => void reports.push(input),
       },
-      report: (input) => void reports.push(input),
-    });
+    );
     return { text, reports };
   }
 
@@ -277,6 +315,20 @@ describe("plimsoll statusline", () => {
     expect((await draw(status, "grep -o s-1")).text).toMatch(/^s-1\n61\.7% of the line/);
     expect((await draw(status, "exit 3")).text).toMatch(/^61\.7% of the line/);
     expect((await draw(status, "echo early")).text).toMatch(/^early\n61\.7%/);
+  });
+
+  it("ends with the limits of the account on request", async () => {
+    const inMinutes = (minutes: number) => Math.floor(Date.now() / 1_000) + minutes * 60;
+    const rate_limits = {
+      five_hour: { used_percentage: 42.9, resets_at: inMinutes(130) },
+      seven_day_opus: { used_percentage: 96, resets_at: inMinutes(-5) },
+    };
+    const limited = claude(47_000, { rate_limits });
+    expect((await draw(limited, undefined, true)).text).toMatch(
+      / · \$1\.23 · 5-hour 42%, resets in 2 h · 7-day opus 96%, was reset\n$/,
+    );
+    expect((await draw(limited)).text).toMatch(/ · \$1\.23\n$/);
+    expect((await draw(claude(47_000), undefined, true)).text).toMatch(/ · \$1\.23\n$/);
   });
 
   it.each(["", "{", "[]", "null"])("says what it reads when it gets %j", async (input) => {
@@ -310,7 +362,7 @@ describe("plimsoll statusline", () => {
         throw new Error("no process is left");
       },
     };
-    await runStatusline(JSON.stringify(claude(91_000)), undefined, context);
+    await runStatusline(JSON.stringify(claude(91_000)), { wrap: undefined, showsQuota: false }, context);
     expect(steps).toEqual(["line", "report"]);
     expect((await draw(claude(91_000))).reports).toHaveLength(1);
     expect((await draw(claude(91_000))).reports).toEqual([]);
@@ -352,6 +404,42 @@ describe("plimsoll statusline", () => {
       };
       expect(fleet.agents).toMatchObject([{ context_tokens: 103_000, window_tokens: 200_000 }]);
       expect(totals.totals.turns).toBe(1);
+      await person.run(["disconnect", "--all"]);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it.runIf(hasServer)("reports the limits under a hash of the account, also without a call", async () => {
+    const server = await startPlimsoll();
+    try {
+      const person = connectHome(home, server);
+      await person.run(["connect", "claude-code", "--yes", "--no-wait"]);
+      const resets = Math.floor(Date.now() / 60_000) * 60 + 3_600;
+      const status = (used_percentage: number) =>
+        JSON.stringify(claude(1, { rate_limits: { five_hour: { used_percentage, resets_at: resets } } }));
+      const accountUuid = "6a1f8f2e-5b7c-4f3d-9a41-2f6d1c0b7e55";
+      await person.write(
+        ".claude.json",
+        JSON.stringify({ oauthAccount: { accountUuid, emailAddress: "a@b.c" } }),
+      );
+      expect(await reportStatus(status(41), { HOME: home })).toBe(true);
+      // An older reading comes late, and the same account reports from another machine.
+      expect(await reportStatus(status(40), { HOME: home })).toBe(true);
+      expect(await reportStatus(status(42), { HOME: home, PLIMSOLL_MACHINE: "other" })).toBe(true);
+      const key = (await person.run(["key", "create", "--name", "r", "--scope", "read", "--quiet"])).trim();
+      const answer = await fetch(`${server.url}/api/v1/quota`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      const { quotas } = (await answer.json()) as { quotas: object[] };
+      expect(quotas).toMatchObject([
+        {
+          ...{ provider: "anthropic", limit: "five_hour", window_minutes: 300, used_percent: 42 },
+          resets_at: new Date(resets * 1_000).toISOString(),
+          owner: { kind: "account", id: expect.stringMatching(/^[0-9a-f]{32}$/) },
+        },
+      ]);
+      expect(JSON.stringify(quotas)).not.toMatch(/6a1f8f2e|a@b/);
       await person.run(["disconnect", "--all"]);
     } finally {
       await server.stop();

@@ -125,14 +125,18 @@ describe("plimsoll statusline as subagentStatusLine", () => {
   async function draw(status: object) {
     let text = "";
     const reports: string[] = [];
-    await runStatusline(JSON.stringify(status), undefined, {
-      env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll"), NO_COLOR: "1" },
-      now: Date.now,
-      write: (more) => {
-        text += more;
+    await runStatusline(
+      JSON.stringify(status),
+      { wrap: undefined, showsQuota: true },
+      {
+        env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll"), NO_COLOR: "1" },
+        now: Date.now,
+        write: (more) => {
+          text += more;
+        },
+        report: (input) => void reports.push(input),
       },
-      report: (input) => void reports.push(input),
-    });
+    );
     return {
       rows: text
         .split("\n")

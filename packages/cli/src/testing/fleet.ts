@@ -17,6 +17,7 @@ export function fleetAgent(given: Partial<FleetAgent> = {}): FleetAgent {
     utilization: 0.192,
     window_suspect: false,
     uncounted_turns: 0,
+    cache: null,
     after_boundary: null,
     peak: { tokens: 211_000, window_tokens: 1_000_000, utilization: 0.211, at: time(3_600_000) },
     thresholds: [

@@ -29,6 +29,7 @@ export interface Peak {
 /** The levels of a run of events. Summaries of consecutive runs join into the summary of all of them. */
 export interface Summary {
   turns: number;
+  /** With the ends of tool calls. */
   marks: number;
   /** The first turn that reached the highest level. */
   peak: Peak | undefined;
@@ -44,7 +45,7 @@ export interface Summary {
 export interface AgentState {
   tail: TurnPosition | undefined;
   lastTurnAt: number | undefined;
-  /** The latest mark in time, with the highest window of any mark. */
+  /** The latest mark or end of a tool call in time, with the highest window of any of them. */
   lastMark: { window: number; at: number; id: string } | undefined;
   numbering: Numbering;
   /** The window size last reported for each model, and whether a prompt exceeded it. */
@@ -89,7 +90,7 @@ export interface TurnReading {
   turn: TurnFacts;
   /** What was reported under the id of the turn. The same object if no other report adds to it. */
   report: TurnFacts;
-  /** Whether the turn reports a call again that another turn stands for. It counts nowhere. */
+  /** Whether the report counts nowhere: another turn stands for its call, or it is the end of a tool call. */
   isRepeat: boolean;
   window: number;
   contextTokens: number | undefined;

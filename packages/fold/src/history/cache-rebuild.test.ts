@@ -1,7 +1,7 @@
 import { REBUILD_CAUSES, type RebuildCause } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cacheRebuild } from "./cache-rebuild.ts";
+import { cacheLife, cacheRebuild } from "./cache-rebuild.ts";
 import { extendAgent, foldAgent } from "./fold.ts";
 import { mark, OPTIONS, turn } from "./testing/agent-history.ts";
 import type { TurnFacts } from "./turn.ts";
@@ -188,5 +188,24 @@ describe("a cache that has to be rebuilt", () => {
       modelChanged: false,
     };
     expect(cacheRebuild(undefined, inCache)).toBeUndefined();
+  });
+});
+
+describe("the life of a cache", () => {
+  const MINUTE = 60_000;
+  const cached = { tokens: 90_000, shortest: 20_000, survived: 0 };
+
+  it.each([
+    ["five minutes from the latest call", cached, 5 * MINUTE],
+    ["no less after a short pause", { ...cached, survived: MINUTE }, 5 * MINUTE],
+    ["as long as a pause that it outlived", { ...cached, survived: 40 * MINUTE }, 40 * MINUTE],
+  ])("is %s", (_, prompt, life) => {
+    expect(cacheLife(prompt, 1_000)).toEqual({ tokens: 90_000, coldAt: 1_000 + life });
+  });
+
+  it("is unknown where nothing is cached, or no turn says so", () => {
+    expect(cacheLife(undefined, 1_000)).toBeUndefined();
+    expect(cacheLife({ ...cached, tokens: 1_023 }, 1_000)).toBeUndefined();
+    expect(cacheLife(cached, undefined)).toBeUndefined();
   });
 });

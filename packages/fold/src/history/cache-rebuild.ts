@@ -25,6 +25,26 @@ const LEAST_SHARE = 0.1;
 /** What Anthropic and OpenAI keep a cache for at least, from its last use. */
 const SHORTEST_LIFE_MS = 300_000;
 
+/** What a provider's cache has of an agent's prompt. */
+export interface CacheLife {
+  tokens: number;
+  /** Until then the cache is there, unless the provider gives it up early. Epoch ms by the clock of the harness. */
+  coldAt: number;
+}
+
+/**
+ * How long a cache lives without another call: five minutes, or the longest pause that it outlived before. Undefined if nothing worth it
+ * is cached.
+ * @param lastTurnAt epoch ms
+ */
+export function cacheLife(
+  cached: CachedPrompt | undefined,
+  lastTurnAt: number | undefined,
+): CacheLife | undefined {
+  if (cached === undefined || lastTurnAt === undefined || cached.tokens < LEAST_TOKENS) return undefined;
+  return { tokens: cached.tokens, coldAt: lastTurnAt + Math.max(SHORTEST_LIFE_MS, cached.survived) };
+}
+
 const CAUSE_OF_FALL: Readonly<Record<BoundaryType, RebuildCause>> = {
   masked: "masked",
   compacted: "compacted",

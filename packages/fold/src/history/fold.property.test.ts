@@ -84,7 +84,9 @@ function frozen<T>(value: T): T {
 type Fact = { turn: TurnFacts; mark?: undefined } | { mark: MarkFacts; turn?: undefined };
 
 function factsOf({ turns, marks }: GeneratedHistory): Fact[] {
-  return arrange(turns, marks).items.map((item) => (item.turn ? { turn: item.turn } : { mark: item.mark! }));
+  return arrange(turns, marks).items.map((item) =>
+    item.mark === undefined ? { turn: item.turn ?? item.result } : { mark: item.mark },
+  );
 }
 
 function receiveAll(agent: Agent, facts: readonly Fact[], cuts: readonly number[]): void {
@@ -243,6 +245,24 @@ test("an agent that sends in order is never read again from the start", () => {
       expect(agent.refolds).toBe(0);
     }),
     { numRuns: RUNS / 4 },
+  );
+});
+
+test("ends of tool calls change how no turn and no mark reads", () => {
+  fc.assert(
+    fc.property(anyHistory, options, ({ turns, marks }, chosen) => {
+      const calls = turns.filter(({ isToolResult }) => !isToolResult);
+      const [one, other] = [foldAgent(turns, marks, chosen), foldAgent(calls, marks, chosen)];
+      const readings = ({ turns, marks, inferred, crossings, summary }: typeof one) => ({
+        ...{ marks, inferred, crossings, summary: { ...summary, marks: undefined } },
+        turns: turns.filter(({ turn }) => !turn.isToolResult),
+      });
+      expect(readings(one)).toEqual(readings(other));
+      const { lastMark: _, waited: __, ...state } = one.state;
+      expect(other.state).toMatchObject(state);
+      expect(one.turns.length - other.turns.length).toBe(turns.length - calls.length);
+    }),
+    { numRuns: RUNS },
   );
 });
 

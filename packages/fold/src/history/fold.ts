@@ -119,7 +119,7 @@ export function extendInSteps(
     if (state.tail !== undefined && comparePositions(position, state.tail) <= 0) return undefined;
     if (state.lastMark !== undefined && firstTurn.window < state.lastMark.window) return undefined;
   }
-  const firstMark = timeline.items.find((item) => item.mark !== undefined);
+  const firstMark = timeline.items.find((item) => item.turn === undefined);
   if (firstMark !== undefined) {
     if (state.tail !== undefined && firstMark.window < state.tail.window) return undefined;
     if (state.lastMark !== undefined && firstMark.window < state.lastMark.window) return undefined;
@@ -144,17 +144,20 @@ function isAfter(state: AgentState, turns: readonly TurnFacts[], marks: readonly
   const { lastMark, lastTurnAt } = state;
   const { anchor, countedAt } = state.numbering;
   if (turns.some((turn) => mayRepeat(state.traces, lastTurnAt, turn))) return false;
+  const comesLast = (mark: { at: number; id: string }) =>
+    (lastTurnAt === undefined || mark.at >= lastTurnAt) &&
+    (lastMark === undefined || compareMarks(mark, lastMark) > 0);
   for (const turn of turns) {
+    if (turn.isToolResult) {
+      if (!comesLast({ at: turn.at, id: turn.key })) return false;
+      continue;
+    }
     if (lastMark !== undefined && turn.at <= lastMark.at) return false;
     const counted = turn.sentWindow === undefined;
     if (counted && anchor !== undefined && turn.at < anchor.at) return false;
     if (!counted && countedAt !== undefined && turn.at <= countedAt) return false;
   }
-  for (const mark of marks) {
-    if (lastTurnAt !== undefined && mark.at < lastTurnAt) return false;
-    if (lastMark !== undefined && compareMarks(mark, lastMark) <= 0) return false;
-  }
-  return true;
+  return marks.every(comesLast);
 }
 
 function compareMarks(a: { at: number; id: string }, b: { at: number; id: string }): number {
@@ -198,7 +201,8 @@ function readItems(
   let last: TurnItem | undefined;
   for (let index = from; index < to; index++) {
     const item = items[index]!;
-    if (item.turn === undefined) readMark(result, item.mark, item.window, options);
+    if (item.mark !== undefined) readMark(result, item.mark, item.window, options);
+    else if (item.result !== undefined) readToolResult(result, item.result, item.window);
     else {
       const call = matched?.get(item.turn) ?? item.turn;
       if (call === REPEATED_TURN) readRepeat(result, item);
@@ -233,9 +237,7 @@ function countWait(state: FoldRun["state"]): void {
 function readMark(result: FoldRun, mark: MarkFacts, window: number, options: FoldOptions): void {
   const { state, summary } = result;
   summary.marks += 1;
-  const latest =
-    state.lastMark === undefined || compareMarks(mark, state.lastMark) > 0 ? mark : state.lastMark;
-  state.lastMark = { window, at: latest.at, id: latest.id };
+  rememberMark(state, mark, window);
   const reading: BoundaryReading = {
     id: mark.id,
     type: mark.type,
@@ -260,6 +262,34 @@ function readMark(result: FoldRun, mark: MarkFacts, window: number, options: Fol
   const statesBefore = reading.tokensBefore !== undefined;
   reading.tokensBefore ??= previous === undefined ? state.current : previous.tokensAfter;
   state.pending = withPending(state.pending, { ...reading, statesBefore }, state.waited);
+}
+
+function rememberMark(state: FoldRun["state"], mark: { at: number; id: string }, window: number): void {
+  const { lastMark } = state;
+  const { at, id } = lastMark === undefined || compareMarks(mark, lastMark) > 0 ? mark : lastMark;
+  state.lastMark = { window, at, id };
+}
+
+/** Reads the end of a tool call. Only the order of later events depends on it, so it counts as a mark. */
+function readToolResult({ state, summary, turns }: FoldRun, result: TurnFacts, window: number): void {
+  summary.marks += 1;
+  rememberMark(state, { at: result.at, id: result.key }, window);
+  turns.push(uncountedReading(result, window));
+}
+
+/** How a report reads that counts nowhere. */
+function uncountedReading(report: TurnFacts, window: number): TurnReading {
+  return {
+    turn: report,
+    report,
+    isRepeat: true,
+    window,
+    contextTokens: promptTokens(report.usage),
+    windowTokens: undefined,
+    windowSource: "unknown",
+    utilization: undefined,
+    rebuild: undefined,
+  };
 }
 
 /** Adds to a boundary what another report of it says. */
@@ -383,17 +413,7 @@ function readTurn(
 /** Reads a turn that reports a call again. Only the order of later events depends on it. */
 function readRepeat(result: FoldRun, { turn, window }: TurnItem): void {
   const { state } = result;
-  result.turns.push({
-    turn,
-    report: turn,
-    isRepeat: true,
-    window,
-    contextTokens: promptTokens(turn.usage),
-    windowTokens: undefined,
-    windowSource: "unknown",
-    utilization: undefined,
-    rebuild: undefined,
-  });
+  result.turns.push(uncountedReading(turn, window));
   state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
   state.traces = withTrace(state.traces, turn);
   touchWindow(result, turn, window, 0, undefined, undefined, undefined);

@@ -108,7 +108,9 @@ function* slicesOf(
   { size, openTurns, openMarks, keep }: Required<SegmentOptions>,
 ): Generator<Slice> {
   const mostMarks = MARKS_FOR_TURN * size;
-  if (openTurns + turns.length < size + keep && openMarks + marks.length < mostMarks) {
+  let left = turns.reduce((count, { isToolResult }) => count + Number(!isToolResult), 0);
+  const results = turns.length - left;
+  if (openTurns + left < size + keep && openMarks + marks.length + results < mostMarks) {
     yield { turns: [...turns], marks: [...marks], full: false, last: true };
     return;
   }
@@ -117,25 +119,27 @@ function* slicesOf(
     ...marks.map((mark) => ({ at: mark.at, turn: undefined, mark })),
   ].sort((a, b) => a.at - b.at);
   let slice: Pick<Slice, keyof AgentEvents> = { turns: [], marks: [] };
-  let [beforeTurns, beforeMarks] = [openTurns, openMarks];
-  let left = turns.length;
+  let [sliceTurns, sliceMarks] = [openTurns, openMarks];
   for (const [index, { at, turn, mark }] of events.entries()) {
     if (turn === undefined) slice.marks.push(mark);
+    else slice.turns.push(turn);
+    // The end of a tool call costs as little as a mark.
+    if (turn === undefined || turn.isToolResult) sliceMarks += 1;
     else {
-      slice.turns.push(turn);
+      sliceTurns += 1;
       left -= 1;
     }
-    const extraMarks = beforeMarks + slice.marks.length - mostMarks;
+    const extraMarks = sliceMarks - mostMarks;
     // After a level nothing waits. Without one for so long, nothing waits either.
     const isFull =
-      beforeTurns + slice.turns.length >= size ||
+      sliceTurns >= size ||
       (extraMarks >= 0 && ((turn !== undefined && hasLevel(turn)) || extraMarks >= MOST_WAITED));
     const last = index === events.length - 1;
     const full = isFull && left >= keep && events[index + 1]?.at !== at;
     if (!full && !last) continue;
     yield { ...slice, full, last };
     slice = { turns: [], marks: [] };
-    [beforeTurns, beforeMarks] = [0, 0];
+    [sliceTurns, sliceMarks] = [0, 0];
   }
 }
 

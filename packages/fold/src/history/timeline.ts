@@ -2,11 +2,27 @@ import { type MarkFacts, opensWindow } from "./mark.ts";
 import type { TurnFacts } from "./turn.ts";
 
 /** One event of an agent with the window it belongs to. `seq` orders a turn within its window. */
-export type Item = TurnItem | { turn?: undefined; mark: MarkFacts; window: number };
+export type Item = TurnItem | MarkItem | ResultItem;
+
+interface MarkItem {
+  turn?: undefined;
+  result?: undefined;
+  mark: MarkFacts;
+  window: number;
+}
+
+/** The end of a tool call. It has the place of a mark. */
+interface ResultItem {
+  turn?: undefined;
+  result: TurnFacts;
+  mark?: undefined;
+  window: number;
+}
 
 export interface TurnItem {
   turn: TurnFacts;
   mark?: undefined;
+  result?: undefined;
   window: number;
   seq: number;
 }
@@ -75,12 +91,16 @@ export interface Timeline {
  *   between that open a window. Without any index, windows are counted from 0.
  * - A turn without a sequence number takes the highest sequence number that its window has reached by its time.
  * - A mark follows the last turn of its window that is not later than it. Numbered turns may have the times of several clocks.
+ * - The result of a tool call has the place of a mark, and moves nothing.
  */
 export function arrange(
-  turns: readonly TurnFacts[],
+  turnsAndResults: readonly TurnFacts[],
   marks: readonly MarkFacts[],
   past: Numbering = NO_NUMBERING,
 ): Timeline {
+  const isResult = ({ isToolResult }: TurnFacts) => isToolResult;
+  const results = turnsAndResults.some(isResult) ? turnsAndResults.filter(isResult) : [];
+  const turns = results.length === 0 ? turnsAndResults : turnsAndResults.filter((turn) => !turn.isToolResult);
   const openers = marks
     .filter((mark) => opensWindow(mark.type))
     .sort((a, b) => a.at - b.at || compareText(a.id, b.id));
@@ -103,23 +123,42 @@ export function arrange(
   }));
   const sequence = orderTurns(placed, past.sequence);
   const turnItems = placed;
-  const markItems = marks
-    .map((mark) => ({ mark, window: mark.sentWindow ?? offset(mark.at) + count(mark.at, mark.id) }))
-    .sort((a, b) => a.window - b.window || a.mark.at - b.mark.at || compareText(a.mark.id, b.mark.id));
+  const windowAt = (sentWindow: number | undefined, at: number, id: string) =>
+    sentWindow ?? offset(at) + count(at, id);
+  const others: PlacedMoment[] = [];
+  for (const mark of marks) {
+    const { at, id } = mark;
+    const window = windowAt(mark.sentWindow, at, id);
+    others.push({ at, id, window, item: { mark, window } });
+  }
+  for (const result of results) {
+    const { at, key: id } = result;
+    const window = windowAt(result.sentWindow, at, id);
+    others.push({ at, id, window, item: { result, window } });
+  }
+  others.sort((a, b) => a.window - b.window || a.at - b.at || compareText(a.id, b.id));
 
   const items: Item[] = [];
   let next = 0;
-  const times = markItems.length === 0 ? [] : earliestFrom(turnItems);
+  const times = others.length === 0 ? [] : earliestFrom(turnItems);
   for (const [place, item] of turnItems.entries()) {
-    while (next < markItems.length && precedes(markItems[next]!, item.window, times[place]!))
-      items.push(markItems[next++]!);
+    while (next < others.length && precedes(others[next]!, item.window, times[place]!))
+      items.push(others[next++]!.item);
     items.push(item);
   }
-  while (next < markItems.length) items.push(markItems[next++]!);
+  while (next < others.length) items.push(others[next++]!.item);
   return {
     items,
     numbering: { openers: past.openers + openers.length, anchor: anchors.at(-1), countedAt, sequence },
   };
+}
+
+/** A mark or a result, and what its place depends on. */
+interface PlacedMoment {
+  at: number;
+  id: string;
+  window: number;
+  item: MarkItem | ResultItem;
 }
 
 /** Sorts in place, unless the items are in order already, as they mostly are: a sort makes copies even then. */
@@ -223,12 +262,8 @@ function earliestFrom(turns: readonly TurnItem[]): number[] {
 }
 
 /** @param earliest time from a turn to the end of its window */
-function precedes(
-  { mark, window }: { mark: MarkFacts; window: number },
-  ofTurn: number,
-  earliest: number,
-): boolean {
-  return window < ofTurn || (window === ofTurn && mark.at < earliest);
+function precedes({ at, window }: PlacedMoment, ofTurn: number, earliest: number): boolean {
+  return window < ofTurn || (window === ofTurn && at < earliest);
 }
 
 /** Openers strictly before a time; at that very time, those whose id sorts before `id`. */

@@ -1,4 +1,4 @@
-import type { Composition, TurnEvent } from "@plimsoll/protocol/events";
+import type { Composition, ToolResultEvent, TurnEvent } from "@plimsoll/protocol/events";
 import { COMPOSITION_PARTS, OUTCOME_COUNTS, type ToolOutcome, type Usage } from "@plimsoll/protocol/pure";
 import {
   type Choice,
@@ -39,6 +39,10 @@ export interface TurnFacts {
   costUsd: number | undefined;
   /** What came of its tool calls. */
   outcome: ToolOutcome | undefined;
+  /** Reports the end of one tool call, and is no turn: it changes nothing but what came of the calls of a turn. */
+  isToolResult: boolean;
+  /** Of the end of a tool call: what identifies the turn that asked for it, if that was told. */
+  resultOf: number | undefined;
   /** Who reported the call, and whose value each field has. */
   provenance: Provenance;
   /** What each witness said of the window. Undefined unless there are several witnesses. */
@@ -61,10 +65,52 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
     durationMs: event.duration_ms,
     costUsd: event.cost_usd,
     outcome: outcomeOf(event),
+    isToolResult: false,
+    resultOf: undefined,
     provenance: provenanceOf(event.witness),
     limitClaims: undefined,
   };
 }
+
+/**
+ * The end of a tool call, in the shape of a turn: so it is stored, merged and found again like one.
+ * @param resultOf identifies `event.turn`
+ */
+export function toolResultFacts(
+  event: ToolResultEvent,
+  key: string,
+  resultOf: number | undefined,
+): TurnFacts {
+  const { result } = event;
+  return {
+    key,
+    at: event.at,
+    model: "",
+    usage: NO_USAGE,
+    seq: undefined,
+    sentWindow: event.window,
+    sentLimit: undefined,
+    estimated: false,
+    compaction: false,
+    composition: undefined,
+    compositionEstimated: false,
+    durationMs: undefined,
+    costUsd: undefined,
+    outcome: { calls: 1, failed: Number(result === "failed"), rejected: Number(result === "rejected") },
+    isToolResult: true,
+    resultOf,
+    provenance: provenanceOf(event.witness),
+    limitClaims: undefined,
+  };
+}
+
+const NO_USAGE: Usage = {
+  input_tokens: undefined,
+  cache_read_tokens: undefined,
+  cache_write_tokens: undefined,
+  output_tokens: undefined,
+  reasoning_tokens: undefined,
+};
 
 /**
  * Merges two reports of one turn. Each field has the value of the most trusted witness that gave one; of reports by the same
@@ -91,6 +137,8 @@ export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
     compositionEstimated,
     durationMs: take(duration, a.durationMs, b.durationMs),
     costUsd: take(cost, a.costUsd, b.costUsd),
+    isToolResult: a.isToolResult && b.isToolResult,
+    resultOf: a.isToolResult && b.isToolResult ? larger(a.resultOf, b.resultOf) : undefined,
     outcome: outcome === "both" ? mergeOutcomes(a.outcome, b.outcome) : (outcome === "a" ? a : b).outcome,
     provenance: a.provenance,
     limitClaims,

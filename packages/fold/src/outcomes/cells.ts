@@ -7,8 +7,22 @@ export const SHARE_BANDS = [0, 0.25, 0.5, 0.75, 0.9, 1] as const;
 /** The first turn of a group of places in an agent's history. */
 export const POSITION_BANDS = [1, 10, 20, 40, 80, 160, 320, 640, 1_280] as const;
 
-/** These are only known of calls with a result. */
-const OF_RESULTS: ReadonlySet<OutcomeSignal> = new Set(["failed", "failed_tests", "rejected"]);
+/** A source that tells one of these has seen the inputs of the calls. */
+const COMPARED = ["repeated", "reedited", "corrected"] as const satisfies OutcomeSignal[];
+
+/** The calls of a cell for which some source told what may have gone wrong. */
+export type KnownCalls = "calls" | "judged" | "compared" | "tested";
+
+/** Which calls could have shown a signal. */
+const CALLS_OF: Record<OutcomeSignal, KnownCalls> = {
+  failed: "judged",
+  rejected: "judged",
+  failed_tests: "tested",
+  repeated: "compared",
+  reedited: "compared",
+  corrected: "compared",
+  cut_off: "calls",
+};
 
 /** What came of the calls that an agent made with contexts of about one level, at about one place in its history. */
 export interface OutcomeCell {
@@ -19,12 +33,15 @@ export interface OutcomeCell {
   calls: number;
   /** Calls with a result. */
   judged: number;
+  /** Calls that were compared with those before, and with what the person said next. Telemetry tells neither. */
+  compared: number;
+  /** Calls with a result, of which is known whether they ran tests. */
+  tested: number;
   readonly found: Record<OutcomeSignal, number>;
 }
 
 /** Calls of a cell that could have shown a signal. */
-export const callsOf = ({ calls, judged }: Pick<OutcomeCell, "calls" | "judged">, signal: OutcomeSignal) =>
-  OF_RESULTS.has(signal) ? judged : calls;
+export const callsOf = (cell: Pick<OutcomeCell, KnownCalls>, signal: OutcomeSignal) => cell[CALLS_OF[signal]];
 
 export interface PlacedOutcome {
   /** From 1, among the agent's turns. */
@@ -49,12 +66,14 @@ export class OutcomeCells {
     const code = cellCode(place);
     let cell = this.#cells.get(code);
     if (cell === undefined) {
-      cell = { ...place, calls: 0, judged: 0, found: noSignals() };
+      cell = { ...place, calls: 0, judged: 0, compared: 0, tested: 0, found: noSignals() };
       this.#cells.set(code, cell);
     }
     const { calls = 0 } = outcome;
     cell.calls += calls;
     if (outcome.failed !== undefined) cell.judged += calls;
+    if (outcome.failed_tests !== undefined) cell.tested += calls;
+    if (COMPARED.some((signal) => outcome[signal] !== undefined)) cell.compared += calls;
     for (const signal of OUTCOME_SIGNALS) cell.found[signal] += outcome[signal] ?? 0;
   }
 

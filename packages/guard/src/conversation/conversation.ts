@@ -1,4 +1,5 @@
 import { stopOfAnswer, utilizationOf } from "@plimsoll/fold";
+import { LONGEST } from "@plimsoll/protocol/pure";
 import {
   howToCompact,
   isExhausted,
@@ -90,6 +91,8 @@ export class Conversation<M = Message> {
   readonly #warned = new Set<string>();
   readonly #tell: (text: string) => void;
   #companion: Companion<M> | undefined;
+  /** The latest turn, until the results of its tool calls are reported. */
+  #asking: { id: string; window: number; messages: number } | undefined;
 
   /**
    * @param shared reader of the conversations of a guard
@@ -206,6 +209,8 @@ export class Conversation<M = Message> {
     const { evidence } = reading;
     const turn = { id, model, usage: observed.usage, evidence, facts, observed, stop };
     this.#reportTurn(turn, names, at, undefined);
+    this.#asking =
+      stop === "end_turn" ? undefined : { id, window: this.#state.window, messages: this.#editor.length };
     if (this.#state.doubt?.times === WARNED_AT)
       this.#warn(countDoubted(model, this.#state.doubt.tokens, observed.level ?? 0));
     for (const crossing of observed.crossings) this.#emit(crossingBody(crossing));
@@ -262,6 +267,7 @@ export class Conversation<M = Message> {
     if (sameCall !== true) this.#switchPolicy();
     this.#ask(facts);
     this.#sync(messages);
+    this.#reportResults();
     const summarizes = summaries || this.#companion?.summarizes === true;
     if (!summarizes && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
     const window = this.#window();
@@ -418,6 +424,20 @@ export class Conversation<M = Message> {
     const tokens_after = expectedTokens(this.#input());
     const reason = historyChanged(cleared);
     this.#emit({ type: "cleared", tokens_before: level ?? null, tokens_after, reason }, window);
+  }
+
+  /** Reports how the tool calls ended that the latest turn asked for. */
+  #reportResults(): void {
+    if (this.#asking === undefined) return;
+    const { id: turn, window, messages } = this.#asking;
+    const results = this.#editor.latestResults(messages);
+    if (results === undefined) return;
+    this.#asking = undefined;
+    for (const [index, result] of results.entries()) {
+      const id = `${turn}/tool-${index}`;
+      // Servers refuse longer ids.
+      if (id.length <= LONGEST.id) this.#emit({ type: "tool_result", id, result, turn }, window);
+    }
   }
 
   #input(limits: Limits = this.#limits()): ActionInput<M> {

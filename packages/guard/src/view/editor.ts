@@ -1,3 +1,4 @@
+import type { CallResult } from "@plimsoll/protocol/pure";
 import type { Limits } from "../decide/decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy, type MaskPolicy } from "../policy/policy.ts";
@@ -77,6 +78,16 @@ export class Editor<M> {
   /** What identifies the messages. */
   seen(): SeenHistory {
     return this.#history.seen();
+  }
+
+  /** Messages that were read. */
+  get length(): number {
+    return this.#history.entries.length;
+  }
+
+  /** See `MessageHistory.latestResults`. */
+  latestResults(after: number): CallResult[] | undefined {
+    return this.#history.latestResults(after);
   }
 
   /** Whether a message is the agent's, by its index after the leading system messages. */

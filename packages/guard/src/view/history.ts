@@ -1,3 +1,4 @@
+import type { CallResult } from "@plimsoll/protocol/pure";
 import type { SeenHistory } from "../state/state.ts";
 import { textHash } from "./fingerprint.ts";
 import { type MessageReader, type ReadMessage, sameParts, systemPrint } from "./reader.ts";
@@ -94,6 +95,20 @@ export class MessageHistory<M> {
     let pinned = 0;
     while (pinned < entries.length && entries[pinned]!.role === "system") pinned++;
     this.pinned = pinned;
+  }
+
+  /**
+   * How the tool calls of the agent's latest reply ended, in the order of their results. Undefined while one of them has none, and if
+   * the messages do not say whether a tool failed.
+   * @param after number of messages before that reply
+   */
+  latestResults(after: number): CallResult[] | undefined {
+    const unit = this.units.findLast(({ turn }) => turn);
+    if (unit === undefined || !unit.complete || unit.to <= after) return undefined;
+    const parts = this.entries.slice(unit.from, unit.to).flatMap(({ read }) => read.parts);
+    const results = parts.filter(({ kind }) => kind === "result");
+    if (results.length === 0 || results.some(({ error }) => error === undefined)) return undefined;
+    return results.map(({ error }) => (error === true ? "failed" : "ok"));
   }
 
   /** Whether an entry is of this message, or of another object that says the same. Then it takes this one. */

@@ -16,7 +16,7 @@ export interface Part {
   input?: unknown;
   /** True for a call whose input `replace` can replace. It must be an object. */
   editable?: boolean | undefined;
-  /** True if the tool failed. By default such a result is never masked. */
+  /** True if the tool failed. By default such a result is never masked. Undefined if the message cannot say it. */
   error?: boolean | undefined;
   /** Tokens of non-text content, such as an image. */
   extraTokens?: number | undefined;
@@ -96,7 +96,7 @@ export const plainShape: Shape<Message> = {
           text: message.content,
           id: message.toolCallId,
           tool: message.toolName,
-          error: message.error,
+          error: message.error === true,
         },
       ];
     }

@@ -1,6 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import type { ToolOutcome } from "@plimsoll/protocol/pure";
-import { CallLog, type CallResult, resultOfCode } from "../recordings/call-outcomes.ts";
+import type { CallResult, ToolOutcome } from "@plimsoll/protocol/pure";
+import { CallLog, resultOfCode } from "../recordings/call-outcomes.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import {
   asCount,

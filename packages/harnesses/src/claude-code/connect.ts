@@ -25,7 +25,9 @@ export const claudeCodeConnect: ConnectSettings = {
     },
   ],
   hooksSwitch: ["disableAllHooks"],
-  hooks: ["PostCompact", "SessionEnd"],
+  hooks: ["PostCompact", "SessionEnd", "SessionStart"],
+  // Gives the agent its own note back.
+  matchers: { SessionStart: "compact" },
   recordings: "~/.claude/projects",
   reports: "Reports each call, its cost, sub-agents, compactions and /clear.",
   lacks: "Does not report the window size, or the level right after a compaction.",

@@ -1,7 +1,7 @@
 import { ANTHROPIC, contextTokens, lastMessage, stopReasonOf } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/events";
-import type { StopReason } from "@plimsoll/protocol/pure";
-import type { CallResult, RecordedCall } from "../recordings/call-outcomes.ts";
+import type { CallResult, StopReason } from "@plimsoll/protocol/pure";
+import type { RecordedCall } from "../recordings/call-outcomes.ts";
 import {
   asArray,
   asCount,

@@ -357,7 +357,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
           ...turnEvent(turn, parts),
           ...(stop && { stop_reason: stop }),
           ...(outcome !== undefined && { outcome }),
-          ...(turn.at === held?.at && { contents: turnContents(held) }),
+          ...(turn.at === held?.at && held.items.length > 0 && { contents: turnContents(held) }),
           // Telemetry of a call has the time of its machine, and the earlier time counts.
           ...(seq !== undefined && { seq }),
         });

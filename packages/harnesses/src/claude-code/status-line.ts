@@ -1,6 +1,7 @@
 import { ANTHROPIC, contextTokens, pathsIn, readCounts } from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/pure";
-import { at, countAt, textAt } from "../fields.ts";
+import { at, countAt, isFields, numberAt, textAt } from "../fields.ts";
+import { quotaReading } from "../quota.ts";
 import type { StatusLine } from "../status-line.ts";
 
 export const claudeCodeStatusLine: StatusLine = {
@@ -15,7 +16,22 @@ export const claudeCodeStatusLine: StatusLine = {
       usage,
     };
   },
+  quotas(value) {
+    const limits = at(value, ["rate_limits"]);
+    if (!isFields(limits)) return [];
+    return Object.keys(limits).flatMap((name) => {
+      const used = numberAt(limits, [name, "used_percentage"]);
+      const resets = numberAt(limits, [name, "resets_at"]);
+      return quotaReading("anthropic", name, used, resets, windowMinutesOf(name)) ?? [];
+    });
+  },
 };
+
+/** Names of limits begin with the length of their window: `five_hour`, `seven_day_opus`. */
+function windowMinutesOf(name: string): number | undefined {
+  if (name.startsWith("five_hour")) return 5 * 60;
+  return name.startsWith("seven_day") ? 7 * 24 * 60 : undefined;
+}
 
 /** The counts of a call as the API gives them; undefined without a prompt. */
 export function callUsage(counts: unknown): Usage | undefined {

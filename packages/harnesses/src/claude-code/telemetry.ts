@@ -1,5 +1,6 @@
 import { CLAUDE_CODE_TELEMETRY } from "@plimsoll/fold";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import type { CallResult } from "@plimsoll/protocol/pure";
 import { numberOf, textOf, tokensOf, truthOf } from "../telemetry/attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
 import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
@@ -12,6 +13,7 @@ import {
 } from "../telemetry/reading.ts";
 import { refusalIn, reportedRefusal } from "../telemetry/refusal.ts";
 import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../telemetry/telemetry-record.ts";
+import { toolResult } from "../telemetry/tool-result.ts";
 
 const FAMILY = "claude-code";
 
@@ -24,8 +26,9 @@ const CALL: ModelCallNames = {
 };
 
 /**
- * Claude Code: log events `api_request` and `compaction`, spans `claude_code.llm_request`. A call in both has one request id and
- * is one turn. Names: code.claude.com/docs/en/monitoring-usage, August 2026.
+ * Claude Code: log events `api_request`, `compaction`, `tool_result` and `tool_decision`, spans `claude_code.llm_request`. A call in
+ * both has one request id and is one turn. Names: code.claude.com/docs/en/monitoring-usage, August 2026; ids of tool calls seen from
+ * 2.1.329.
  */
 export const claudeCodeTelemetry: TelemetryDialect = {
   name: FAMILY,
@@ -34,6 +37,7 @@ export const claudeCodeTelemetry: TelemetryDialect = {
   read(record) {
     const kind = kindOf(record);
     if (kind === "other") return noEvent("not_needed");
+    if (kind === "tool") return readTool(record);
     const session = textOf(record.attributes, ["session.id"]);
     if (session === undefined) return noEvent("no_session");
     const owner = ownerOf(record, { harness: harnessName(record.resource, FAMILY), session });
@@ -43,7 +47,7 @@ export const claudeCodeTelemetry: TelemetryDialect = {
   },
 };
 
-function kindOf(record: LogRecord | SpanRecord): "call" | "compaction" | "error" | "other" {
+function kindOf(record: LogRecord | SpanRecord): "call" | "compaction" | "error" | "tool" | "other" {
   switch (record.name.replace(/^claude_code\./, "")) {
     case "api_request":
       return record.signal === "logs" ? "call" : "other";
@@ -51,6 +55,9 @@ function kindOf(record: LogRecord | SpanRecord): "call" | "compaction" | "error"
       return record.signal === "traces" ? "call" : "other";
     case "compaction":
       return record.signal === "logs" ? "compaction" : "other";
+    case "tool_result":
+    case "tool_decision":
+      return record.signal === "logs" ? "tool" : "other";
     case "api_error":
       return refusalIn(textOf(record.attributes, ["error"])) === undefined ? "other" : "error";
     default:
@@ -67,13 +74,18 @@ const SUB_AGENT = /^(sub)?agent\b/;
 function ownerOf({ attributes }: TelemetryRecord, main: EventOwner): EventOwner | NoEventReason {
   const agent = textOf(attributes, ["agent_id"]);
   if (agent !== undefined) {
-    const parent = textOf(attributes, ["parent_agent_id"]);
-    return { ...main, agent: `agent-${agent}`, parent: parent === undefined ? "main" : `agent-${parent}` };
+    return subAgent(main, agent, textOf(attributes, ["parent_agent_id"]));
   }
   const source = textOf(attributes, SOURCE);
   if (source === undefined || source === "compact" || MAIN.test(source)) return main;
   return attributes.has("agent.name") || SUB_AGENT.test(source) ? "no_agent" : "auxiliary";
 }
+
+const subAgent = (main: EventOwner, agent: string, parent: string | undefined): EventOwner => ({
+  ...main,
+  agent: `agent-${agent}`,
+  parent: parent === undefined ? "main" : `agent-${parent}`,
+});
 
 function readCall(record: LogRecord | SpanRecord, owner: EventOwner): RecordReading {
   const { attributes } = record;
@@ -133,6 +145,34 @@ function readCompaction(record: LogRecord | SpanRecord, owner: EventOwner): Reco
     ...(trigger === "auto" && { tokens_before: tokensOf(attributes, ["pre_tokens"]) }),
   };
   return { events: [event] };
+}
+
+/**
+ * The end of a tool call. Versions that do not name the request that asked for it do not name the sub-agent either, so theirs are left
+ * out.
+ */
+function readTool({ attributes, resource, name, ...record }: LogRecord | SpanRecord): RecordReading {
+  const text = (attribute: string) => textOf(attributes, [attribute]);
+  const [session, call, turn] = [text("session.id"), text("tool_use_id"), text("request_id")];
+  const result = name.endsWith("tool_result") ? resultOfSuccess(attributes) : resultOfDecision(attributes);
+  if (session === undefined || call === undefined || turn === undefined || result === undefined)
+    return noEvent("not_needed");
+  const agent = text("agent_id");
+  const main = { harness: harnessName(resource, FAMILY), session };
+  const owner = agent === undefined ? main : subAgent(main, agent, text("parent_agent_id"));
+  const at = record.signal === "traces" ? record.endAt : record.at;
+  return { events: [toolResult({ owner, call, at, result, turn })] };
+}
+
+function resultOfSuccess(attributes: Attributes): CallResult | undefined {
+  const success = truthOf(attributes, "success");
+  return success === undefined ? undefined : success ? "ok" : "failed";
+}
+
+/** A rule or a hook that forbids a call makes it fail. What is allowed still has its result to come. */
+function resultOfDecision(attributes: Attributes): CallResult | undefined {
+  if (attributes.get("decision") !== "reject") return undefined;
+  return textOf(attributes, ["source"])?.startsWith("user") === true ? "rejected" : "failed";
 }
 
 /** Identifies a record within its session. A resumed session counts its events from the start again. */

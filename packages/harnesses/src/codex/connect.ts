@@ -30,7 +30,9 @@ export const codexConnect: ConnectSettings = {
       settings: [env("OTEL_EXPORTER_OTLP_LOGS_TIMEOUT", EXPORT_MS, "keep")],
     },
   ],
-  hooks: ["PostCompact"],
+  hooks: ["PostCompact", "SessionStart"],
+  // Gives the agent its own note back. Seen with Codex 0.171.
+  matchers: { SessionStart: "compact" },
   agentsAreSessions: true,
   recordings: "~/.codex/sessions",
   reports: "Reports each call, sub-agents, and compactions once you trust its hook with /hooks.",

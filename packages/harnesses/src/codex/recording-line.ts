@@ -1,5 +1,7 @@
 import { CODEX } from "@plimsoll/fold";
-import { type CallLog, type CallResult, resultOfCode } from "../recordings/call-outcomes.ts";
+import type { CallResult } from "@plimsoll/protocol/pure";
+import { type QuotaReading, quotaId, quotaReading } from "../quota.ts";
+import { type CallLog, resultOfCode } from "../recordings/call-outcomes.ts";
 import {
   asArray,
   asCount,
@@ -14,7 +16,7 @@ import {
 } from "../recordings/json.ts";
 import type { SessionPlace, SkipReason } from "../recordings/reader.ts";
 import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
-import { digest, firstText } from "../recordings/text.ts";
+import { digest, firstText, fitName } from "../recordings/text.ts";
 import { type ContentItem, type LineParts, textTokens } from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 
@@ -53,6 +55,8 @@ export interface CodexRollout {
   records: Map<string, CodexCount>;
   models: { at: number; value: string }[];
   windows: { at: number; value: number }[];
+  /** Readings of the account's limits, by the id of their event. */
+  quotas: Map<string, { at: number; reading: QuotaReading }>;
   compactions: Map<string, number>;
   /** Ids of the responses that are summaries of compactions. */
   summaryIds: Set<string>;
@@ -315,10 +319,11 @@ function secondsTime(value: unknown): number | undefined {
 }
 
 function readCount(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
+  const hasQuotas = readQuotas(rollout, asObject(payload.rate_limits), at);
   // Null if only the rate limits changed.
   const info = asObject(payload.info);
   const last = asObject(info?.last_token_usage);
-  if (info === undefined || last === undefined) return "no_usage";
+  if (info === undefined || last === undefined) return hasQuotas ? undefined : "no_usage";
   const window = asTokens(info.model_context_window);
   if (window !== undefined) rollout.windows.push({ at, value: window });
   const counted = usageOf(last);
@@ -332,6 +337,32 @@ function readCount(rollout: CodexRollout, payload: JsonObject, at: number): Skip
       : `total/${[total.total_tokens, total.input_tokens, total.output_tokens].map((n) => asCount(n) ?? "-").join("/")}`;
   return put(rollout.counts, { id, at, ...counted, window });
 }
+
+/** @returns whether there is any */
+function readQuotas({ quotas }: CodexRollout, limits: JsonObject | undefined, at: number): boolean {
+  let hasAny = false;
+  for (const which of ["primary", "secondary"]) {
+    const window = asObject(limits?.[which]);
+    const left = asNumber(window?.resets_in_seconds);
+    const reading = quotaReading(
+      "openai",
+      fitName(asText(limits?.limit_id) ?? "codex", 64),
+      asNumber(window?.used_percent),
+      // Versions of 2025 wrote the seconds that are left.
+      asNumber(window?.resets_at) ?? (left === undefined ? undefined : at / 1_000 + left),
+      roundMinutes(asNumber(window?.window_minutes)),
+    );
+    if (reading === undefined) continue;
+    hasAny = true;
+    const id = quotaId(reading, at);
+    if (!quotas.has(id)) quotas.set(id, { at, reading });
+  }
+  return hasAny;
+}
+
+/** Some versions wrote 299 minutes for five hours. */
+const roundMinutes = (minutes: number | undefined) =>
+  minutes === undefined || minutes < 60 ? minutes : Math.round(minutes / 5) * 5;
 
 function readRecord(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
   const last = asObject(payload.usage);

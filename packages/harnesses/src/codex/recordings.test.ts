@@ -54,6 +54,64 @@ describe("Codex rollouts", () => {
     expect(fold.state).toMatchObject({ windowTokens: 258_400, windowSource: "reported", model: "gpt-6" });
   });
 
+  describe("the limits of the account", () => {
+    const limits = (ms: number, primary: object | null, more: object = {}, info: object | null = null) =>
+      line(ms, "event_msg", { type: "token_count", info, rate_limits: { primary, ...more } });
+    const window = (
+      used_percent: unknown,
+      resets_at: unknown = 1_795_000_000,
+      window_minutes: unknown = 300,
+    ) => ({
+      ...{ used_percent, resets_at, window_minutes },
+    });
+    const quotas = (...lines: object[]) =>
+      read([file(A), [meta(0, A), model(1, "gpt-6"), ...lines]]).events.flatMap((event) =>
+        event.type === "quota" ? [event] : [],
+      );
+
+    it("are read with and without a count, each percent once in a quarter of an hour", () => {
+      const secondary = window(77, 1_795_500_000, 10_080);
+      const read = quotas(
+        limits(5_000, window(7), { secondary, limit_id: "codex", plan_type: "pro" }),
+        limits(6_000, window(7.4), { secondary }, tokens(88_000, 610_000)),
+        limits(7_000, window(8), { secondary: null }),
+        limits(7_000 + 15 * 60_000, window(8)),
+      );
+      expect(read.map(({ used_percent, at }) => [used_percent, at])).toEqual([
+        [7, Date.parse(at(5_000))],
+        [77, Date.parse(at(5_000))],
+        [8, Date.parse(at(7_000))],
+        [8, Date.parse(at(7_000 + 15 * 60_000))],
+      ]);
+      expect(read[1]).toMatchObject({
+        ...{ harness: "codex@host", provider: "openai", limit: "codex", window_minutes: 10_080 },
+        resets_at: 1_795_500_000_000,
+      });
+      expect(read.every((event) => !("session" in event))).toBe(true);
+      expect(new Set(read.map(({ id }) => id)).size).toBe(4);
+    });
+
+    it("have the reset that versions of 2025 gave in seconds, and whole hours", () => {
+      const [old] = quotas(limits(5_000, { used_percent: 7, resets_in_seconds: 600, window_minutes: 299 }));
+      expect(old).toMatchObject({ window_minutes: 300, resets_at: Date.parse(at(605_000)) });
+    });
+
+    it.each([
+      ["no window", null],
+      ["a text", window("7")],
+      ["no reset", window(7, null)],
+      ["a reset of another age", window(7, 5)],
+      ["a negative use", window(-7)],
+      ["a use of a million", window(1e6)],
+    ])("are not read from %s", (_, primary) => {
+      expect(quotas(limits(5_000, primary))).toEqual([]);
+    });
+
+    it("have no length that cannot be", () => {
+      expect(quotas(limits(5_000, window(7, 1_795_000_000, -3)))[0]).not.toHaveProperty("window_minutes");
+    });
+  });
+
   describe("why a response ended", () => {
     const item = (ms: number, type: string) =>
       line(ms, "response_item", { type, name: "shell", arguments: "{}" });

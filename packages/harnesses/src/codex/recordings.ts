@@ -157,7 +157,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
           : composition && { composition, composition_estimated: true }),
         ...(stop && { stop_reason: stop }),
         ...(outcome !== undefined && { outcome }),
-        ...(count.at === held?.at && { contents: turnContents(held) }),
+        ...(count.at === held?.at && held.items.length > 0 && { contents: turnContents(held) }),
       });
     }
     for (const [id, at] of rollout.compactions) {
@@ -173,8 +173,14 @@ function codexReader(options: ReaderOptions): HarnessReader {
       if (isCopied({ id, at })) skips.add("replayed");
       else if (turns > 0) events.push({ ...fields, id, type: "masked", at, observations: turns });
     }
-    if (events.length === 0) return [];
-    if (nested) return events;
+    const quotas = [...rollout.quotas]
+      .filter(([id, { at }]) => !isCopied({ id, at }))
+      .map(([id, { at, reading }]) => ({
+        ...{ id: fitName(id, 128), type: "quota" as const, at, harness: fields.harness },
+        ...reading,
+      }));
+    if (events.length === 0) return quotas;
+    if (nested) return [...events, ...quotas];
     const prompt = options.titles ? rollout.prompt?.text : undefined;
     const start = sessionStarted(sessionFields(options, root), {
       at: Math.max(rollout.firstAt, originals.length > 0 || origins.size > 0 ? (meta?.createdAt ?? 0) : 0),
@@ -182,7 +188,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
       title: prompt,
       place: meta && options.repositoryOf?.(meta.place),
     });
-    return [start, ...events];
+    return [start, ...events, ...quotas];
   }
 
   /** Returns one count per inference. Records identify the response, so they replace `token_count` where they exist. */
@@ -222,6 +228,7 @@ function emptyRollout(path: string, isContext: boolean, texts: boolean): CodexRo
     records: new Map(),
     models: [],
     windows: [],
+    quotas: new Map(),
     compactions: new Map(),
     summaryIds: new Set(),
     answers: new Map(),

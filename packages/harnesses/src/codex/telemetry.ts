@@ -1,12 +1,14 @@
 import { CODEX_TELEMETRY } from "@plimsoll/fold";
 import { instantMs, type PlimsollEventInput } from "@plimsoll/protocol/events";
-import { textOf } from "../telemetry/attributes.ts";
+import type { CallResult } from "@plimsoll/protocol/pure";
+import { textOf, truthOf } from "../telemetry/attributes.ts";
 import { eventEnvelope, harnessName, subAgentOf } from "../telemetry/event-envelope.ts";
 import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
 import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
 import { refusalIn, reportedRefusal, type SizedRefusal } from "../telemetry/refusal.ts";
 import type { Attributes, LogRecord, TelemetryRecord } from "../telemetry/telemetry-record.ts";
+import { toolResult } from "../telemetry/tool-result.ts";
 
 const FAMILY = "codex";
 
@@ -18,7 +20,8 @@ const CALL: ModelCallNames = {
 };
 
 /**
- * Codex: log events `codex.sse_event` of kind `response.completed`. Its spans repeat them. Names:
+ * Codex: log events `codex.sse_event` of kind `response.completed`, `codex.tool_result` and `codex.tool_decision`. Its spans repeat
+ * them. Names:
  * codex-rs/otel/src/events/session_telemetry.rs at 0136a73, September 2026; seen from 0.169.0.
  */
 export const codexTelemetry: TelemetryDialect = {
@@ -29,7 +32,9 @@ export const codexTelemetry: TelemetryDialect = {
     const { attributes } = record;
     const name = nameOf(record);
     const started = startedThread(name, attributes);
-    if (started !== undefined) return readStart(record, started);
+    const ended = readTool(record, name);
+    if (started !== undefined) return { events: [readStart(record, started), ...(ended.events ?? [])] };
+    if (ended.events !== undefined) return ended;
     const refusal = refusalIn(textOf(attributes, ["error.message"]));
     if (refusal !== undefined) return readRefused(record, refusal);
     if (name !== "codex.sse_event" || attributes.get("event.kind") !== "response.completed")
@@ -52,6 +57,32 @@ export const codexTelemetry: TelemetryDialect = {
     return noEvent(isOther ? "not_needed" : "no_usage");
   },
 };
+
+/** The end of a tool call. No record says which answer asked for it. */
+function readTool({ attributes, resource, at }: LogRecord, name: string): RecordReading {
+  const text = (attribute: string) => textOf(attributes, [attribute]);
+  const session = text("conversation.id");
+  const result = resultOf(name, attributes);
+  if (session === undefined || result === undefined) return noEvent("not_needed");
+  const time = timeOf(at, text("event.timestamp"));
+  const call = text("call_id") ?? [time, text("tool_name"), text("duration_ms")].join("/");
+  const owner = { harness: harnessName(resource, FAMILY), session };
+  return { events: [toolResult({ owner, call, at: time, result })] };
+}
+
+/** A rule or a reviewer that forbids a call makes it fail. What is allowed still has its result to come. */
+function resultOf(name: string, attributes: Attributes): CallResult | undefined {
+  if (name === "codex.tool_result") {
+    const success = truthOf(attributes, "success");
+    return success === undefined ? undefined : success ? "ok" : "failed";
+  }
+  if (name !== "codex.tool_decision" || !DENIED.has(textOf(attributes, ["decision"]) ?? "")) return undefined;
+  // Only its call id tells that a result is of the same call.
+  if (!attributes.has("call_id")) return undefined;
+  return textOf(attributes, ["source"])?.toLowerCase() === "user" ? "rejected" : "failed";
+}
+
+const DENIED: ReadonlySet<string> = new Set(["denied", "abort"]);
 
 /** A call that failed, in `codex.api_request`, `codex.sse_event` or `codex.websocket_event`. */
 function readRefused({ attributes, resource, at }: LogRecord, refusal: SizedRefusal): RecordReading {
@@ -84,15 +115,17 @@ const threadOf = (id: string | undefined, parent: string | undefined): StartedTh
   id === undefined || parent === undefined ? undefined : { id, parent };
 
 /** Calls of the thread name only itself. This event says whose sub-agent it is. */
-function readStart({ attributes, resource, at }: LogRecord, { id, parent }: StartedThread): RecordReading {
+function readStart(
+  { attributes, resource, at }: LogRecord,
+  { id, parent }: StartedThread,
+): PlimsollEventInput {
   const owner = { harness: harnessName(resource, FAMILY), ...subAgentOf(parent, id) };
-  const event: PlimsollEventInput = {
+  return {
     ...eventEnvelope(owner, `started/${id}`, timeOf(at, textOf(attributes, ["event.timestamp"]))),
     type: "session",
     status: "started",
     kind: "agent",
   };
-  return { events: [event] };
 }
 
 /** The name of the record itself is a line of Codex's source, such as `event otel/src/events/session_telemetry.rs:1153`. */

@@ -54,6 +54,8 @@ export interface ConnectSettings {
   files(values: ConnectionValues): readonly HarnessFile[];
   /** Events of its hooks that tell why a level fell, which are keys under `hooks` in its settings. */
   hooks?: readonly string[];
+  /** What must match for a hook to run, by its event. */
+  matchers?: Readonly<Record<string, string>>;
   /**
    * Its exporter makes it slow or talk while the server is away, and no setting prevents that. So it reports to a forwarder on
    * loopback, which its hook `SessionStart` starts.

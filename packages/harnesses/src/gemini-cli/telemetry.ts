@@ -1,11 +1,12 @@
 import { GEMINI_CLI_TELEMETRY } from "@plimsoll/fold";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { numberOf, textOf, tokensOf } from "../telemetry/attributes.ts";
+import { numberOf, textOf, tokensOf, truthOf } from "../telemetry/attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
 import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
 import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
 import type { Attributes, LogRecord } from "../telemetry/telemetry-record.ts";
+import { toolResult } from "../telemetry/tool-result.ts";
 
 const FAMILY = "gemini-cli";
 
@@ -18,8 +19,8 @@ const CALL: ModelCallNames = {
 };
 
 /**
- * Gemini CLI: log events `api_response`, `chat_compression` and `tool_output_masking`. Its spans and `gen_ai` events repeat the
- * calls. Names: google-gemini/gemini-cli docs/cli/telemetry.md at 04bcbc6, 2026.
+ * Gemini CLI: log events `api_response`, `tool_call`, `chat_compression` and `tool_output_masking`. Its spans and `gen_ai` events
+ * repeat the calls. Names: google-gemini/gemini-cli docs/cli/telemetry.md at 04bcbc6, 2026.
  */
 export const geminiCliTelemetry: TelemetryDialect = {
   name: FAMILY,
@@ -36,6 +37,7 @@ export const geminiCliTelemetry: TelemetryDialect = {
 
 const EVENTS: Readonly<Record<string, (record: LogRecord, main: EventOwner) => RecordReading>> = {
   "gemini_cli.api_response": readResponse,
+  "gemini_cli.tool_call": readTool,
   "gemini_cli.chat_compression": readCompression,
   "gemini_cli.tool_output_masking": readMasking,
 };
@@ -57,8 +59,7 @@ function callerOf(attributes: Attributes): { kind: CallKind; agent: string | und
 function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
   const { kind, agent } = callerOf(attributes);
   if (kind === "auxiliary") return noEvent("auxiliary");
-  // Recordings have the same name for it.
-  const owner = agent === undefined ? main : { ...main, agent: `agent-${agent}`, parent: "main" };
+  const owner = ownerOf(main, agent);
   const turn = modelCall(attributes, CALL, {
     owner,
     id: `${textOf(attributes, ["prompt_id"]) ?? "response"}/${at}`,
@@ -67,6 +68,28 @@ function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordRe
     purpose: kind === "compaction" ? "compaction" : undefined,
   });
   return turn === undefined ? noEvent("no_usage") : { events: [turn] };
+}
+
+/** Recordings have the same name for a sub-agent. */
+const ownerOf = (main: EventOwner, agent: string | undefined): EventOwner =>
+  agent === undefined ? main : { ...main, agent: `agent-${agent}`, parent: "main" };
+
+/** The end of a tool call. The record has no id of the call, nor of the answer that asked for it. */
+function readTool({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
+  const { kind, agent } = callerOf(attributes);
+  const success = truthOf(attributes, "success");
+  if (kind !== "conversation" || success === undefined) return noEvent("not_needed");
+  const isRejected = !success && attributes.get("decision") === "reject";
+  const call = ["prompt_id", "function_name", "start_time", "duration_ms"].map(
+    (name) => textOf(attributes, [name]) ?? "-",
+  );
+  const event = toolResult({
+    owner: ownerOf(main, agent),
+    call: [...call, at].join("/"),
+    at,
+    result: success ? "ok" : isRejected ? "rejected" : "failed",
+  });
+  return { events: [event] };
 }
 
 /** `tokens_after` leaves out the system prompt and the tools. The calls before and after it have the levels. */

@@ -1,5 +1,6 @@
 import { OPENCODE, stopReasonOf } from "@plimsoll/fold";
-import { type CallResult, resultOfCode } from "../recordings/call-outcomes.ts";
+import type { CallResult } from "@plimsoll/protocol/pure";
+import { resultOfCode } from "../recordings/call-outcomes.ts";
 import {
   AgentHistory,
   agentName,

@@ -1,18 +1,20 @@
 import { QWEN_SUMMARY } from "@plimsoll/fold";
 import { type Composition, LARGEST } from "@plimsoll/protocol/events";
-import { textOf, tokensOf } from "../telemetry/attributes.ts";
+import { resultOfStatus } from "../recordings/call-outcomes.ts";
+import { textOf, tokensOf, truthOf } from "../telemetry/attributes.ts";
 import { eventEnvelope, harnessName } from "../telemetry/event-envelope.ts";
 import { comesFrom, readGenAiSpan } from "../telemetry/libraries/gen-ai.ts";
 import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../telemetry/reading.ts";
 import type { Attributes, LogRecord } from "../telemetry/telemetry-record.ts";
+import { toolResult } from "../telemetry/tool-result.ts";
 
 const FAMILY = "qwen-code";
 const USAGE = "qwen-code.context.usage";
 
 /**
- * Qwen Code: spans `qwen-code.llm_request`, of which `qwen-code.context.usage` gives window and composition, and the log event
- * `chat_compression`. Names: QwenLM/qwen-code docs/design/otel-context-usage-attribute.md and session-tracing.ts, 2026.
+ * Qwen Code: spans `qwen-code.llm_request`, of which `qwen-code.context.usage` gives window and composition, and the log events
+ * `chat_compression` and `tool_call`. Names: QwenLM/qwen-code docs/design/otel-context-usage-attribute.md and session-tracing.ts, 2026.
  */
 export const qwenCodeTelemetry: TelemetryDialect = {
   name: FAMILY,
@@ -57,6 +59,7 @@ function isInternal(attributes: Attributes): boolean {
 
 function readLog({ name, attributes, resource, at }: LogRecord): RecordReading {
   if (name === "qwen-code.api_response") return noEvent("reported_elsewhere");
+  if (name === "qwen-code.tool_call") return readTool({ attributes, resource, at });
   if (name !== "qwen-code.chat_compression") return noEvent("not_needed");
   const session = textOf(attributes, ["session.id"]);
   if (session === undefined) return noEvent("no_session");
@@ -82,6 +85,35 @@ function readLog({ name, attributes, resource, at }: LogRecord): RecordReading {
       tokens_after: undefined,
     });
   return events.length === 0 ? noEvent("not_needed") : { events };
+}
+
+/** The end of a tool call. It names the answer that asked for it. Versions without a call id tell calls apart by their times. */
+function readTool({
+  attributes,
+  resource,
+  at,
+}: Pick<LogRecord, "attributes" | "resource" | "at">): RecordReading {
+  const text = (attribute: string) => textOf(attributes, [attribute]);
+  const session = text("session.id");
+  const success = truthOf(attributes, "success");
+  const told =
+    resultOfStatus(text("status")) ?? (success === undefined ? undefined : success ? "ok" : "failed");
+  if (session === undefined || told === undefined || isInternal(attributes)) return noEvent("not_needed");
+  const agent = agentOf(attributes);
+  const names = ["prompt_id", "response_id", "function_name", "duration_ms"].map((name) => text(name) ?? "-");
+  const event = toolResult({
+    owner: {
+      harness: harnessName(resource, FAMILY),
+      session,
+      agent,
+      ...(agent !== undefined && { parent: "main" }),
+    },
+    call: text("call_id") ?? [...names, at].join("/"),
+    at,
+    result: told !== "ok" && attributes.get("decision") === "reject" ? "rejected" : told,
+    turn: text("response_id"),
+  });
+  return { events: [event] };
 }
 
 /** The request that wrote the summary. Its span has the same counts, so both are one call. */

@@ -1,6 +1,7 @@
+import type { CallResult } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CallLog, type CallResult } from "./call-outcomes.ts";
+import { CallLog } from "./call-outcomes.ts";
 
 interface Call {
   name: string;

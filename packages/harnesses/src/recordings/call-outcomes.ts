@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { canonicalJson, type ToolOutcome } from "@plimsoll/protocol/pure";
+import { type CallResult, canonicalJson, type ToolOutcome } from "@plimsoll/protocol/pure";
 import { ValuesByTime } from "./dated.ts";
 import { asArray, asObject, asText } from "./json.ts";
 
@@ -13,9 +13,6 @@ export interface RecordedCall {
   name: string;
   input: unknown;
 }
-
-/** `rejected`: a person did not allow it, or stopped it. */
-export type CallResult = "ok" | "failed" | "rejected";
 
 export const resultOfCode = (code: number): CallResult => (code === 0 ? "ok" : "failed");
 

@@ -93,7 +93,13 @@ describe("what the window holds", () => {
 
   it("is each item with the turn that was sent it first, and the rest of the level", () => {
     const { items, ...window } = windowContents({ turns, lines, resets: [] })!;
-    expect(window).toEqual({ turn: 3, at: 30, level: 2_000, rest: 2_000 - 870 });
+    expect(window).toEqual({
+      turn: 3,
+      at: 30,
+      level: 2_000,
+      rest: 2_000 - 870,
+      since: { answer: 0, added: 9 },
+    });
     expect(items.map(({ kind, tool, file, tokens, turn: n }) => [kind, tool, file, tokens, n])).toEqual([
       ["system", undefined, undefined, 50, 1],
       ["user", undefined, undefined, 100, 1],
@@ -121,9 +127,21 @@ describe("what the window holds", () => {
     expect([results(150), results(450), results(9_999)]).toEqual([[250, 300], [250], []]);
   });
 
-  it("is unknown without a turn, and where the transcript begins in the middle", () => {
+  it("is unknown without a turn, and has no items where the transcript begins in the middle", () => {
     expect(windowContents({ turns: [], lines, resets: [] })).toBeUndefined();
-    expect(windowContents({ turns: [turn(30, 200_000)], lines, resets: [] })).toBeUndefined();
+    expect(windowContents({ turns: [turn(30, 200_000)], lines, resets: [] })).toMatchObject({
+      ...{ items: [], rest: 200_000 },
+    });
+  });
+
+  it("tells the answer from what entered the context after it, unless the context was reset", () => {
+    const answer = at(30, { kind: "assistant", tokens: 40 }, { kind: "tool_call", tokens: 10, call: "z" });
+    const since = (resets: readonly PartsReset[]) =>
+      windowContents({ turns: [turn(10, 500), turn(30, 2_000, 1.5)], lines: [...lines, answer], resets })!
+        .since;
+    expect(since([])).toEqual({ answer: 75, added: 14 });
+    expect(since([{ at: 20 }])).toEqual({ answer: 75, added: 14 });
+    expect(since([{ at: 35 }])).toBeUndefined();
   });
 
   it("adds up to the level and to the parts of the latest turn, in any order of lines", () => {
@@ -142,18 +160,18 @@ describe("what the window holds", () => {
     fc.assert(
       fc.property(some, resets, fc.integer({ min: 1, max: 9_000 }), (given, ends, level) => {
         const latest = [turn(25, level, 1.1)];
-        const window = windowContents({ turns: latest, lines: given, resets: ends });
+        const window = windowContents({ turns: latest, lines: given, resets: ends })!;
         expect(windowContents({ turns: latest, lines: given.toReversed(), resets: ends })).toEqual(window);
         const parts = partsAtTurns({ turns: latest, lines: given, resets: ends }).get("t25");
-        expect(parts === undefined).toBe(window === undefined);
-        if (window === undefined) return;
+        expect(parts === undefined).toBe(window.items.length === 0);
+        if (parts === undefined) return;
         const sum = window.items.reduce((all, { tokens }) => all + tokens, 0);
         expect(window.rest).toBeGreaterThanOrEqual(0);
         expect(sum + window.rest).toBe(level);
         const output = window.items.filter(({ kind }) => kind === "tool_result");
         const held = output.reduce((all, { tokens }) => all + tokens, 0);
         // Each item is rounded down.
-        expect(Math.abs(held - parts!.tool_output!)).toBeLessThanOrEqual(output.length + 1);
+        expect(Math.abs(held - parts.tool_output!)).toBeLessThanOrEqual(output.length + 1);
       }),
     );
   });

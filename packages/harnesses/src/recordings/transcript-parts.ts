@@ -116,9 +116,14 @@ export interface WindowContents {
   level: number;
   rest: number;
   items: HeldItem[];
+  /**
+   * Estimated tokens that entered the context after that prompt: the answer of the turn, and what followed it. Undefined if the
+   * context was reset since.
+   */
+  since: { answer: number; added: number } | undefined;
 }
 
-/** @returns undefined where the transcript does not tell */
+/** Without items where the transcript does not tell. @returns undefined without a turn */
 export function windowContents({ turns, lines, resets }: Filling): WindowContents | undefined {
   const times = turns.map(({ at }) => at).sort((a, b) => a - b);
   const last = turns.find(({ at }) => at === times.at(-1));
@@ -130,7 +135,8 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
   );
   let held: HeldItem[] = [];
   let turn = 1;
-  for (const step of inOrder({ lines, resets })) {
+  const steps = inOrder({ lines, resets });
+  for (const step of steps) {
     if (step.at >= last.at) break;
     while (times[turn - 1]! <= step.at) turn += 1;
     if (step.line !== undefined) {
@@ -145,9 +151,21 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
     }
   }
   const factor = scaleTo(last.level, sumOf(held), last.scale);
-  if (factor === undefined) return undefined;
-  const items = held.map((item) => ({ ...item, tokens: Math.floor(item.tokens * factor) }));
-  return { turn: times.length, at: last.at, level: last.level, rest: last.level - sumOf(items), items };
+  const items =
+    factor === undefined ? [] : held.map((item) => ({ ...item, tokens: Math.floor(item.tokens * factor) }));
+  const rest = last.level - sumOf(items);
+  return { turn: times.length, at: last.at, level: last.level, rest, items, since: sinceTurn(steps, last) };
+}
+
+function sinceTurn(steps: ReturnType<typeof inOrder>, { at, scale }: TurnLevel): WindowContents["since"] {
+  const sums = { answer: 0, added: 0 };
+  for (const step of steps) {
+    if (step.at < at) continue;
+    if (step.line === undefined) return undefined;
+    for (const { kind, tokens } of step.line.items)
+      sums[kind === "assistant" || kind === "tool_call" ? "answer" : "added"] += tokens * scale;
+  }
+  return { answer: Math.ceil(sums.answer), added: Math.ceil(sums.added) };
 }
 
 const sumOf = (items: readonly ContentItem[]) => items.reduce((sum, { tokens }) => sum + tokens, 0);

@@ -8,6 +8,7 @@ import {
   markFacts,
   mergeTurns,
   type TurnFacts,
+  toolResultFacts,
   turnFacts,
 } from "@plimsoll/fold";
 import { type PlimsollEventInput, parseEvent } from "@plimsoll/protocol/events";
@@ -25,11 +26,13 @@ export function foldEvents(inputs: readonly PlimsollEventInput[]): Map<string, F
     const parsed = parseEvent(input);
     if (!parsed.ok) throw new Error(`${JSON.stringify(parsed.rejection)} in ${JSON.stringify(input)}`);
     const { event } = parsed;
+    if (event.type === "quota") continue;
     const key = `${event.session} ${event.agent}`;
     const agent = agents.get(key) ?? { turns: new Map(), marks: new Map() };
     agents.set(key, agent);
-    if (event.type === "turn") {
-      const facts = turnFacts(event, event.id);
+    if (event.type === "turn" || event.type === "tool_result") {
+      const facts =
+        event.type === "turn" ? turnFacts(event, event.id) : toolResultFacts(event, event.id, undefined);
       const seen = agent.turns.get(event.id);
       agent.turns.set(event.id, seen === undefined ? facts : mergeTurns(seen, facts));
     } else if (event.type !== "session" && event.type !== "harness") {

@@ -110,6 +110,16 @@ const PolicyCondition = z.strictObject({
   /** For `not_applied`: time since the harness was offered the policy. */
   within: PositiveDuration.default("15m"),
 });
+/** The part of a limit of an account that is used. */
+const QuotaShareCondition = z.strictObject({
+  type: z.literal("quota_share"),
+  at_least: z.number().gt(0).max(10, "write a fraction: 0.9 means 90 %"),
+});
+/** A limit of an account is used up, or soon at the present pace. */
+const QuotaForecastCondition = z.strictObject({
+  type: z.literal("quota_forecast"),
+  minutes_below: z.number().gt(0).max(10_080),
+});
 /** Events that the server rejected, in an hour. */
 const RejectedEventsCondition = z.strictObject({
   type: z.literal("rejected_events"),
@@ -158,7 +168,13 @@ const CONDITIONS = {
   ],
   session: [SilenceCondition],
   harness: [HarnessSilenceCondition, PolicyCondition],
-  project: [RejectedEventsCondition, FleetCondition, BacklogCondition],
+  project: [
+    QuotaShareCondition,
+    QuotaForecastCondition,
+    RejectedEventsCondition,
+    FleetCondition,
+    BacklogCondition,
+  ],
 } as const;
 export type AlertSubjectKind = keyof typeof CONDITIONS;
 

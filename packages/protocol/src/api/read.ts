@@ -65,6 +65,11 @@ export const AgentView = z.object({
   window_suspect: z.boolean(),
   /** Turns after the latest counted one whose sender gave no count. */
   uncounted_turns: z.number().int(),
+  /**
+   * What the provider's cache has of the prompt, and until when it is there without another call, by the clock of the harness. Null if
+   * the latest turn does not count cached tokens, and after a boundary.
+   */
+  cache: z.object({ tokens, cold_at: time }).nullable(),
   /** A boundary the next turn has not confirmed yet; its level, when the harness said it. */
   after_boundary: z.object({ tokens: tokens.nullable() }).nullable(),
   peak: z

@@ -8,6 +8,8 @@ export const LONGEST = {
   machine: 128,
   repository: 256,
   branch: 256,
+  /** Of a provider, and of its limit. */
+  quota: 64,
 } as const;
 
 /** Largest numbers an event may hold. Three counts of tokens are added up, and their sum must fit PostgreSQL's integer. */
@@ -18,6 +20,7 @@ export const LARGEST = {
   costUsd: 2_000,
   /** Of one turn; what is more counts as that many. */
   outcome: 63,
+  quotaPercent: 1_000,
 } as const;
 
 /** Who speaks when an event does not say. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { PolicySettings } from "../policy/policy-schema.ts";
 import {
+  CALL_RESULTS,
   HELD_KINDS,
   MOST_HELD,
   OUTCOME_COUNTS,
@@ -145,6 +146,20 @@ export const TurnEvent = z.object({
   witness: z.enum(WITNESSES).optional(),
 });
 export type TurnEvent = z.infer<typeof TurnEvent>;
+
+/**
+ * One tool call ended, for senders that cannot send its turn again with an `outcome`. The id identifies the call, and repeats of it are
+ * one call.
+ */
+export const ToolResultEvent = z.object({
+  ...envelope,
+  type: z.literal("tool_result"),
+  result: z.enum(CALL_RESULTS),
+  /** The id of the turn that asked for the call. Without it, that is the latest turn of the agent that had begun by then. */
+  turn: text(LONGEST.id).optional(),
+  witness: z.enum(WITNESSES).optional(),
+});
+export type ToolResultEvent = z.infer<typeof ToolResultEvent>;
 
 export const ThresholdCrossedEvent = z.object({
   ...envelope,
@@ -379,8 +394,38 @@ export const PolicyAckEvent = z.object({
 });
 export type PolicyAckEvent = z.infer<typeof PolicyAckEvent>;
 
+/** Most minutes of a quota's window: a leap year. */
+const LONGEST_QUOTA_MINUTES = 366 * 24 * 60;
+
+/**
+ * How much of one limit of an account is used, as its provider says. It belongs to an account and to no session: a `session` is
+ * ignored.
+ */
+export const QuotaEvent = z.object({
+  ...envelope,
+  session: text(LONGEST.session).optional(),
+  type: z.literal("quota"),
+  /** Who sets the limit, such as `anthropic`. */
+  provider: text(LONGEST.quota),
+  /** The provider's name of the limit, such as `five_hour`. */
+  limit: text(LONGEST.quota),
+  /** Length of the window of the limit. */
+  window_minutes: z.number().int().min(1).max(LONGEST_QUOTA_MINUTES).optional(),
+  /** Above 100 if the provider allows more. */
+  used_percent: z.number().min(0).max(LARGEST.quotaPercent),
+  /** When the provider begins to count from zero, by the provider's clock. */
+  resets_at: instant,
+  /** A hash of the id of the account: the same on all machines, and no id itself. */
+  account: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/, "must be a hash: 32 hexadecimal digits")
+    .optional(),
+});
+export type QuotaEvent = z.infer<typeof QuotaEvent>;
+
 export const PlimsollEvent = z.discriminatedUnion("type", [
   TurnEvent,
+  ToolResultEvent,
   ThresholdCrossedEvent,
   MaskedEvent,
   CompactedEvent,
@@ -397,13 +442,14 @@ export const PlimsollEvent = z.discriminatedUnion("type", [
   HarnessEvent,
   SessionEvent,
   PolicyAckEvent,
+  QuotaEvent,
 ]);
 export type PlimsollEvent = z.infer<typeof PlimsollEvent>;
 /** What a sender writes, before defaults and times are filled in. */
 export type PlimsollEventInput = z.input<typeof PlimsollEvent>;
 export type EventType = PlimsollEvent["type"];
-/** Every event that is not a turn. */
-export type MarkEvent = Exclude<PlimsollEvent, TurnEvent>;
+/** Every event that is neither a turn, nor a part of one, nor a reading of a quota: it happened to an agent or a harness. */
+export type MarkEvent = Exclude<PlimsollEvent, TurnEvent | ToolResultEvent | QuotaEvent>;
 
 /** Why one event of a request was not stored. */
 export const REJECTION_CODES = [

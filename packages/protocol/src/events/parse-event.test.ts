@@ -8,6 +8,7 @@ const turn = { ...envelope, type: "turn", model: "claude-opus-5", usage: { input
 /** One whole event of each type, as protocol.md lists its fields. */
 const EXAMPLES: Record<(typeof EVENT_TYPES)[number], object> = {
   turn: { model: "claude-opus-5", usage: { input_tokens: 10 } },
+  tool_result: { result: "failed", turn: "msg_01", witness: "otlp" },
   threshold_crossed: {
     threshold: "warning",
     direction: "up",
@@ -51,6 +52,14 @@ const EXAMPLES: Record<(typeof EVENT_TYPES)[number], object> = {
   phase: { phase: "20", status: "completed", score: 9.1, parent_phase: "2" },
   harness: { status: "hello", name: "phantom", version: "1.2.3", capabilities: ["masked"] },
   session: { status: "started", kind: "loop", title: "Fix the build" },
+  quota: {
+    provider: "anthropic",
+    limit: "five_hour",
+    window_minutes: 300,
+    used_percent: 41.5,
+    resets_at: 1_764_000_000_000,
+    account: "0a".repeat(16),
+  },
   policy_ack: {
     generation: 3,
     hash: "0".repeat(64),

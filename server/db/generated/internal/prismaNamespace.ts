@@ -411,6 +411,7 @@ export const ModelName = {
   Harness: 'Harness',
   Session: 'Session',
   Machine: 'Machine',
+  QuotaPercent: 'QuotaPercent',
   Agent: 'Agent',
   AgentContents: 'AgentContents',
   AgentOutcomes: 'AgentOutcomes',
@@ -461,7 +462,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "agent" | "agentContents" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "quotaPercent" | "agent" | "agentContents" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1498,6 +1499,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.MachineCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.MachineCountAggregateOutputType> | number
+        }
+      }
+    }
+    QuotaPercent: {
+      payload: Prisma.$QuotaPercentPayload<ExtArgs>
+      fields: Prisma.QuotaPercentFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.QuotaPercentFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.QuotaPercentFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload>
+        }
+        findFirst: {
+          args: Prisma.QuotaPercentFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.QuotaPercentFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload>
+        }
+        findMany: {
+          args: Prisma.QuotaPercentFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload>[]
+        }
+        create: {
+          args: Prisma.QuotaPercentCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload>
+        }
+        createMany: {
+          args: Prisma.QuotaPercentCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.QuotaPercentCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload>[]
+        }
+        delete: {
+          args: Prisma.QuotaPercentDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload>
+        }
+        update: {
+          args: Prisma.QuotaPercentUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload>
+        }
+        deleteMany: {
+          args: Prisma.QuotaPercentDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.QuotaPercentUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.QuotaPercentUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload>[]
+        }
+        upsert: {
+          args: Prisma.QuotaPercentUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$QuotaPercentPayload>
+        }
+        aggregate: {
+          args: Prisma.QuotaPercentAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateQuotaPercent>
+        }
+        groupBy: {
+          args: Prisma.QuotaPercentGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.QuotaPercentGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.QuotaPercentCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.QuotaPercentCountAggregateOutputType> | number
         }
       }
     }
@@ -4367,6 +4442,23 @@ export const MachineScalarFieldEnum = {
 export type MachineScalarFieldEnum = (typeof MachineScalarFieldEnum)[keyof typeof MachineScalarFieldEnum]
 
 
+export const QuotaPercentScalarFieldEnum = {
+  projectId: 'projectId',
+  ownerKind: 'ownerKind',
+  owner: 'owner',
+  provider: 'provider',
+  name: 'name',
+  windowMinutes: 'windowMinutes',
+  resetsAt: 'resetsAt',
+  usedPercent: 'usedPercent',
+  firstReceivedAt: 'firstReceivedAt',
+  lastAt: 'lastAt',
+  lastReceivedAt: 'lastReceivedAt'
+} as const
+
+export type QuotaPercentScalarFieldEnum = (typeof QuotaPercentScalarFieldEnum)[keyof typeof QuotaPercentScalarFieldEnum]
+
+
 export const AgentScalarFieldEnum = {
   projectId: 'projectId',
   id: 'id',
@@ -5244,6 +5336,7 @@ export type GlobalOmitConfig = {
   harness?: Prisma.HarnessOmit
   session?: Prisma.SessionOmit
   machine?: Prisma.MachineOmit
+  quotaPercent?: Prisma.QuotaPercentOmit
   agent?: Prisma.AgentOmit
   agentContents?: Prisma.AgentContentsOmit
   agentOutcomes?: Prisma.AgentOutcomesOmit

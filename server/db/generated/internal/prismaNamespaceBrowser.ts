@@ -65,6 +65,7 @@ export const ModelName = {
   Harness: 'Harness',
   Session: 'Session',
   Machine: 'Machine',
+  QuotaPercent: 'QuotaPercent',
   Agent: 'Agent',
   AgentContents: 'AgentContents',
   AgentOutcomes: 'AgentOutcomes',
@@ -353,6 +354,23 @@ export const MachineScalarFieldEnum = {
 } as const
 
 export type MachineScalarFieldEnum = (typeof MachineScalarFieldEnum)[keyof typeof MachineScalarFieldEnum]
+
+
+export const QuotaPercentScalarFieldEnum = {
+  projectId: 'projectId',
+  ownerKind: 'ownerKind',
+  owner: 'owner',
+  provider: 'provider',
+  name: 'name',
+  windowMinutes: 'windowMinutes',
+  resetsAt: 'resetsAt',
+  usedPercent: 'usedPercent',
+  firstReceivedAt: 'firstReceivedAt',
+  lastAt: 'lastAt',
+  lastReceivedAt: 'lastReceivedAt'
+} as const
+
+export type QuotaPercentScalarFieldEnum = (typeof QuotaPercentScalarFieldEnum)[keyof typeof QuotaPercentScalarFieldEnum]
 
 
 export const AgentScalarFieldEnum = {

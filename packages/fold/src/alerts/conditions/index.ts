@@ -15,6 +15,8 @@ import { harnessSilence } from "./harness-silence.ts";
 import { load } from "./load.ts";
 import { pastLine } from "./past-line.ts";
 import { policy } from "./policy.ts";
+import { quotaForecast } from "./quota-forecast.ts";
+import { quotaShare } from "./quota-share.ts";
 import { rejectedEvents } from "./rejected-events.ts";
 import { restartLimit } from "./restart-limit.ts";
 import { silence } from "./silence.ts";
@@ -55,6 +57,8 @@ const CONDITIONS: Kinds = {
   silence,
   harness_silence: harnessSilence,
   policy,
+  quota_share: quotaShare,
+  quota_forecast: quotaForecast,
   rejected_events: rejectedEvents,
   fleet,
   backlog,

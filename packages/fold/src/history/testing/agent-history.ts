@@ -41,6 +41,8 @@ export function turn(
     durationMs: undefined,
     costUsd: undefined,
     outcome: undefined,
+    isToolResult: false,
+    resultOf: undefined,
     provenance: 0,
     limitClaims: undefined,
     ...rest,
@@ -174,9 +176,29 @@ function anyTurn(habit: Habit): fc.Arbitrary<TurnFacts> {
     durationMs: fc.constant(undefined),
     costUsd: fc.constant(undefined),
     outcome: maybe(fc.record({ calls: fc.nat({ max: 3 }), failed: fc.nat({ max: 3 }) }), 1),
+    isToolResult: fc.constant(false),
+    resultOf: fc.constant(undefined),
     provenance: fc.constant(0),
     limitClaims: fc.constant(undefined),
   }) as fc.Arbitrary<TurnFacts>;
+}
+
+/** The end of a tool call. */
+function anyResult(habit: Habit): fc.Arbitrary<TurnFacts> {
+  return fc
+    .record({
+      key: fc.integer({ min: 0, max: 999 }).map((n) => `r${n}`),
+      at: time,
+      window: habit.windows,
+      resultOf: maybe(fc.nat({ max: 3 })),
+      failed: fc.nat({ max: 1 }),
+    })
+    .map(({ key, at, window, resultOf, failed }) =>
+      turn(key, at, undefined, {
+        ...{ model: "", usage: {} as TurnFacts["usage"], sentWindow: window, resultOf, isToolResult: true },
+        outcome: { calls: 1, failed, rejected: 0 },
+      }),
+    );
 }
 
 function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
@@ -236,7 +258,13 @@ export const history: fc.Arbitrary<GeneratedHistory> = fc
   .record({ turns: fc.constantFrom(...HABITS), marks: fc.constantFrom(...HABITS) })
   .chain((habit) =>
     fc.record({
-      turns: fc.uniqueArray(anyTurn(habit.turns), { maxLength: 14, selector: (facts) => facts.key }),
+      turns: fc.uniqueArray(
+        fc.oneof(
+          { arbitrary: anyTurn(habit.turns), weight: 4 },
+          { arbitrary: anyResult(habit.marks), weight: 1 },
+        ),
+        { maxLength: 14, selector: (facts) => facts.key },
+      ),
       marks: fc.uniqueArray(anyMark(habit.marks), { maxLength: 7, selector: (facts) => facts.id }),
     }),
   );

@@ -7,6 +7,7 @@ import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
 import { refusalIn, reportedRefusal } from "../refusal.ts";
 import type { Attributes, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
+import { toolResult } from "../tool-result.ts";
 
 /** The GenAI semantic conventions of OpenTelemetry, and what libraries that follow them add in their own words. */
 export const GEN_AI_CALL: ModelCallNames = {
@@ -47,11 +48,15 @@ export const genAi: TelemetryDialect = {
   speaks: ({ attributes, signal }) => signal !== "metrics" && speaksGenAi(attributes),
   read(record) {
     if (record.signal !== "traces") return noEvent("reported_elsewhere");
-    return readGenAiSpan(record, {
+    const { attributes } = record;
+    const sender = {
       family: serviceFamily(record.resource, "opentelemetry"),
-      agent: textOf(record.attributes, AGENT),
-      witness: INSTRUMENTATION.test(record.scope) ? "instrumentation" : "otlp",
-    });
+      agent: textOf(attributes, AGENT),
+      witness: INSTRUMENTATION.test(record.scope) ? ("instrumentation" as const) : ("otlp" as const),
+    };
+    if (attributes.get("gen_ai.operation.name") === "execute_tool")
+      return readToolSpan(record, { ...sender, session: textOf(attributes, SESSION) });
+    return readGenAiSpan(record, sender);
   },
 };
 
@@ -111,6 +116,31 @@ export function readCallSpan(
   });
   // A call that failed has no counts, which nobody can change.
   return turn === undefined ? noEvent(span.failed ? "not_needed" : "no_usage") : { events: [turn] };
+}
+
+const TOOL_CALL = ["gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id"];
+
+/** Some servers number the calls of each answer, so that a short id repeats within a session. */
+const UNIQUE_CALL = /^(?!.*[_-]\d{1,4}$)[\w-]{16,}$/;
+
+/**
+ * Reads a span around a tool. Without a session it is left out: the calls of the model may have one, which only they name. Spans do not
+ * say which answer asked for the tool.
+ */
+export function readToolSpan(
+  { resource, attributes, spanId, endAt, failed }: SpanRecord,
+  { family, session, agent, witness }: Pick<CallSpanOptions, "family" | "session" | "agent" | "witness">,
+): RecordReading {
+  if (session === undefined) return noEvent("not_needed");
+  const call = textOf(attributes, TOOL_CALL);
+  const event = toolResult({
+    owner: { harness: harnessName(resource, family), session, agent },
+    call: call !== undefined && UNIQUE_CALL.test(call) ? call : `span/${spanId}`,
+    at: endAt,
+    result: failed || attributes.has("error.type") ? "failed" : "ok",
+    ...(witness && { witness }),
+  });
+  return { events: [event] };
 }
 
 /** OpenLLMetry's instrumentation of Bedrock, also by its provider if a collector dropped the scope. */

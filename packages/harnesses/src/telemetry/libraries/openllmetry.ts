@@ -1,7 +1,7 @@
 import { textOf } from "../attributes.ts";
 import { serviceFamily } from "../event-envelope.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
-import { readGenAiSpan } from "./gen-ai.ts";
+import { readGenAiSpan, readToolSpan, SESSION } from "./gen-ai.ts";
 
 /** What the SDK puts around calls: `workflow`, `task`, `agent` or `tool`. */
 const KIND = "traceloop.span.kind";
@@ -19,13 +19,16 @@ export const openLlmetry: TelemetryDialect = {
   read(record) {
     if (record.signal !== "traces") return noEvent("not_needed");
     const { attributes } = record;
+    const sender = {
+      family: serviceFamily(record.resource, "openllmetry"),
+      agent: textOf(attributes, ["gen_ai.agent.name"]),
+      witness: "instrumentation" as const,
+    };
+    if (attributes.get(KIND) === "tool")
+      return readToolSpan(record, { ...sender, session: textOf(attributes, SESSION) });
     const type = textOf(attributes, ["llm.request.type"]);
     const isCall = type === undefined ? attributes.has("gen_ai.operation.name") : CALLS.has(type);
     if (!isCall) return noEvent("not_needed");
-    return readGenAiSpan(record, {
-      family: serviceFamily(record.resource, "openllmetry"),
-      agent: textOf(attributes, ["gen_ai.agent.name"]),
-      witness: "instrumentation",
-    });
+    return readGenAiSpan(record, sender);
   },
 };

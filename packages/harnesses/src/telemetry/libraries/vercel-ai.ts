@@ -5,7 +5,7 @@ import { serviceFamily, subAgentOf } from "../event-envelope.ts";
 import type { ModelCallNames } from "../model-call.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
 import type { Attributes } from "../telemetry-record.ts";
-import { GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
+import { GEN_AI_CALL, readGenAiSpan, readToolSpan } from "./gen-ai.ts";
 
 const CALL: ModelCallNames = {
   ...GEN_AI_CALL,
@@ -38,6 +38,9 @@ const AGENT = [...saidAs(["agent", "agentName"]), "ai.telemetry.functionId"];
 /** Spans around calls of the provider have its name; those around them sum up. */
 const CALLS = /\.(doGenerate|doStream)$/;
 
+/** A span around a tool; version 6 gives it the metadata of the call. */
+const TOOL = "ai.toolCall";
+
 /** opencode names the function of every call so. */
 const OPENCODE_FUNCTION = "session.llm";
 /** Its sub-agents have sessions of their own, which name that of the parent. */
@@ -52,12 +55,15 @@ export const vercelAi: TelemetryDialect = {
   speaks: ({ attributes, signal }) => signal === "traces" && attributes.has("ai.operationId"),
   read(record) {
     if (record.signal !== "traces") return noEvent("not_needed");
-    const operation = textOf(record.attributes, ["ai.operationId"]) ?? "";
-    if (!CALLS.test(operation))
-      return noEvent(record.attributes.has("ai.usage.inputTokens") ? "aggregate" : "not_needed");
     const { attributes, resource } = record;
+    const operation = textOf(attributes, ["ai.operationId"]) ?? "";
     const agent = textOf(attributes, AGENT);
     const session = textOf(attributes, SESSION);
+    // opencode asks for tools in sessions of sub-agents too, and only calls name the parent of such a session.
+    if (operation === TOOL && agent !== OPENCODE_FUNCTION)
+      return readToolSpan(record, { family: serviceFamily(resource, "vercel-ai"), session, agent });
+    if (!CALLS.test(operation))
+      return noEvent(attributes.has("ai.usage.inputTokens") ? "aggregate" : "not_needed");
     const options = {
       family: serviceFamily(resource, "vercel-ai"),
       session,

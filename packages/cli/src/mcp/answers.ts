@@ -1,0 +1,127 @@
+import { type AgentContents, LOSABLE_KINDS, type Losable, SURVIVALS } from "@plimsoll/harnesses/recordings";
+import { contentsTree, largestItems } from "../context/contents-tree.ts";
+import type { AgentLevel } from "./agent-levels.ts";
+import { type FitAnswer, fitOf, headroomOf, type KnownLine } from "./headroom.ts";
+import type { Checkpoint } from "./note-file.ts";
+
+/**
+ * Answers to an agent. They are data: names and texts of others are values of fields, cut to a length, and nothing in an answer asks for
+ * anything. Without `detail`, an answer has no count of tokens, because newer models stop early at a countdown.
+ */
+export type ToolAnswer = Record<string, unknown>;
+
+/** Characters of a name or a sentence. */
+const LONGEST_TEXT = 160;
+const MOST_LISTED = 8;
+const MOST_SUBAGENTS = 8;
+
+/** What is known beside the recording. */
+export interface Beside {
+  /** The line of an agent of the session. */
+  lineOf(agent: AgentLevel): KnownLine;
+  /** Whether the server knows the session. */
+  server: "known" | "not_yet" | "away" | "no_login";
+  note: Checkpoint | undefined;
+  /** Epoch ms. */
+  now: number;
+  detail: boolean;
+}
+
+const seconds = (ms: number) => Math.max(0, Math.round(ms / 1_000));
+
+export function headroomAnswer(own: AgentLevel, others: readonly AgentLevel[], beside: Beside): ToolAnswer {
+  const { lineOf, server, note, now, detail } = beside;
+  const line = lineOf(own);
+  const { verdict, stepsLeft, basis } = headroomOf(own, line);
+  const subagents = others.filter(({ agent }) => agent !== "main").slice(0, MOST_SUBAGENTS);
+  return {
+    verdict,
+    steps_left: stepsLeft ?? null,
+    basis,
+    line: { source: line.source, ...(detail && { tokens: line.tokens ?? null }) },
+    level_age_s: seconds(now - own.at),
+    ...(own.isOutdated && { outdated: true }),
+    falls: own.falls.length,
+    ...(detail && {
+      level: { tokens: own.level, counted: own.counted, window: own.windowTokens ?? null },
+      model: cut(own.model),
+    }),
+    ...(own.agent !== "main" && { agent: cut(own.agent) }),
+    ...(subagents.length > 0 && {
+      subagents: subagents.map((one) => ({
+        agent: cut(one.agent),
+        verdict: headroomOf(one, lineOf(one)).verdict,
+        level_age_s: seconds(now - one.at),
+        falls: one.falls.length,
+        ...(detail && { tokens: one.level }),
+      })),
+    }),
+    ...(note !== undefined && { checkpoint_age_s: seconds(now - note.at) }),
+    server,
+  };
+}
+
+/** @param tokens of what is to be added */
+export function fitAnswer(tokens: number, own: AgentLevel, line: KnownLine): ToolAnswer {
+  const { fits, spare }: FitAnswer = fitOf(tokens, own, line);
+  return {
+    fits,
+    needs: tokens,
+    ...(spare !== undefined && (spare >= 0 ? { spare } : { over_by: -spare })),
+    line: line.source,
+  };
+}
+
+export function fillsAnswer(contents: AgentContents): ToolAnswer {
+  const share = (tokens: number) => Number((tokens / contents.level).toFixed(3));
+  const parts = contentsTree(contents).flatMap(({ name, tokens, parts: own }) => [
+    { part: cut(name), share: share(tokens) },
+    ...own.slice(0, MOST_LISTED).map((one) => ({ part: cut(one.name), of: name, share: share(one.tokens) })),
+  ]);
+  return {
+    parts: parts.filter(({ share: part }) => part >= 0.005),
+    largest: largestItems(contents)
+      .slice(0, MOST_LISTED)
+      .map(({ name, tokens, turn }) => ({ name: cut(name), share: share(tokens), turn })),
+  };
+}
+
+/** @param loss undefined where the recording shows no compaction with its summary */
+export function droppedAnswer(loss: AgentContents["loss"], note: Checkpoint | undefined): ToolAnswer {
+  const checkpoint = note === undefined ? {} : { checkpoint: note.note };
+  if (loss === undefined) return { fall: null, ...checkpoint };
+  const lost = (kind: (typeof LOSABLE_KINDS)[number]) =>
+    loss.things.filter((thing) => thing.kind === kind && thing.survival !== "verbatim").sort(inOrder);
+  return {
+    fall: { after_turn: loss.turn },
+    ...Object.fromEntries(
+      LOSABLE_KINDS.map((kind) => {
+        const things = lost(kind);
+        return [
+          NAMES[kind],
+          {
+            kept: loss.things.filter((one) => one.kind === kind).length - things.length,
+            dropped: things
+              .slice(0, MOST_LISTED)
+              .map(({ text, survival, turn }) => ({ text: cut(text), survival, turn })),
+            more: Math.max(0, things.length - MOST_LISTED),
+          },
+        ];
+      }),
+    ),
+    ...checkpoint,
+  };
+}
+
+const NAMES = { rule: "rules", prompt: "sentences", file: "files" } as const;
+
+const inOrder = (one: Losable, other: Losable) =>
+  SURVIVALS.indexOf(other.survival) - SURVIVALS.indexOf(one.survival) || other.turn - one.turn;
+
+const CONTROL = /[\p{Cc}\p{Cf}]/gu;
+
+/** A text of somebody else as a value: one line, and no longer than a sentence. */
+function cut(text: string): string {
+  const plain = text.replace(CONTROL, " ");
+  return plain.length <= LONGEST_TEXT ? plain : `${plain.slice(0, LONGEST_TEXT - 1)}…`;
+}

@@ -1,0 +1,58 @@
+import { at, textAt } from "./fields.ts";
+import { asArray, asObject, parseObject } from "./recordings/json.ts";
+
+/** What a call of an MCP tool says of its caller: its session, or the id that its recording gives the call. */
+export interface CallProof {
+  kind: "session" | "call";
+  id: string;
+}
+
+/** How recordings of a family show which session called a tool of an MCP server. Seen with the harnesses in November 2026. */
+export interface CallerFamily {
+  /** What a call of the family says of its caller. `meta` is the `_meta` of the call, from a program that is not trusted. */
+  proof?(meta: unknown): CallProof | undefined;
+  /** Whether a line of a recording is the one that makes a call. */
+  makesCall?(line: string, call: string): boolean;
+  /** The session that a stdio server was started for, which is that of the call unless the person began another one. */
+  startedBy?: string;
+  /** What a line with the result of a tool contains. */
+  result: string;
+  /** Each agent has a recording of its own, in a folder with the name of its session. */
+  subagents?: string;
+}
+
+/**
+ * By family. Those with neither a proof nor a mark in a recording cannot be told apart. opencode 1.18 keeps all sessions in one database,
+ * says nothing of the caller, and counts a call only once its tools have run.
+ */
+export const CALLERS = {
+  "claude-code": {
+    // Claude Code 2.1.329. The session in the environment is that of the start, so it is old after /clear.
+    proof: (meta) => proofAt(meta, "call", ["claudecode/toolUseId"]),
+    makesCall: (line, call) => {
+      const content = asArray(asObject(parseObject(line)?.message)?.content).map(asObject);
+      return content.some((block) => block?.type === "tool_use" && block.id === call);
+    },
+    startedBy: "CLAUDE_CODE_SESSION_ID",
+    result: '"tool_result"',
+    subagents: "subagents",
+  },
+  codex: {
+    // Codex 0.171. A sub-agent is a thread of its own.
+    proof: (meta) => proofAt(meta, "session", ["threadId"]) ?? proofAt(meta, "session", TURN_METADATA),
+    result: '"function_call_output"',
+  },
+  // Gemini CLI 0.61 says nothing of the caller.
+  "gemini-cli": { result: '"functionResponse"' },
+} satisfies Record<string, CallerFamily>;
+
+export type CallingFamily = keyof typeof CALLERS;
+
+const TURN_METADATA = ["x-codex-turn-metadata", "thread_id"];
+/** Ids of calls and sessions have some 40 characters. */
+const LONGEST_ID = 200;
+
+function proofAt(meta: unknown, kind: CallProof["kind"], path: readonly string[]): CallProof | undefined {
+  const id = textAt(meta, path);
+  return id === undefined || id.length > LONGEST_ID || at(meta, path) !== id ? undefined : { kind, id };
+}
