@@ -53,7 +53,7 @@ function Tools({ contents: { tools, complete } }: { contents: WindowContentsView
     <>
       {!complete && (
         <p className="mt-1 text-[13px] text-muted">
-          Only the latest 10,000 windows of the range were looked at.
+          Only the latest 5,000 windows of the range were looked at.
         </p>
       )}
       <table aria-label="What tools take" className="mt-2 w-full table-fixed text-[13px]">

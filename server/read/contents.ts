@@ -5,7 +5,7 @@ import { Prisma } from "../db/client.ts";
 import type { FreshReader, Reader } from "../lines/reader.ts";
 import { iso, spanOf } from "../times.ts";
 
-const MOST_WINDOWS = 10_000;
+const MOST_WINDOWS = 5_000;
 const MOST_OF_SESSION = 100;
 const MOST_TOOLS = 100;
 
