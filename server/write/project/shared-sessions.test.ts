@@ -76,7 +76,9 @@ describe("a session that instances of one family report", () => {
   });
 
   it("is the same database as if the first instance had reported all of it", async () => {
-    const events = fc.array(fc.tuple(anyEvent, fc.constantFrom("h@one", "h@two")), {
+    // A quota without an account belongs to the machine that read it, and to no session.
+    const event = anyEvent.filter(({ type }) => type !== "quota");
+    const events = fc.array(fc.tuple(event, fc.constantFrom("h@one", "h@two")), {
       minLength: 1,
       maxLength: 25,
     });
