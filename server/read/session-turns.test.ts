@@ -187,11 +187,14 @@ describe("the pages of turns", () => {
           };
           const news = eventsOf(session, others).map((event) => ({ ...event, id: `late-${event.id}` }));
           const listed = await allPages(id, { limit, between: () => server.send(...news.splice(0, 5)) });
-          const keys = listed.map(({ agent_id, key }) => `${agent_id}/${key}`);
+          const keyOf = ({ agent_id, key }: (typeof listed)[number]) => `${agent_id}/${key}`;
+          const keys = listed.map(keyOf);
           expect(new Set(keys).size).toBe(keys.length);
-          expect(new Set(keys)).toEqual(
-            new Set([...keys, ...before.map(({ agent_id, key }) => `${agent_id}/${key}`)]),
-          );
+          // A late turn that begins a window may make a turn the repeat of another one. Then either of both may have been listed.
+          const after = new Set((await wholeList(id)).map(keyOf));
+          const gone = before.filter((turn) => !after.has(keyOf(turn)));
+          const missing = before.filter((turn) => !keys.includes(keyOf(turn)));
+          expect(missing.length).toBeLessThanOrEqual(gone.length);
           expect(listed.map(({ at }) => at)).toEqual(listed.map(({ at }) => at).sort((a, b) => b - a));
         },
       ),
