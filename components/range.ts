@@ -119,3 +119,9 @@ export function stepFor(span: number, most: number): number {
 function iso(at: number): string {
   return new Date(at).toISOString();
 }
+
+/** A range that has all events of a session. */
+export const sessionRange = ({ first_at, last_at }: { first_at: string; last_at: string }) => ({
+  from: first_at,
+  to: new Date(Date.parse(last_at) + 1).toISOString(),
+});

@@ -9,11 +9,11 @@ import { Ago } from "../clock.tsx";
 import { keep } from "../fleet/use-fleet-queries.ts";
 import { compact, exact } from "../format.ts";
 import { Link } from "../projects/link.tsx";
+import { sessionRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
 import { boundaryName } from "../words.ts";
 import {
@@ -26,6 +26,7 @@ import {
   sumsText,
   workText,
 } from "./fall-words.ts";
+import { InsightPanel } from "./insight-panel.tsx";
 
 interface Props {
   /** Undefined while loading. */
@@ -41,32 +42,29 @@ const HINT =
 /** What falls freed, cost and saved: by harness and model, by level, and the worst of them. */
 export function FallsPanel({ falls, error, retry }: Props) {
   return (
-    <section aria-label="What falls were worth" className="panel min-w-0 px-4 py-3.5">
-      <h2 className="text-[13px] font-semibold">
-        <Term here={HINT}>What falls were worth</Term>
-      </h2>
-      {falls === undefined ? (
-        error === null ? (
-          <Skeleton className="mt-2 h-24" />
-        ) : (
-          <ErrorState what="the falls" error={error} retry={retry} className="py-4" />
-        )
-      ) : (
+    <InsightPanel
+      title="What falls were worth"
+      hint={HINT}
+      what="the falls"
+      data={falls}
+      {...{ error, retry }}
+    >
+      {(data) => (
         <>
           <p className="mt-1 text-[13px] text-muted" data-testid="falls-total">
-            {sumsText(falls.total)}
-            {!falls.complete && " Only the latest 20,000 falls of the range were looked at."}
+            {sumsText(data.total)}
+            {!data.complete && " Only the latest 20,000 falls of the range were looked at."}
           </p>
-          {falls.work !== null && (
+          {data.work !== null && (
             <p className="mt-1 text-[13px] text-muted" data-testid="lost-work">
-              {workText(falls.work)}
+              {workText(data.work)}
             </p>
           )}
-          {falls.total.falls > 0 && (
+          {data.total.falls > 0 && (
             <>
               <Sums
                 title="By harness, model and kind"
-                rows={falls.rows.map(({ harness, model, type, ...sums }) => ({
+                rows={data.rows.map(({ harness, model, type, ...sums }) => ({
                   key: `${harness}\n${model}\n${type}`,
                   sums,
                   head: (
@@ -88,7 +86,7 @@ export function FallsPanel({ falls, error, retry }: Props) {
               />
               <Sums
                 title="By the level before the fall"
-                rows={falls.levels.map(({ from_tokens: from, to_tokens: to, ...sums }) => ({
+                rows={data.levels.map(({ from_tokens: from, to_tokens: to, ...sums }) => ({
                   key: String(from),
                   sums,
                   head: to === null ? `${compact(from)} or more` : `${compact(from)} to ${compact(to)}`,
@@ -96,15 +94,15 @@ export function FallsPanel({ falls, error, retry }: Props) {
               />
             </>
           )}
-          {falls.falls.length > 0 && (
+          {data.falls.length > 0 && (
             <div className="mt-4">
               <h3 className="text-xs font-medium text-muted">Those that lost most</h3>
-              <FallList falls={falls.falls} />
+              <FallList falls={data.falls} />
             </div>
           )}
         </>
       )}
-    </section>
+    </InsightPanel>
   );
 }
 
@@ -208,10 +206,7 @@ export function FallList({ falls, inSession = false }: { falls: readonly FallVie
 /** The falls of one agent of a session, the newest first. Nothing if it has none. */
 export function AgentFalls({ session, agentId }: { session: SessionSummary; agentId: string }) {
   const trpc = useTRPC();
-  const { first_at: from, last_at: last } = session;
-  // The last event is within the range.
-  const to = new Date(Date.parse(last) + 1).toISOString();
-  const { data } = useQuery(trpc.falls.queryOptions({ from, to, session: session.id }, keep));
+  const { data } = useQuery(trpc.falls.queryOptions({ ...sessionRange(session), session: session.id }, keep));
   const own = data?.falls.filter(({ agent_id }) => agent_id === agentId) ?? [];
   if (own.length === 0) return null;
   return (

@@ -15,8 +15,7 @@ import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
-import { Term } from "../ui/term.tsx";
+import { InsightPanel } from "./insight-panel.tsx";
 import { bandText, differenceText, groupText, rateText, SIGNAL_WORDS } from "./quality-words.ts";
 
 interface Props {
@@ -38,20 +37,15 @@ const BY = ["level", "share"] as const;
 /** From which level on an agent's work gets worse: by kind of harness and model. */
 export function QualityPanel({ quality, signal, onSignal, error, retry }: Props) {
   return (
-    <section aria-label="Where quality falls" className="panel min-w-0 px-4 py-3.5">
-      <h2 className="text-[13px] font-semibold">
-        <Term here={HINT}>Where quality falls</Term>
-      </h2>
-      {quality === undefined ? (
-        error === null ? (
-          <Skeleton className="mt-2 h-24" />
-        ) : (
-          <ErrorState what="what came of tool calls" error={error} retry={retry} className="py-4" />
-        )
-      ) : (
-        <Signals quality={quality} signal={signal} onSignal={onSignal} />
-      )}
-    </section>
+    <InsightPanel
+      title="Where quality falls"
+      hint={HINT}
+      what="what came of tool calls"
+      data={quality}
+      {...{ error, retry }}
+    >
+      {(data) => <Signals quality={data} signal={signal} onSignal={onSignal} />}
+    </InsightPanel>
   );
 }
 

@@ -6,8 +6,7 @@ import { toolName, toolRows } from "../contents-words.ts";
 import { compact, exact, percent } from "../format.ts";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
-import { Term } from "../ui/term.tsx";
+import { InsightPanel } from "./insight-panel.tsx";
 
 interface Props {
   /** Undefined while loading. */
@@ -23,24 +22,17 @@ const HINT =
 /** Which MCP servers and tools take how much of the windows. */
 export function ToolsPanel({ contents, error, retry }: Props) {
   return (
-    <section aria-label="What tools take" className="panel min-w-0 px-4 py-3.5">
-      <h2 className="text-[13px] font-semibold">
-        <Term here={HINT}>What tools take</Term>
-      </h2>
-      {contents === undefined ? (
-        error === null ? (
-          <Skeleton className="mt-2 h-24" />
+    <InsightPanel title="What tools take" hint={HINT} what="the tools" data={contents} {...{ error, retry }}>
+      {(data) =>
+        data.tools.length === 0 ? (
+          <p className="mt-1 text-[13px] text-muted">
+            No source tells what fills windows in this range. Recordings of Claude Code and Codex do.
+          </p>
         ) : (
-          <ErrorState what="the tools" error={error} retry={retry} className="py-4" />
+          <Tools contents={data} />
         )
-      ) : contents.tools.length === 0 ? (
-        <p className="mt-1 text-[13px] text-muted">
-          No source tells what fills windows in this range. Recordings of Claude Code and Codex do.
-        </p>
-      ) : (
-        <Tools contents={contents} />
-      )}
-    </section>
+      }
+    </InsightPanel>
   );
 }
 

@@ -7,6 +7,7 @@ import { Ago } from "../clock.tsx";
 import { heldName, heldRows } from "../contents-words.ts";
 import { keep } from "../fleet/use-fleet-queries.ts";
 import { compact, exact, percent } from "../format.ts";
+import { sessionRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
 import { Term } from "../ui/term.tsx";
 
@@ -23,10 +24,9 @@ const HINT =
 
 /** What fills the window of an agent, and the largest things in it. Nothing if no source tells it. */
 export function ContentsPanel({ session, agentId, points = [], onTurn }: Props) {
-  const { first_at: from, last_at: last } = session;
-  // The last event is within the range.
-  const to = new Date(Date.parse(last) + 1).toISOString();
-  const { data } = useQuery(useTRPC().contents.queryOptions({ from, to, session: session.id }, keep));
+  const { data } = useQuery(
+    useTRPC().contents.queryOptions({ ...sessionRange(session), session: session.id }, keep),
+  );
   const own = data?.windows.find(({ agent_id }) => agent_id === agentId);
   if (own === undefined) return null;
   const turnAt = (at: string) => points.find((point) => point.at >= at);
