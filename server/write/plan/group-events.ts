@@ -3,7 +3,6 @@ import {
   contextTokens,
   finish,
   markFacts,
-  mergeQuotaPercents,
   mergeTurns,
   type ObservedSize,
   provenanceOf,
@@ -24,12 +23,9 @@ import type {
   QuotaEvent,
   TurnEvent,
 } from "@plimsoll/protocol/events";
-import type { QuotaOwnerKind } from "@plimsoll/protocol/pure";
 import { type AgentContentsRow, laterContents } from "../../db/tables/agent-contents.ts";
 import { detailOf, preferredMark, type ReportedMark } from "../../db/tables/boundaries.ts";
 import { eventKey, harnessId, turnMark } from "../../db/tables/identity.ts";
-import type { quotaPercents } from "../../db/tables/quota-percents.ts";
-import type { RowOf } from "../../db/tables/table.ts";
 import { DAY_MS } from "../../times.ts";
 import {
   type AgentAddress,
@@ -38,8 +34,9 @@ import {
   preferredAddress,
   smallerName,
 } from "./agent-address.ts";
+import { type ArrivedQuota, addQuota } from "./arrived-quotas.ts";
 import { laterStop, type Stop } from "./latest-stop.ts";
-import { mergeOrigins, originOf, type SentEvent, type SessionOrigin } from "./session-origin.ts";
+import { mergeOrigins, originOf, type SessionOrigin } from "./session-origin.ts";
 
 /** Events that were received together. */
 export interface Received {
@@ -99,9 +96,6 @@ export interface ArrivedMachine {
   firstReceivedAt: number;
   lastReceivedAt: number;
 }
-
-/** A percent of a quota, merged over its readings. */
-export type ArrivedQuota = RowOf<typeof quotaPercents>;
 
 export interface ArrivedHarness {
   id: string;
@@ -164,7 +158,7 @@ export function* groupInSteps(
     for (const event of events) {
       if (++done % STEP_EVENTS === 0) yield;
       if (event.type === "quota") {
-        addQuota(arrivals, event, receivedAt);
+        addQuota(arrivals.quotas, event, receivedAt);
         arrivals.quotaRequests.push(request);
         continue;
       }
@@ -176,39 +170,6 @@ export function* groupInSteps(
     }
   }
   return arrivals;
-}
-
-const MINUTE_MS = 60_000;
-
-/** A quota is of an account, whichever session reads it. So it makes no agent, session or harness. */
-function addQuota({ quotas }: Arrivals, event: QuotaEvent & SentEvent, receivedAt: number): void {
-  const { at, provider, limit, window_minutes: windowMinutes = 0, used_percent, resets_at } = event;
-  const row: ArrivedQuota = {
-    ...quotaOwner(event),
-    provider,
-    name: limit,
-    windowMinutes,
-    resetsAt: Math.round(resets_at / MINUTE_MS) * MINUTE_MS,
-    // Rounded down, so that 99.9 % is not used up.
-    usedPercent: Math.floor(used_percent),
-    firstReceivedAt: receivedAt,
-    lastAt: at,
-    lastReceivedAt: receivedAt,
-  };
-  const { ownerKind, owner, name, resetsAt, usedPercent } = row;
-  const key = [ownerKind, owner, provider, name, windowMinutes, resetsAt, usedPercent].join("\u0000");
-  const known = quotas.get(key);
-  quotas.set(key, known === undefined ? row : mergeQuotaPercents(known, row));
-}
-
-function quotaOwner({ account, person, machine, harness }: QuotaEvent & SentEvent): {
-  ownerKind: QuotaOwnerKind;
-  owner: string;
-} {
-  if (account !== undefined) return { ownerKind: "account", owner: account };
-  if (person !== undefined) return { ownerKind: "person", owner: person };
-  // An instance is named after its machine: `codex@laptop`.
-  return { ownerKind: "machine", owner: machine || harness.slice(harness.indexOf("@") + 1) || harness };
 }
 
 /** What happened to an agent or a harness. */

@@ -7,13 +7,8 @@ import { lookUp, recall } from "../memory/look-up.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
 import type { AgentChanges, AgentOptions, KnownAgent, RowChanges } from "../plan/agent-changes.ts";
 import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../plan/agent-news.ts";
-import type {
-  Arrivals,
-  ArrivedAgent,
-  ArrivedHarness,
-  ArrivedMachine,
-  ArrivedQuota,
-} from "../plan/group-events.ts";
+import type { ArrivedQuota } from "../plan/arrived-quotas.ts";
+import type { Arrivals, ArrivedAgent, ArrivedHarness, ArrivedMachine } from "../plan/group-events.ts";
 import { inSlices, slicer } from "../plan/in-slices.ts";
 import { Ledger, type RequestOutcome } from "../plan/outcomes.ts";
 import { type AgentChange, planSession, type SessionPlan } from "../plan/plan-session.ts";
