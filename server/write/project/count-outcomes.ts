@@ -122,8 +122,8 @@ export async function countsOf(
 ): Promise<Counts> {
   const models = new Map<number, OutcomeCells>();
   const work: WorkTurn[] = [];
-  for (const { turn, number, outcome } of await readOutcomes(sql, projectId, agent)) {
-    const level = levelOf(turn);
+  for (const turn of await readOutcomes(sql, projectId, agent)) {
+    const { number, level, outcome } = turn;
     // Where nobody compared the calls, how many repeat another one is not known.
     const { calls = 0, repeated } = outcome ?? {};
     work.push({ at: turn.at, level, calls: repeated === undefined ? 0 : calls, repeated: repeated ?? 0 });
@@ -144,11 +144,16 @@ export async function countsOf(
   };
 }
 
-interface TurnWithOutcome {
-  turn: TurnRow;
+/** What is kept of each turn while all of an agent are read. */
+interface TurnWithOutcome extends Pick<TurnRow, "at" | "key" | "modelId" | "windowTokens" | "durationMs"> {
   /** From 1. */
   number: number;
+  level: number | undefined;
   outcome: ToolOutcome | undefined;
+  /** A call that compacts asks for no tools. */
+  asksForTools: boolean;
+  /** Whether a source of the turn counted its calls. A recording has them all, so where it tells none, there are none. */
+  tellsCalls: boolean;
 }
 
 /** All turns of an agent in their order, with what came of their calls: as a source of the turn told it, else by the ends of the calls. */
@@ -162,25 +167,28 @@ async function readOutcomes(
   for await (const rows of readHistoryInRuns(sql, projectId, agent, (every) => every)) {
     const { turns, results } = turnsAndResults(rows);
     const place = { turnsBefore: all.length, levelBefore: undefined };
-    for (const { turn, number } of numberTurns(turns, place))
-      all.push({ turn, number, outcome: unpackOutcome(turn) });
+    for (const { turn, number } of numberTurns(turns, place)) {
+      const { at, key, modelId, windowTokens, durationMs, provenance = 0 } = turn;
+      const outcome = unpackOutcome(turn);
+      all.push({
+        ...{ at, key, modelId, windowTokens, durationMs, number, outcome },
+        level: levelOf(turn),
+        asksForTools: isLevel(turn),
+        tellsCalls: outcome?.calls !== undefined || witnessesOf(provenance).includes("transcript"),
+      });
+    }
     for (const row of results)
       ended.push({ at: row.at, resultOf: row.resultOf, outcome: unpackOutcome(row) ?? {} });
   }
   if (ended.length === 0) return all;
-  // A call that compacts asks for no tools.
-  const asking = all.filter(({ turn }) => isLevel(turn));
-  const marks = asking.map(({ turn }) => ({
-    beganAt: turn.at - (turn.durationMs ?? 0),
-    mark: turnMark(turn.key),
+  const asking = all.filter(({ asksForTools }) => asksForTools);
+  const marks = asking.map(({ at, durationMs = 0, key }) => ({
+    beganAt: at - durationMs,
+    mark: turnMark(key),
   }));
   for (const [index, outcome] of outcomesOfResults(marks, ended)) {
     const asked = asking[index]!;
-    if (!tellsCalls(asked)) asked.outcome = { ...asked.outcome, ...outcome };
+    if (!asked.tellsCalls) asked.outcome = { ...asked.outcome, ...outcome };
   }
   return all;
 }
-
-/** Whether a source of the turn counted its calls. A recording has them all, so where it tells none, there are none. */
-const tellsCalls = ({ turn, outcome }: TurnWithOutcome): boolean =>
-  outcome?.calls !== undefined || witnessesOf(turn.provenance ?? 0).includes("transcript");
