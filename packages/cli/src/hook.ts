@@ -25,7 +25,6 @@ async function main(): Promise<void> {
     if (compacted !== undefined) {
       const { returnNote } = await import("./mcp/return-note.ts");
       await returnNote(compacted, process.env, Date.now(), (text) => writeSync(1, text));
-      return;
     }
     // One that runs already keeps its port, and the new one ends. It must listen before the harness exports: this program loads fast.
     if (connection !== undefined && startsSession(input))
