@@ -120,7 +120,7 @@ const inOrder = (one: Losable, other: Losable) =>
 
 const CONTROL = /[\p{Cc}\p{Cf}]/gu;
 
-/** A text of somebody else as a value: one line, and no longer than a sentence. */
+/** Other people's text as a value: one line, and no longer than a sentence. */
 function cut(text: string): string {
   const plain = text.replace(CONTROL, " ");
   return plain.length <= LONGEST_TEXT ? plain : `${plain.slice(0, LONGEST_TEXT - 1)}…`;
