@@ -109,9 +109,49 @@ describe("databases", () => {
     expect(foldEvents(await read("zed", file)).size).toBe(2);
   });
 
+  it("goose: reads calls from its ledger, in order within a second, and no totals", async () => {
+    const file = join(folder, "sessions.db");
+    const database = create(
+      file,
+      `CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, user_set_name BOOLEAN, session_type TEXT, created_at TIMESTAMP,
+         accumulated_total_tokens INTEGER, parent_session_id TEXT);
+       CREATE TABLE usage_ledger (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, created_timestamp INTEGER, model TEXT,
+         input_tokens INTEGER, output_tokens INTEGER, total_tokens INTEGER, cache_read_tokens INTEGER,
+         cache_write_tokens INTEGER, cost REAL, cost_source TEXT, is_compaction INTEGER DEFAULT 0);
+       INSERT INTO sessions VALUES ('20261120_1', 'Webhooks', FALSE, 'user', '2026-11-20 10:00:00', 9000000, NULL),
+         ('20261120_2', 'Look', FALSE, 'sub_agent', '2026-11-20 10:00:01', 5000, '20261120_1');`,
+    );
+    const call = (
+      session: string,
+      second: number,
+      input: number | bigint,
+      compaction: number,
+      source = "estimated",
+    ) =>
+      database.run(
+        "INSERT INTO usage_ledger VALUES (NULL, ?, strftime('%s', '2026-11-20 10:00:00') + ?, 'm', ?, 5, NULL, 4, NULL, 0.1, ?, ?)",
+        [session, second, input, source, compaction],
+      );
+    call("20261120_1", 1, 9_000_000, 0, "carried_forward");
+    for (const input of [90_000, 12_000, 95_000]) call("20261120_1", 2, input, 0);
+    call("20261120_1", 2, 96_000, 1);
+    call("20261120_1", 3, 20_000, 0);
+    call("20261120_2", 2, 4_000, 0);
+    call("20261120_2", 3, 2n ** 60n, 0);
+    database.close();
+    expect(await databaseOwner(file)).toBe("goose");
+    expect(await levelsOf("goose", file, "20261120_1 main")).toEqual([
+      90_000, 12_000, 95_000, 96_000, 20_000,
+    ]);
+    expect(await levelsOf("goose", file, "20261120_1 agent-20261120_2")).toEqual([4_000]);
+    const events = await read("goose", file);
+    expect(events[0]).toMatchObject({ title: "Webhooks", at: Date.UTC(2026, 10, 20, 10) });
+    expect(events.filter(({ type }) => type === "compacted")).toHaveLength(1);
+  });
+
   it.each([
     [
-      "goose",
+      "goose-totals",
       "sessions.db",
       "CREATE TABLE sessions (id TEXT, total_tokens INT, accumulated_total_tokens INT)",
     ],

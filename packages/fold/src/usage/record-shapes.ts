@@ -239,6 +239,17 @@ export const OPENCODE = {
   total: ["total"],
 } as const satisfies UsageShape;
 
+/** goose crates/goose-provider-types/src/conversation/token_usage.rs `Usage`, in the columns of its table `usage_ledger`. */
+export const GOOSE = {
+  name: "goose",
+  cache: "inside",
+  input: ["input_tokens"],
+  cacheRead: ["cache_read_tokens"],
+  cacheWrite: ["cache_write_tokens"],
+  output: ["output_tokens"],
+  total: ["total_tokens"],
+} as const satisfies UsageShape;
+
 /** kosong `TokenUsage`, as Kimi CLI and Kimi Code write it. */
 export const KIMI = {
   name: "kimi",

@@ -140,6 +140,20 @@ export interface HistoryOwner {
 /** The name of a sub-agent. */
 export const agentName = (id: string): string => fitName(`agent-${id}`, 128);
 
+/** The owner of a session that another one may have started. Parents that form a circle end where it closes. */
+export function ownerByParents(id: string, parentOf: (id: string) => string | undefined): HistoryOwner {
+  const parent = parentOf(id);
+  if (parent === undefined || parent === id) return { session: id };
+  let root = parent;
+  const seen = new Set([id]);
+  for (let next = parentOf(root); next !== undefined && !seen.has(root); next = parentOf(root)) {
+    seen.add(root);
+    root = next;
+  }
+  const parentName = parent === root ? "main" : agentName(parent);
+  return { session: root, agent: agentName(id), parent: parentName, ownSession: id };
+}
+
 /** Returns the events of every session with new lines. */
 export function sessionEvents(
   histories: Iterable<readonly [AgentHistory, HistoryOwner]>,

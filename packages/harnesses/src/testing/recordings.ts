@@ -611,7 +611,6 @@ const zed: SampleRecording = {
   boundaries: {},
 };
 
-/** Recordings of the harnesses that keep one history for each agent. */
 /** As the ATIF specification describes it. Harbor's Terminus 2 names its files like this. */
 const atifStep = (id: number, second: number, prompt: number, cached: number, more: object = {}) => ({
   step_id: id,
@@ -741,6 +740,65 @@ const miniSweAgent: SampleRecording = {
   boundaries: {},
 };
 
+/** As aaif-goose/goose session_manager.rs @ 017176d fills its ledger. */
+const gooseSession = (id: string, type: string, parent: string | null) => ({
+  table: "sessions",
+  id,
+  name: "Webhooks",
+  user_set_name: 0,
+  session_type: type,
+  parent_session_id: parent,
+  created_ms: ms(0),
+});
+const gooseCall = (id: number, second: number, input: number, more: object = {}) => ({
+  table: "usage_ledger",
+  id,
+  session_id: "20261120_1",
+  created_timestamp: ms(second) / 1_000,
+  nth_of_second: 0,
+  model: "claude-opus-5",
+  input_tokens: input,
+  output_tokens: 30,
+  total_tokens: input + 30,
+  cache_read_tokens: input - 10,
+  cache_write_tokens: 0,
+  cost: 0.01,
+  cost_source: "estimated",
+  is_compaction: 0,
+  ...more,
+});
+const goose: SampleRecording = {
+  format: "goose",
+  files: [
+    {
+      path: "goose/sessions/sessions.db",
+      lines: [
+        gooseSession("20261120_1", "user", null),
+        gooseSession("20261120_2", "sub_agent", "20261120_1"),
+        gooseSession("20261120_3", "sub_agent", "20261120_2"),
+        // A parent alone makes no sub-agent.
+        gooseSession("20261120_4", "scheduled", "20261120_1"),
+        gooseCall(1, 1, 4_000_000, { cost_source: "carried_forward", model: null }),
+        gooseCall(2, 1, 50_000, { nth_of_second: 1 }),
+        gooseCall(3, 2, 90_000),
+        gooseCall(4, 2, 91_000, { nth_of_second: 1, is_compaction: 1 }),
+        gooseCall(5, 2, 12_000, { nth_of_second: 2 }),
+        gooseCall(6, 3, 0, { input_tokens: null, total_tokens: null }),
+        gooseCall(7, 2, 4_000, { session_id: "20261120_2" }),
+        gooseCall(8, 2, 700, { session_id: "20261120_3" }),
+        gooseCall(9, 4, 8_000, { session_id: "20261120_4" }),
+      ],
+    },
+  ],
+  levels: {
+    "20261120_1 main": [50_000, 90_000, 91_000, 12_000],
+    "20261120_1 agent-20261120_2": [4_000],
+    "20261120_1 agent-20261120_3": [700],
+    "20261120_4 main": [8_000],
+  },
+  boundaries: { "20261120_1 main": ["compacted"] },
+};
+
 export const SAMPLES: readonly SampleRecording[] = [
   geminiCli,
   qwenCode,
@@ -753,4 +811,5 @@ export const SAMPLES: readonly SampleRecording[] = [
   zed,
   atifRuns,
   miniSweAgent,
+  goose,
 ];
