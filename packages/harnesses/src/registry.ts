@@ -15,6 +15,8 @@ import { kilo } from "./kilo/index.ts";
 import { kimi } from "./kimi/index.ts";
 import { kimiCode } from "./kimi-code/index.ts";
 import { miniSweAgent } from "./mini-swe-agent/index.ts";
+import { mistralVibe } from "./mistral-vibe/index.ts";
+import { openclaw } from "./openclaw/index.ts";
 import { opencode } from "./opencode/index.ts";
 import { openhands } from "./openhands/index.ts";
 import { ouroboros } from "./ouroboros/index.ts";
@@ -34,6 +36,8 @@ export const HARNESSES = {
   kimi,
   "kimi-code": kimiCode,
   pi,
+  openclaw,
+  "mistral-vibe": mistralVibe,
   goose,
   cline,
   crush,

@@ -103,6 +103,7 @@ describe("plimsoll acp", () => {
   it.each([
     ["OpenCode", "opencode"],
     ["Kimi Code CLI", "kimi"],
+    ["@mistralai/mistral-vibe", "mistral-vibe"],
     ["An Agent", "an-agent"],
     ["mail@host", "mail-host"],
     ["x".repeat(99), "x".repeat(64)],

@@ -129,7 +129,10 @@ function usageReader(command: string, context: AcpContext): (message: unknown) =
 const LONGEST_INSTANCE = 128;
 
 /** Families of agents that name themselves otherwise. */
-const FAMILIES: ReadonlyMap<string, string> = new Map([["kimi-code-cli", "kimi"]]);
+const FAMILIES: ReadonlyMap<string, string> = new Map([
+  ["kimi-code-cli", "kimi"],
+  ["-mistralai/mistral-vibe", "mistral-vibe"],
+]);
 
 /** An agent may name itself as people do, such as OpenCode. Other sources write families in small letters. */
 function instanceOf(agent: string): string {

@@ -144,6 +144,11 @@ describe("the usage that an agent reports", () => {
     expect(readMessage(read(...messages).sessions, completed).compacted?.id).toBe(id);
   });
 
+  it("of Mistral Vibe has no window, because its size is where it compacts", () => {
+    const vibe = { result: { agentInfo: { name: "@mistralai/mistral-vibe" } } };
+    expect(read(vibe, usage(5)).samples[0]?.windowTokens).toBeUndefined();
+  });
+
   it("without a size has no window", () => {
     expect(read(usage(5, { size: 0 })).samples[0]?.windowTokens).toBeUndefined();
   });

@@ -45,6 +45,12 @@ const NEW_SESSION: AcpSession = {
 
 export const NO_SESSIONS: AcpSessions = { agent: undefined, byId: new Map() };
 
+/**
+ * Agents whose size is where they compact, not that of the window: Mistral Vibe 2.18.4 (vibe/acp/acp_agent_loop.py,
+ * `_build_usage_update`).
+ */
+const SIZE_IS_LINE = new Set(["@mistralai/mistral-vibe"]);
+
 /** Sessions whose last level is remembered. Older ones only lose the cost of one step. */
 const MOST_SESSIONS = 200;
 
@@ -147,7 +153,7 @@ function readUsage(known: AcpSessions, id: string | undefined, update: unknown) 
   const tokens = count(numberAt(update, ["used"]));
   if (id === undefined || tokens === undefined) return { sessions: known };
   const size = count(numberAt(update, ["size"]));
-  const windowTokens = size === 0 ? undefined : size;
+  const windowTokens = size === 0 || SIZE_IS_LINE.has(known.agent ?? "") ? undefined : size;
   const before = known.byId.get(id);
   const costUsd =
     textAt(update, ["cost", "currency"]) === "USD" ? numberAt(update, ["cost", "amount"]) : undefined;

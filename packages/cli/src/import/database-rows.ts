@@ -15,6 +15,10 @@ const FORMATS = {
   opencode: { tables: { message: ["session_id", "data"], session: ["parent_id"] }, rows: opencodeRows },
   zed: { tables: { threads: ["data_type", "data", "updated_at"] }, rows: zedRows },
   goose: { tables: { usage_ledger: ["session_id", "is_compaction"] }, rows: gooseRows },
+  openclaw: {
+    tables: { transcript_events: ["session_id", "event_json"], session_windows: ["spawned_by"] },
+    rows: openclawRows,
+  },
   "goose-totals": { tables: { sessions: ["accumulated_total_tokens"] }, rows: () => [] },
   crush: { tables: { sessions: ["prompt_tokens", "summary_message_id"] }, rows: () => [] },
 } satisfies Record<string, DatabaseFormat>;
@@ -91,6 +95,37 @@ function gooseRows(database: Database): string[] {
       `SELECT *, row_number() OVER (PARTITION BY session_id, created_timestamp ORDER BY id) - 1 AS nth_of_second
        FROM usage_ledger`,
     ),
+  ];
+}
+
+/** Results may be whole files, and nothing of them is needed. Large entries are compressed. */
+function openclawRows(database: Database): string[] {
+  const compressed = hasColumns(database, "transcript_events", ["event_zstd"])
+    ? "event_zstd"
+    : "NULL AS event_zstd";
+  const events = database
+    .all(
+      `SELECT session_id, seq, ${compressed},
+         CASE WHEN json_valid(event_json) AND event_json ->> '$.message.role' = 'toolResult'
+           THEN json_remove(event_json, '$.message.content', '$.message.details') ELSE event_json END AS event
+       FROM transcript_events`,
+    )
+    .map(({ event_zstd, event, ...row }: Row) =>
+      JSON.stringify(
+        { table: "transcript_events", ...row, event: event ?? blobText("zstd", event_zstd) },
+        withoutBigInts,
+      ),
+    );
+  return [
+    ...rowsOf(
+      database,
+      "session_windows",
+      `SELECT w.session_id, w.created_at, n.label, coalesce(w.display_name, n.display_name) AS display_name,
+         p.current_session_id AS spawned_by_session
+       FROM session_windows w LEFT JOIN session_nodes n ON n.session_key = w.session_key
+       LEFT JOIN session_nodes p ON p.session_key = w.spawned_by`,
+    ),
+    ...events,
   ];
 }
 

@@ -109,6 +109,49 @@ describe("databases", () => {
     expect(foldEvents(await read("zed", file)).size).toBe(2);
   });
 
+  it("openclaw: reads entries as JSON and compressed, without the results of tools", async () => {
+    const file = join(folder, "openclaw-agent.sqlite");
+    const database = create(
+      file,
+      `CREATE TABLE session_nodes (session_key TEXT PRIMARY KEY, current_session_id TEXT, label TEXT, display_name TEXT);
+       CREATE TABLE session_windows (session_id TEXT PRIMARY KEY, session_key TEXT, spawned_by TEXT, display_name TEXT,
+         created_at INTEGER);
+       CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, event_zstd BLOB);
+       INSERT INTO session_nodes VALUES ('agent:main:main', 's1', 'Webhooks', NULL), ('agent:main:subagent:x', 's2', NULL, NULL);
+       INSERT INTO session_windows VALUES ('s1', 'agent:main:main', NULL, NULL, 1795168800000),
+         ('s2', 'agent:main:subagent:x', 'agent:main:main', NULL, 1795168801000);`,
+    );
+    const said = (id: string, second: number, input: number) =>
+      JSON.stringify({
+        type: "message",
+        id,
+        timestamp: new Date(1_795_168_800_000 + second * 1_000).toISOString(),
+        message: {
+          role: "assistant",
+          api: "x",
+          model: "gpt-6",
+          usage: { input, output: 1, cacheRead: 0, cacheWrite: 0 },
+        },
+      });
+    const add = (session: string, seq: number, json: string | null, zstd: Buffer | null) =>
+      database.run("INSERT INTO transcript_events VALUES (?, ?, ?, ?)", [session, seq, json, zstd]);
+    add("s1", 0, said("a", 1, 9_000), null);
+    add("s1", 1, null, zstdFrame(said("b", 2, 12_000)));
+    add(
+      "s1",
+      2,
+      said("c", 3, 1).replace("assistant", "toolResult").replace('"usage"', '"content":"SECRET","usage"'),
+      null,
+    );
+    add("s1", 3, null, Buffer.from("broken"));
+    add("s2", 0, said("a", 2, 4_000), null);
+    database.close();
+    expect(await databaseOwner(file)).toBe("openclaw");
+    expect(await levelsOf("openclaw", file, "s1 main")).toEqual([9_000, 12_000]);
+    expect(await levelsOf("openclaw", file, "s1 agent-s2")).toEqual([4_000]);
+    for await (const { lines } of sourceLines(file)) expect(lines.join()).not.toContain("SECRET");
+  });
+
   it("goose: reads calls from its ledger, in order within a second, and no totals", async () => {
     const file = join(folder, "sessions.db");
     const database = create(

@@ -250,6 +250,14 @@ export const GOOSE = {
   total: ["total_tokens"],
 } as const satisfies UsageShape;
 
+/** mistralai/mistral-vibe vibe/core/types.py `AgentStats`: a "turn" is one call, and the API counts the cache inside. */
+export const MISTRAL_VIBE = {
+  name: "mistral-vibe",
+  cache: "inside",
+  input: ["last_turn_prompt_tokens"],
+  output: ["last_turn_completion_tokens"],
+} as const satisfies UsageShape;
+
 /** kosong `TokenUsage`, as Kimi CLI and Kimi Code write it. */
 export const KIMI = {
   name: "kimi",

@@ -38,7 +38,8 @@ export interface RecordedMark {
         tokens_before?: number | undefined;
         tokens_after?: number | undefined;
       }
-    | { type: "masked"; observations: number };
+    | { type: "masked"; observations: number }
+    | { type: "cleared"; reason: string };
 }
 
 /** How much a title says. A prompt stands in for a title until the harness or a person gives one. */
@@ -258,7 +259,7 @@ function agentEvents(
   }
   for (const { id, at, event } of history.marks.values()) {
     if (isCopied(at)) skips.add("copied");
-    else if (event.type === "masked") events.push({ ...fields, id: fitName(id, 128), at, ...event });
+    else if (event.type !== "compacted") events.push({ ...fields, id: fitName(id, 128), at, ...event });
     else {
       const trigger = event.trigger ?? triggers.at(at) ?? "auto";
       events.push({ ...fields, id: fitName(id, 128), at, ...event, trigger });

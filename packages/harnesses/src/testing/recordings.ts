@@ -799,6 +799,133 @@ const goose: SampleRecording = {
   boundaries: { "20261120_1 main": ["compacted"] },
 };
 
+/** As OpenClaw 2026.9.6 writes it, without the fields that say nothing of levels. */
+const openclawWindow = (id: string, parent: string | null) => ({
+  table: "session_windows",
+  session_id: id,
+  created_at: ms(0),
+  label: null,
+  display_name: "Webhooks",
+  spawned_by_session: parent,
+});
+const openclawEvent = (session: string, second: number, type: string, more: object) => ({
+  table: "transcript_events",
+  session_id: session,
+  seq: second,
+  event: JSON.stringify({ type, id: `oc-${second}`, parentId: null, timestamp: at(second), ...more }),
+});
+const openclawSaid = (
+  session: string,
+  second: number,
+  input: number,
+  usage: object = {},
+  api = "openai-responses",
+) =>
+  openclawEvent(session, second, "message", {
+    message: {
+      role: "assistant",
+      content: [{ type: "text", text: "Done." }],
+      api,
+      provider: "local",
+      model: "gpt-6",
+      usage: { input, output: 3, cacheRead: 1_000, cacheWrite: 0, totalTokens: input + 1_003, ...usage },
+      stopReason: "stop",
+    },
+  });
+const openclawHeader = (session: string, second: number, more: object = {}) =>
+  openclawEvent(session, second, "session", { version: 4, id: session, cwd: "/w", ...more });
+const openclaw: SampleRecording = {
+  format: "openclaw",
+  files: [
+    {
+      path: ".openclaw/agents/main/agent/openclaw-agent.sqlite",
+      lines: [
+        openclawWindow("claw-1", null),
+        openclawWindow("claw-2", "claw-1"),
+        openclawWindow("claw-3", null),
+        openclawHeader("claw-1", 0),
+        openclawSaid("claw-1", 1, 50_000),
+        // The level that OpenClaw knows, beside the sum of a turn.
+        openclawSaid("claw-1", 2, 900_000, {
+          contextUsage: { state: "available", promptTokens: 90_000, totalTokens: 90_003 },
+        }),
+        openclawSaid("claw-1", 3, 950_000, { contextUsage: { state: "unavailable" } }),
+        openclawSaid("claw-1", 4, 960_000, {}, "cli"),
+        openclawEvent("claw-1", 5, "compaction", {
+          summary: "So far",
+          firstKeptEntryId: "oc-3",
+          tokensBefore: 90_000,
+        }),
+        openclawSaid("claw-1", 6, 11_000),
+        openclawEvent("claw-1", 7, "reset", { reason: "new" }),
+        openclawSaid("claw-1", 8, 4_000),
+        openclawSaid("claw-1", 9, 0, { output: 0, cacheRead: 0, totalTokens: 0 }),
+        openclawHeader("claw-2", 3),
+        openclawSaid("claw-2", 4, 6_000),
+        openclawHeader("claw-3", 10, { parentSession: "claw-1" }),
+        openclawSaid("claw-3", 8, 4_000),
+        openclawSaid("claw-3", 11, 5_000),
+      ],
+    },
+  ],
+  levels: {
+    "claw-1 main": [51_000, 90_000, 12_000, 5_000],
+    "claw-1 agent-claw-2": [7_000],
+    "claw-3 main": [6_000],
+  },
+  boundaries: { "claw-1 main": ["compacted", "cleared"] },
+};
+
+/** As mistral-vibe 2.18.4 writes it, without prompts and tools. */
+const vibeMeta = (folder: string, id: string, second: number, prompt: number, more: object = {}) => ({
+  path: `.vibe/logs/session/${folder}/meta.json`,
+  lines: [
+    {
+      session_id: id,
+      parent_session_id: null,
+      start_time: at(0),
+      end_time: at(second),
+      title: "Webhooks",
+      title_source: "auto",
+      stats: {
+        steps: second,
+        session_prompt_tokens: 4_000_000,
+        session_completion_tokens: 9_000,
+        context_tokens: prompt + 30,
+        last_turn_prompt_tokens: prompt,
+        last_turn_completion_tokens: 30,
+      },
+      total_messages: 8,
+      config: { active_model: "devstral", models: [{ name: "devstral-2512", alias: "devstral" }] },
+      ...more,
+    },
+  ],
+});
+const vibeCompacted = {
+  context_tokens: 0,
+  last_turn_prompt_tokens: 170_000,
+  last_turn_completion_tokens: 700,
+  steps: 9,
+};
+const mistralVibe: SampleRecording = {
+  format: "mistral-vibe",
+  files: [
+    vibeMeta("session_1", "vibe-1", 5, 90_000),
+    vibeMeta("session_1/agents/explore_2", "vibe-sub", 4, 6_000),
+    // The session after its compaction, before its first call.
+    vibeMeta("session_3", "vibe-3", 9, 0, { parent_session_id: "vibe-1", stats: vibeCompacted }),
+    vibeMeta("session_4", "vibe-4", 12, 8_000, { parent_session_id: "vibe-1" }),
+    vibeMeta("gone/agents/explore_5", "vibe-5", 12, 3_000),
+  ],
+  levels: {
+    "vibe-1 main": [90_000],
+    "vibe-1 agent-vibe-sub": [6_000],
+    "vibe-4 main": [8_000],
+    "vibe-5 main": [3_000],
+  },
+  boundaries: {},
+};
+
 export const SAMPLES: readonly SampleRecording[] = [
   geminiCli,
   qwenCode,
@@ -812,4 +939,6 @@ export const SAMPLES: readonly SampleRecording[] = [
   atifRuns,
   miniSweAgent,
   goose,
+  openclaw,
+  mistralVibe,
 ];
