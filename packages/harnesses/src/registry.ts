@@ -14,6 +14,7 @@ import { type Harness, isNone, type None } from "./harness.ts";
 import { kilo } from "./kilo/index.ts";
 import { kimi } from "./kimi/index.ts";
 import { kimiCode } from "./kimi-code/index.ts";
+import { kiro } from "./kiro/index.ts";
 import { miniSweAgent } from "./mini-swe-agent/index.ts";
 import { mistralVibe } from "./mistral-vibe/index.ts";
 import { openclaw } from "./openclaw/index.ts";
@@ -38,6 +39,7 @@ export const HARNESSES = {
   pi,
   openclaw,
   "mistral-vibe": mistralVibe,
+  kiro,
   goose,
   cline,
   crush,

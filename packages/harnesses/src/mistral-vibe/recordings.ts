@@ -23,10 +23,7 @@ import { recordedUsage } from "../recordings/recorded-usage.ts";
 export const mistralVibeRecordings: Recordings = {
   place: "~/.vibe/logs/session, or a meta.json",
   files: [/^meta\.json$/],
-  recognizes: (json) =>
-    asText(json.session_id) !== undefined &&
-    "total_messages" in json &&
-    typeof asObject(json.stats)?.context_tokens === "number",
+  recognizes: (json) => isMessage(json) || isMeta(json),
   reader: mistralVibeReader,
 };
 
@@ -46,6 +43,7 @@ function mistralVibeReader(options: ReaderOptions): HarnessReader {
   function readMeta(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
     if (json === undefined) return "unreadable";
+    if (isMessage(json)) return "not_needed";
     const id = asText(json.session_id);
     if (id === undefined) return "no_session";
     const folder = path.slice(0, Math.max(0, path.lastIndexOf("/")));
@@ -82,6 +80,17 @@ function readSession(history: AgentHistory, json: JsonObject): SkipReason | unde
   if (typeof counted === "string") return counted;
   return history.addTurn({ id: `step/${asCount(stats.steps) ?? at}`, at, model: modelOf(json), ...counted });
 }
+
+const isMeta = (json: JsonObject): boolean =>
+  asText(json.session_id) !== undefined &&
+  "total_messages" in json &&
+  typeof asObject(json.stats)?.context_tokens === "number";
+
+/** A line of the `messages.jsonl` beside it. */
+const isMessage = (json: JsonObject): boolean =>
+  asText(json.role) !== undefined &&
+  asText(json.message_id) !== undefined &&
+  typeof json.injected === "boolean";
 
 /** The name of the active model, which the configuration knows by an alias. */
 function modelOf({ config }: JsonObject): string | undefined {

@@ -916,12 +916,79 @@ const mistralVibe: SampleRecording = {
     vibeMeta("session_3", "vibe-3", 9, 0, { parent_session_id: "vibe-1", stats: vibeCompacted }),
     vibeMeta("session_4", "vibe-4", 12, 8_000, { parent_session_id: "vibe-1" }),
     vibeMeta("gone/agents/explore_5", "vibe-5", 12, 3_000),
+    {
+      path: ".vibe/logs/session/session_1/messages.jsonl",
+      lines: [{ role: "user", content: "Fix the billing webhooks", injected: false, message_id: "m-1" }],
+    },
   ],
   levels: {
     "vibe-1 main": [90_000],
     "vibe-1 agent-vibe-sub": [6_000],
     "vibe-4 main": [8_000],
     "vibe-5 main": [3_000],
+  },
+  boundaries: {},
+};
+
+/** As kiro-cli 2.24.1 writes it, without messages. */
+const kiroTurn = (second: number, percent: number, message: string, more: object = {}) => ({
+  loop_id: { agent_id: { name: "kiro_default", parent_id: null, rand: null }, rand: second },
+  message_ids: [`p-${second}`, message],
+  end_reason: "UserTurnEnd",
+  end_timestamp: at(second),
+  input_token_count: 0,
+  output_token_count: 0,
+  context_usage_percentage: percent,
+  ...more,
+});
+const kiroSession = (id: string, info: object | null, turns: object[]) => ({
+  path: `.kiro/sessions/cli/${id}.json`,
+  lines: [
+    {
+      session_id: id,
+      cwd: "/w",
+      created_at: at(0),
+      updated_at: at(30),
+      title: "Webhooks",
+      session_state: {
+        version: "v1",
+        conversation_metadata: { user_turn_metadatas: turns },
+        rts_model_state: { conversation_id: id, model_info: info, context_usage_percentage: 4.5807 },
+      },
+    },
+  ],
+});
+const opusWindow = { model_id: "claude-opus-5.5", context_window_tokens: 1_000_000 };
+const onOpus = { model: "claude-opus-5.5" };
+const kiro: SampleRecording = {
+  format: "kiro",
+  files: [
+    kiroSession("11111111-0000-4000-8000-000000000001", opusWindow, [
+      // Another model, whose window is not in the file.
+      kiroTurn(1, 3.1171, "a-1", { model: "auto" }),
+      kiroTurn(2, 81.25, "a-2", onOpus),
+      kiroTurn(3, 81.25, "a-2", onOpus),
+      kiroTurn(4, 4.5807, "a-4", onOpus),
+      kiroTurn(5, 2, "a-5", {
+        ...onOpus,
+        loop_id: { agent_id: { name: "explore", parent_id: "kiro_default", rand: null }, rand: 5 },
+      }),
+      { ...kiroTurn(6, 5, "a-6", onOpus), message_ids: ["p-6", null] },
+    ]),
+    // Before turns had a model, only the last one is that of the window.
+    kiroSession("11111111-0000-4000-8000-000000000002", { ...opusWindow, context_window_tokens: 200_000 }, [
+      kiroTurn(1, 50, "b-1"),
+      kiroTurn(2, 10, "b-2"),
+    ]),
+    kiroSession("11111111-0000-4000-8000-000000000003", null, [kiroTurn(1, 50, "c-1")]),
+    {
+      path: ".kiro/sessions/cli/11111111-0000-4000-8000-000000000001.jsonl",
+      lines: [{ version: "v1", kind: "Compaction", data: { summary: "So far", messages_snapshot: [] } }],
+    },
+  ],
+  levels: {
+    "11111111-0000-4000-8000-000000000001 main": [812_500, 45_807, 50_000],
+    "11111111-0000-4000-8000-000000000002 main": [20_000],
   },
   boundaries: {},
 };
@@ -941,4 +1008,5 @@ export const SAMPLES: readonly SampleRecording[] = [
   goose,
   openclaw,
   mistralVibe,
+  kiro,
 ];
