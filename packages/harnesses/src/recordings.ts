@@ -48,7 +48,7 @@ const NAMES: readonly RegExp[] = [...RECORDINGS.flatMap(([, { files }]) => files
 
 /** Whether a harness gives its recordings such a name, in folders that hold other files too. */
 export const isRecordingName = (name: string): boolean =>
-  /\.jsonl(\.zst)?$/.test(name) || NAMES.some((pattern) => pattern.test(name));
+  /\.jsonl(\.zstd?)?$/.test(name) || NAMES.some((pattern) => pattern.test(name));
 
 export function createReader(format: Format, options: ReaderOptions): HarnessReader {
   const reader = HARNESSES[format].recordings.reader(options);

@@ -8,6 +8,7 @@ import { copilot } from "./copilot/index.ts";
 import { crush } from "./crush/index.ts";
 import { cursor } from "./cursor/index.ts";
 import { deepagents } from "./deepagents/index.ts";
+import { dsh } from "./dsh/index.ts";
 import { geminiCli } from "./gemini-cli/index.ts";
 import { goose } from "./goose/index.ts";
 import { type Harness, isNone, type None } from "./harness.ts";
@@ -40,6 +41,7 @@ export const HARNESSES = {
   openclaw,
   "mistral-vibe": mistralVibe,
   kiro,
+  dsh,
   goose,
   cline,
   crush,

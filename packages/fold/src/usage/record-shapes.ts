@@ -258,6 +258,18 @@ export const MISTRAL_VIBE = {
   output: ["last_turn_completion_tokens"],
 } as const satisfies UsageShape;
 
+/** DeepSeek Harness `TokenUsage` (docs/subsystems/llm-streaming.md): the parts of the input exclude each other. */
+export const DSH = {
+  name: "dsh",
+  cache: "outside",
+  input: ["inputTokens"],
+  cacheRead: ["cacheReadTokens"],
+  cacheWrite: ["cacheWriteTokens"],
+  output: ["outputTokens"],
+  reasoning: ["reasoningTokens"],
+  total: ["totalTokens"],
+} as const satisfies UsageShape;
+
 /** kosong `TokenUsage`, as Kimi CLI and Kimi Code write it. */
 export const KIMI = {
   name: "kimi",

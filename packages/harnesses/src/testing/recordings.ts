@@ -993,6 +993,100 @@ const kiro: SampleRecording = {
   boundaries: {},
 };
 
+/** As format 4 of DeepSeek Harness has it, without texts and streams. */
+const dshHeader = (id: string, second: number, more: object = {}) => ({
+  type: "session",
+  version: 4,
+  id,
+  createdAt: ms(second),
+  cwd: "/w",
+  delegationDepth: 0,
+  ...more,
+});
+const dshEvent = (second: number, type: string, data: object) => ({
+  type,
+  seq: second * 10,
+  time: ms(second),
+  data,
+});
+const dshUsage = (inputTokens: number, cacheReadTokens: number) => ({
+  inputTokens,
+  outputTokens: 20,
+  cacheReadTokens,
+  reasoningTokens: 5,
+  totalTokens: inputTokens + cacheReadTokens + 20,
+});
+const dshSaid = (second: number, step: number, input: number, read: number) =>
+  dshEvent(second, "assistant/message", {
+    turn: 1,
+    step,
+    message: { role: "assistant", source: { kind: "llm", model: "deepseek-v4-pro" } },
+    usage: dshUsage(input, read),
+  });
+const dshAsked = dshEvent(1, "user/message", {
+  content: [{ type: "text", text: "Fix the billing webhooks" }],
+  source: { kind: "user" },
+});
+const dshUsageChunk = { type: "usage", usage: dshUsage(900, 100) };
+const dshLines = [
+  dshHeader("dsh-1", 0),
+  dshAsked,
+  dshEvent(1.5, "request/header", { header: { config: { model: "deepseek-v4-flash" } } }),
+  dshEvent(2, "assistant/attempt", { turn: 1, step: 1, stream: [{ type: "chunk", chunk: dshUsageChunk }] }),
+  dshSaid(3, 1, 2_000, 48_000),
+  dshEvent(3.5, "compaction/prune", { shadowedSeqs: [11, 12], shadowedTokenCount: 9_000 }),
+  dshSaid(4, 2, 1_000, 89_000),
+  dshEvent(5, "compact/start", { turn: null }),
+  dshEvent(6, "compact/summary", { summary: [], model: "deepseek-v4-flash", usage: dshUsage(91_000, 0) }),
+  dshEvent(7, "compact/end", { turn: null }),
+  dshEvent(7.5, "compact/end", { turn: 1, error: "cancelled" }),
+  dshSaid(8, 3, 12_000, 0),
+  dshEvent(9, "tool/call", { name: "bash", arguments: "{}" }),
+];
+const dsh: SampleRecording = {
+  format: "dsh",
+  files: [
+    { path: ".dsh/sessions/--w--/dsh-1/session.v4.jsonl", lines: dshLines },
+    // What was migrated, with other numbers.
+    {
+      path: ".dsh/sessions/--w--/dsh-1/session.jsonl",
+      lines: dshLines.map((line) => ("seq" in line ? { ...line, seq: line.seq + 7 } : line)),
+    },
+    {
+      path: ".dsh/sessions/--w--/dsh-2/session.v4.jsonl",
+      lines: [
+        dshHeader("dsh-2", 3, { parentSession: "dsh-1", origin: "subagent", delegationDepth: 1 }),
+        dshSaid(4, 1, 6_000, 0),
+      ],
+    },
+    {
+      path: ".dsh/sessions/--w--/dsh-3/session.v4.jsonl",
+      lines: [
+        dshHeader("dsh-3", 20, { parentSession: "dsh-1", seedLength: 9 }),
+        ...dshLines.slice(1),
+        dshSaid(21, 4, 14_000, 0),
+      ],
+    },
+    {
+      path: ".dsh/sessions/--w--/dsh-4/session.jsonl",
+      lines: [
+        dshHeader("dsh-4", 0, { version: 0 }),
+        dshAsked,
+        dshEvent(2, "assistant/chunk", { turn: 1, step: 1, chunk: { type: "text", text: "D" } }),
+        dshEvent(3, "assistant/chunk", { turn: 1, step: 1, chunk: dshUsageChunk }),
+        dshSaid(4, 1, 900, 100),
+      ],
+    },
+  ],
+  levels: {
+    "dsh-1 main": [1_000, 50_000, 90_000, 91_000, 12_000],
+    "dsh-1 agent-dsh-2": [6_000],
+    "dsh-3 main": [14_000],
+    "dsh-4 main": [1_000],
+  },
+  boundaries: { "dsh-1 main": ["masked", "compacted"] },
+};
+
 export const SAMPLES: readonly SampleRecording[] = [
   geminiCli,
   qwenCode,
@@ -1009,4 +1103,5 @@ export const SAMPLES: readonly SampleRecording[] = [
   openclaw,
   mistralVibe,
   kiro,
+  dsh,
 ];
