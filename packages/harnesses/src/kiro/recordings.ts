@@ -104,7 +104,14 @@ function addTurn(history: AgentHistory, { turn, model, window }: KiroTurn): Skip
     at,
     model,
     window,
-    usage: { input_tokens: tokens, basis: "inclusive" },
+    usage: {
+      input_tokens: tokens,
+      cache_read_tokens: undefined,
+      cache_write_tokens: undefined,
+      output_tokens: undefined,
+      reasoning_tokens: undefined,
+      basis: "inclusive",
+    },
     estimated: true,
   });
 }

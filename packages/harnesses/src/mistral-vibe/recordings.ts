@@ -92,12 +92,13 @@ const isMessage = (json: JsonObject): boolean =>
   asText(json.message_id) !== undefined &&
   typeof json.injected === "boolean";
 
-/** The name of the active model, which the configuration knows by an alias. */
+/** The configuration knows a model by an alias. Vibe's own models have names that stand for another model each few months. */
 function modelOf({ config }: JsonObject): string | undefined {
   const { active_model, models } = asObject(config) ?? {};
   const alias = asText(active_model);
   const model = asArray(models)
     .map(asObject)
     .find((one) => one?.alias === alias);
-  return asText(model?.name) ?? alias;
+  const name = asText(model?.name);
+  return name === undefined || name.startsWith("mistral-vibe-") ? alias : name;
 }

@@ -19,6 +19,11 @@ export const openclawRecordings: Recordings = {
   reader: openclawReader,
 };
 
+interface OpenclawSession extends PiSession {
+  /** The session that spawned it, if it is a sub-agent. */
+  parent: string | undefined;
+}
+
 /**
  * Reads sessions of OpenClaw, one row of an agent's database a line. A row of a transcript holds an entry as pi writes it. A session that
  * another one spawned is a sub-agent; one that another one forked begins with a copy of it.
@@ -26,7 +31,7 @@ export const openclawRecordings: Recordings = {
  */
 function openclawReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
-  const sessions = new Map<string, PiSession & { parent?: string | undefined }>();
+  const sessions = new Map<string, OpenclawSession>();
 
   return { read: (text) => skips.count(readRow(text)), take };
 
@@ -35,7 +40,7 @@ function openclawReader(options: ReaderOptions): HarnessReader {
     if (json === undefined) return "unreadable";
     const id = asText(json.session_id);
     if (id === undefined) return "no_session";
-    const session = sessions.get(id) ?? newSession();
+    const session = sessions.get(id) ?? { ...newSession(), parent: undefined };
     sessions.set(id, session);
     if (json.table !== "session_windows") {
       const entry = parseObject(asText(json.event) ?? "");
