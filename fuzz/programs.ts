@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, BlockList, connect, createServer, type Server } from "node:net";
+import { finished } from "node:stream/promises";
 import type { Spool } from "@plimsoll/guard/report";
 import { BackupError, BackupReader } from "@plimsoll/protocol/backup";
-import { lineScanner } from "../packages/cli/src/acp/line-scanner.ts";
+import { optIn } from "../packages/cli/src/acp/compaction-opt-in.ts";
+import { lineFilter } from "../packages/cli/src/acp/line-filter.ts";
 import { levelTurn } from "../packages/cli/src/acp/run-acp.ts";
 import { NO_SESSIONS, readMessage, USAGE_MARKS } from "../packages/cli/src/acp/session-usage.ts";
 import { runForwarder } from "../packages/cli/src/forward/forwarder.ts";
@@ -89,18 +91,30 @@ export const PROGRAMS: Record<ProgramName, Program> = {
     ],
   },
   acp: {
-    read(content) {
+    async read(content) {
       const events: object[] = [];
       let known = NO_SESSIONS;
-      const take = lineScanner([...USAGE_MARKS.agent, ...USAGE_MARKS.client], (line) => {
-        const read = readMessage(known, parsed(line));
+      const filter = lineFilter(["initialize", ...USAGE_MARKS.agent, ...USAGE_MARKS.client], (line) => {
+        const message = parsed(line);
+        const read = readMessage(known, message);
         known = read.sessions;
         if (read.sample !== undefined) events.push(levelTurn(read.sample, "fuzz@host", NOW, events.length));
+        const asking = optIn(message);
+        return asking === undefined ? "pass" : { replaceBy: JSON.stringify(asking) };
       });
-      for (let at = 0; at < content.length; at += 100) take(content.subarray(at, at + 100));
+      for (let at = 0; at < content.length; at += 100) filter.write(content.subarray(at, at + 100));
+      filter.resume().end();
+      await finished(filter);
       return events;
     },
     seeds: [
+      { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1, clientCapabilities: {} } },
+      {
+        jsonrpc: "2.0",
+        id: 3,
+        method: "session/load",
+        params: { sessionId: "s1", cwd: "/", mcpServers: [] },
+      },
       { jsonrpc: "2.0", id: 1, result: { protocolVersion: 1, agentInfo: { name: "goose" } } },
       {
         jsonrpc: "2.0",

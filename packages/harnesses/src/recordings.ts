@@ -41,14 +41,14 @@ export const FORMAT_PLACES: readonly (readonly [name: string, place: string])[] 
   ([format, { place }]) => [HARNESSES[format].name, place],
 );
 
-/** Goose, Crush and Roo Code hold totals. Their files are looked at, so that the summary says why they are not read. */
-const TOTALS = [/^(sessions|crush)\.db$/, /^history_item\.json$/];
+/** Crush and Roo Code hold totals, and so does Goose before its ledger. Their files are looked at, so that the summary says why they are not read. */
+const TOTALS = [/^crush\.db$/, /^history_item\.json$/];
 
 const NAMES: readonly RegExp[] = [...RECORDINGS.flatMap(([, { files }]) => files ?? []), ...TOTALS];
 
 /** Whether a harness gives its recordings such a name, in folders that hold other files too. */
 export const isRecordingName = (name: string): boolean =>
-  /\.jsonl(\.zst)?$/.test(name) || NAMES.some((pattern) => pattern.test(name));
+  /\.jsonl(\.zstd?)?$/.test(name) || NAMES.some((pattern) => pattern.test(name));
 
 export function createReader(format: Format, options: ReaderOptions): HarnessReader {
   const reader = HARNESSES[format].recordings.reader(options);

@@ -8,13 +8,17 @@ import { copilot } from "./copilot/index.ts";
 import { crush } from "./crush/index.ts";
 import { cursor } from "./cursor/index.ts";
 import { deepagents } from "./deepagents/index.ts";
+import { dsh } from "./dsh/index.ts";
 import { geminiCli } from "./gemini-cli/index.ts";
 import { goose } from "./goose/index.ts";
 import { type Harness, isNone, type None } from "./harness.ts";
 import { kilo } from "./kilo/index.ts";
 import { kimi } from "./kimi/index.ts";
 import { kimiCode } from "./kimi-code/index.ts";
+import { kiro } from "./kiro/index.ts";
 import { miniSweAgent } from "./mini-swe-agent/index.ts";
+import { mistralVibe } from "./mistral-vibe/index.ts";
+import { openclaw } from "./openclaw/index.ts";
 import { opencode } from "./opencode/index.ts";
 import { openhands } from "./openhands/index.ts";
 import { ouroboros } from "./ouroboros/index.ts";
@@ -34,6 +38,10 @@ export const HARNESSES = {
   kimi,
   "kimi-code": kimiCode,
   pi,
+  openclaw,
+  "mistral-vibe": mistralVibe,
+  kiro,
+  dsh,
   goose,
   cline,
   crush,

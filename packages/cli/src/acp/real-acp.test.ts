@@ -70,6 +70,7 @@ describe("plimsoll acp before a real agent", () => {
               close: async () => {},
             },
             harness: undefined,
+            asksForCompactions: true,
             now: Date.now,
           });
           const reasons = await promptAgent(input, output, { cwd: home, prompts: ["Hi", "Again"] });

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { hostname } from "node:os";
 import { PassThrough, type Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { createReporter } from "@plimsoll/guard/report";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
@@ -14,7 +15,9 @@ const AGENT = fileURLToPath(new URL("../testing/acp-agent.ts", import.meta.url))
 const PROGRAM = fileURLToPath(new URL("../plimsoll.ts", import.meta.url));
 const node = (script: string) => [process.execPath, "-e", script];
 
-function stage(more: Partial<Pick<AcpContext, "output" | "harness" | "reporter">> = {}) {
+function stage(
+  more: Partial<Pick<AcpContext, "output" | "harness" | "reporter" | "asksForCompactions">> = {},
+) {
   const events: PlimsollEventInput[] = [];
   const input = new PassThrough();
   const output = new PassThrough();
@@ -23,6 +26,7 @@ function stage(more: Partial<Pick<AcpContext, "output" | "harness" | "reporter">
     output,
     reporter: { record: (event: PlimsollEventInput) => void events.push(event), close: async () => {} },
     harness: undefined,
+    asksForCompactions: true,
     now: () => 1_795_000_000_000,
     ...more,
   };
@@ -45,16 +49,21 @@ describe("plimsoll acp", () => {
   it("between a client and an agent of the SDK changes nothing, and reports each level", async () => {
     const { context, input, output, events } = stage();
     const ended = runAcp([process.execPath, "--import", "tsx", AGENT], context);
-    const said: string[] = [];
+    const updates: SessionUpdate[] = [];
     const steps = [12_000, "é", 12_000, 150_000, 30_000, "x".repeat(1_000_000)];
     const stops = await promptAgent(input, output, {
       cwd: "/",
       prompts: [JSON.stringify(steps)],
-      onText: (text) => said.push(text),
+      onUpdate: (update) => updates.push(update),
     });
     input.end();
     expect(await ended).toBe(0);
     expect(stops).toEqual(["end_turn"]);
+    const said = updates.flatMap((update) =>
+      update.sessionUpdate === "agent_message_chunk" && update.content.type === "text"
+        ? [update.content.text]
+        : [],
+    );
     expect(said.map(({ length }) => length)).toEqual([1, 1_000_000]);
     expect(events).toMatchObject(
       [12_000, 150_000, 30_000].map((tokens) => ({
@@ -94,6 +103,7 @@ describe("plimsoll acp", () => {
   it.each([
     ["OpenCode", "opencode"],
     ["Kimi Code CLI", "kimi"],
+    ["@mistralai/mistral-vibe", "mistral-vibe"],
     ["An Agent", "an-agent"],
     ["mail@host", "mail-host"],
     ["x".repeat(99), "x".repeat(64)],
@@ -120,6 +130,38 @@ describe("plimsoll acp", () => {
       { type: "compacted", id: "acp/c", session: "s", harness: "mine" },
       { type: "turn", usage: { input_tokens: 200 } },
     ]);
+  });
+
+  const COMPACTION = ["compaction_update", "compaction_summary_chunk", "compaction_update"];
+  it.each([
+    ["asks on behalf of a client that does not know compactions", {}, true, [], 1],
+    [
+      "lets a client that asks itself have its messages",
+      { session: { compaction: {} } },
+      true,
+      COMPACTION,
+      1,
+    ],
+    ["asks nothing if it may not", {}, false, ["agent_message_chunk"], 0],
+  ])("%s", async (_, clientCapabilities, asksForCompactions, told, compacted) => {
+    const { context, input, output, events } = stage({ asksForCompactions });
+    const ended = runAcp([process.execPath, "--import", "tsx", AGENT], context);
+    const updates: SessionUpdate[] = [];
+    const prompts = [JSON.stringify([150_000, null, 30_000])];
+    await promptAgent(input, output, {
+      cwd: "/",
+      prompts,
+      clientCapabilities,
+      onUpdate: (update) => updates.push(update),
+    });
+    input.end();
+    expect(await ended).toBe(0);
+    expect(updates.map(({ sessionUpdate }) => sessionUpdate)).toEqual([
+      "usage_update",
+      ...told,
+      "usage_update",
+    ]);
+    expect(events.map(({ type }) => type)).toEqual(["turn", ...Array(compacted).fill("compacted"), "turn"]);
   });
 
   it("makes an agent wait for a client that reads slowly", async () => {

@@ -1,14 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { basename } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import type { Readable, Transform, Writable } from "node:stream";
+import { finished } from "node:stream/promises";
 import type { Reporter } from "@plimsoll/guard/report";
-import { fitName } from "@plimsoll/harnesses/recordings";
+import { fitName, parseJson } from "@plimsoll/harnesses/recordings";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { CliError } from "../errors.ts";
 import { machineOf } from "../origin/machine.ts";
 import { isSendable } from "../sendable.ts";
-import { lineScanner } from "./line-scanner.ts";
+import { INITIALIZE_MARK, optIn, toldOfCompaction } from "./compaction-opt-in.ts";
+import { lineFilter } from "./line-filter.ts";
 import {
   type CompactedSession,
   NO_SESSIONS,
@@ -24,6 +26,8 @@ export interface AcpContext {
   reporter: Pick<Reporter, "record" | "close">;
   /** Harness instance of the events; undefined for the name of the agent and of this host. */
   harness: string | undefined;
+  /** Whether to ask the agent for its compactions on behalf of a client that does not know them. */
+  asksForCompactions: boolean;
   now: () => number;
 }
 
@@ -32,8 +36,8 @@ const CLOSE_MS = 1_000;
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Runs an agent of the Agent Client Protocol. Passes all bytes on as they are, with back-pressure, and signals too. Reports the
- * levels that the agent sends to its client.
+ * Runs an agent of the Agent Client Protocol. Passes all bytes on as they are, with back-pressure, and signals too, but for messages
+ * of compactions that the client did not ask for. Reports the levels and compactions that the agent sends.
  * @returns the exit code of the agent; 128 and the number of the signal that ended it
  * @throws CliError if the agent cannot be started
  */
@@ -47,15 +51,19 @@ export async function runAcp(
   for (const [signal, handler] of pass) process.on(signal, handler);
   try {
     const ended = endOf(agent, command);
-    const read = usageReader(command, context);
-    input.on("data", lineScanner(USAGE_MARKS.client, read));
-    agent.stdout!.on("data", lineScanner(USAGE_MARKS.agent, read));
+    const { fromClient, fromAgent } = filters(usageReader(command, context), context);
     // An agent that ended, or a client that left, closes its end.
     agent.stdin!.on("error", () => {});
-    input.pipe(agent.stdin!);
-    agent.stdout!.pipe(output, { end: false });
-    output.on("error", () => agent.stdout!.destroy());
-    return await ended;
+    input.pipe(fromClient).pipe(agent.stdin!);
+    agent.stdout!.pipe(fromAgent).pipe(output, { end: false });
+    output.on("error", () => {
+      agent.stdout!.destroy();
+      fromAgent.destroy();
+    });
+    const passed = finished(fromAgent).catch(() => {});
+    const code = await ended;
+    await passed;
+    return code;
   } finally {
     for (const [signal, handler] of pass) process.off(signal, handler);
     input.unpipe();
@@ -80,16 +88,31 @@ function endOf(agent: ChildProcess, command: string): Promise<number> {
   });
 }
 
-function usageReader(command: string, context: AcpContext): (line: string) => void {
+function filters(
+  read: (message: unknown) => void,
+  { asksForCompactions }: AcpContext,
+): { fromClient: Transform; fromAgent: Transform } {
+  let hasAsked = false;
+  const fromClient = lineFilter([INITIALIZE_MARK, ...USAGE_MARKS.client], (line) => {
+    const message = parseJson(line);
+    read(message);
+    const asking = asksForCompactions ? optIn(message) : undefined;
+    if (asking === undefined) return "pass";
+    hasAsked = true;
+    return { replaceBy: JSON.stringify(asking) };
+  });
+  const fromAgent = lineFilter([...USAGE_MARKS.agent], (line) => {
+    const message = parseJson(line);
+    read(message);
+    return hasAsked && toldOfCompaction(message) ? "drop" : "pass";
+  });
+  return { fromClient, fromAgent };
+}
+
+function usageReader(command: string, context: AcpContext): (message: unknown) => void {
   let sessions = NO_SESSIONS;
   let count = 0;
-  return (line) => {
-    let message: unknown;
-    try {
-      message = JSON.parse(line);
-    } catch {
-      return;
-    }
+  return (message) => {
     const read = readMessage(sessions, message);
     sessions = read.sessions;
     const harness = context.harness ?? instanceOf(sessions.agent ?? basename(command));
@@ -106,7 +129,10 @@ function usageReader(command: string, context: AcpContext): (line: string) => vo
 const LONGEST_INSTANCE = 128;
 
 /** Families of agents that name themselves otherwise. */
-const FAMILIES: ReadonlyMap<string, string> = new Map([["kimi-code-cli", "kimi"]]);
+const FAMILIES: ReadonlyMap<string, string> = new Map([
+  ["kimi-code-cli", "kimi"],
+  ["-mistralai/mistral-vibe", "mistral-vibe"],
+]);
 
 /** An agent may name itself as people do, such as OpenCode. Other sources write families in small letters. */
 function instanceOf(agent: string): string {

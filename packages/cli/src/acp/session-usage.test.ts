@@ -122,6 +122,33 @@ describe("the usage that an agent reports", () => {
     });
   });
 
+  const completed = {
+    method: "session/update",
+    params: {
+      sessionId: "s",
+      update: { sessionUpdate: "compaction_update", compactionId: "c1", status: "completed" },
+    },
+  };
+  const load = { id: 3, method: "session/load", params: { sessionId: "s" } };
+  it.each([
+    ["a session is loaded", [load], undefined],
+    [
+      "it is loaded, and the agent asks something under the same id",
+      [load, { id: 3, method: "fs/read" }],
+      undefined,
+    ],
+    ["it was loaded", [load, { id: 3, result: {} }], "c1"],
+    ["it could not be loaded", [load, { id: 3, error: { code: -1 } }], "c1"],
+    ["another session is loaded", [{ ...load, params: { sessionId: "t" } }], "c1"],
+  ])("tells of a compaction while %s: %#", (_, messages, id) => {
+    expect(readMessage(read(...messages).sessions, completed).compacted?.id).toBe(id);
+  });
+
+  it("of Mistral Vibe has no window, because its size is where it compacts", () => {
+    const vibe = { result: { agentInfo: { name: "@mistralai/mistral-vibe" } } };
+    expect(read(vibe, usage(5)).samples[0]?.windowTokens).toBeUndefined();
+  });
+
   it("without a size has no window", () => {
     expect(read(usage(5, { size: 0 })).samples[0]?.windowTokens).toBeUndefined();
   });

@@ -31,6 +31,8 @@ interface AcpSession {
   level: { tokens: number; windowTokens: number | undefined } | undefined;
   /** Cost of the session so far; undefined if it is unknown. */
   costUsd: number | undefined;
+  /** Id of the client's request that has the agent replay the session, until it is answered. */
+  replayedFor: string | number | undefined;
 }
 
 const NEW_SESSION: AcpSession = {
@@ -38,17 +40,31 @@ const NEW_SESSION: AcpSession = {
   modelOption: undefined,
   level: undefined,
   costUsd: undefined,
+  replayedFor: undefined,
 };
 
 export const NO_SESSIONS: AcpSessions = { agent: undefined, byId: new Map() };
+
+/**
+ * Agents whose size is where they compact, not that of the window: Mistral Vibe 2.18.4 (vibe/acp/acp_agent_loop.py,
+ * `_build_usage_update`).
+ */
+const SIZE_IS_LINE = new Set(["@mistralai/mistral-vibe"]);
 
 /** Sessions whose last level is remembered. Older ones only lose the cost of one step. */
 const MOST_SESSIONS = 200;
 
 /** Texts of the lines of either side that may say something of the agent, its models or its usage. */
 export const USAGE_MARKS = {
-  agent: ["usage_update", "compaction_update", "config_option_update", '"result"'],
-  client: ["session/set_config_option", "session/set_model"],
+  agent: [
+    "usage_update",
+    "compaction_update",
+    "compaction_summary_chunk",
+    "config_option_update",
+    '"result"',
+    '"error"',
+  ],
+  client: ["session/set_config_option", "session/set_model", "session/load", "session/resume"],
 } as const;
 
 /**
@@ -71,9 +87,22 @@ export function readMessage(
         return { sessions: known };
       return { sessions: withFacts(known, session, { model: textAt(message, ["params", "value"]) }) };
     }
+    case "session/load":
+    case "session/resume":
+      return { sessions: withSession(known, session, { replayedFor: requestId(message) }) };
+    case undefined:
+      return { sessions: readAnswer(endReplay(known, requestId(message)), at(message, ["result"])) };
     default:
-      return { sessions: readAnswer(known, at(message, ["result"])) };
+      return { sessions: known };
   }
+}
+
+const requestId = (message: unknown) => textAt(message, ["id"]) ?? numberAt(message, ["id"]);
+
+function endReplay(known: AcpSessions, answered: string | number | undefined): AcpSessions {
+  if (answered === undefined) return known;
+  const replayed = [...known.byId].find(([, { replayedFor }]) => replayedFor === answered);
+  return replayed === undefined ? known : withSession(known, replayed[0], { replayedFor: undefined });
 }
 
 function readUpdate(known: AcpSessions, session: string | undefined, update: unknown) {
@@ -84,6 +113,8 @@ function readUpdate(known: AcpSessions, session: string | undefined, update: unk
       const id = textAt(update, ["compactionId"]);
       const isDone = textAt(update, ["status"]) === "completed";
       if (session === undefined || id === undefined || !isDone) return { sessions: known };
+      // A compaction from before is no cause of the next fall.
+      if (known.byId.get(session)?.replayedFor !== undefined) return { sessions: known };
       return { sessions: known, compacted: { session, id } };
     }
     case "config_option_update":
@@ -122,7 +153,7 @@ function readUsage(known: AcpSessions, id: string | undefined, update: unknown) 
   const tokens = count(numberAt(update, ["used"]));
   if (id === undefined || tokens === undefined) return { sessions: known };
   const size = count(numberAt(update, ["size"]));
-  const windowTokens = size === 0 ? undefined : size;
+  const windowTokens = size === 0 || SIZE_IS_LINE.has(known.agent ?? "") ? undefined : size;
   const before = known.byId.get(id);
   const costUsd =
     textAt(update, ["cost", "currency"]) === "USD" ? numberAt(update, ["cost", "amount"]) : undefined;
@@ -156,14 +187,14 @@ const count = (value: number | undefined) =>
   value === undefined || value < 0 || value > LARGEST.tokens ? undefined : Math.round(value);
 
 function withFacts(known: AcpSessions, id: string | undefined, facts: Partial<AcpSession>): AcpSessions {
-  if (id === undefined || (facts.model === undefined && facts.costUsd === undefined)) return known;
-  return withSession(known, id, { ...(known.byId.get(id) ?? NEW_SESSION), ...facts });
+  return facts.model === undefined && facts.costUsd === undefined ? known : withSession(known, id, facts);
 }
 
-function withSession(known: AcpSessions, id: string, session: AcpSession): AcpSessions {
+function withSession(known: AcpSessions, id: string | undefined, changes: Partial<AcpSession>): AcpSessions {
+  if (id === undefined) return known;
   const byId = new Map(known.byId);
   byId.delete(id);
-  byId.set(id, session);
+  byId.set(id, { ...(known.byId.get(id) ?? NEW_SESSION), ...changes });
   for (const oldest of byId.keys()) {
     if (byId.size <= MOST_SESSIONS) break;
     byId.delete(oldest);

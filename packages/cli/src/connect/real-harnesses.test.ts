@@ -207,10 +207,14 @@ describe.runIf(hasServer)("the numbers of a real harness agree with the ledger o
           output: agent,
           reporter,
           harness: undefined,
+          asksForCompactions: true,
           now: Date.now,
         });
         const options = { cwd: person.path("project"), prompts: [trial.prompt, "Again"] };
-        await promptAgent(input, agent, { ...options, onText: (text) => (output += text) });
+        await promptAgent(input, agent, {
+          ...options,
+          onUpdate: (update) => (output += JSON.stringify(update)),
+        });
         input.end();
         await ended;
       }

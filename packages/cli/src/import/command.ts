@@ -30,7 +30,7 @@ const FORMATS = `
 Formats, detected from the file content:
 ${FORMAT_PLACES.map(([name, place]) => `  ${name.padEnd(12)} ${place}`).join("\n")}
 
-Goose, Crush and the history of Roo Code are not read: they hold totals, which are sums over requests.
+Crush, the history of Roo Code and old versions of Goose are not read: they hold totals, which are sums over requests.
 
 --map <file> reads other JSON lines and JSON documents by a mapping; npx plimsoll map --help says how to make one.
 

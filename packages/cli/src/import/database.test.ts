@@ -109,9 +109,92 @@ describe("databases", () => {
     expect(foldEvents(await read("zed", file)).size).toBe(2);
   });
 
+  it("openclaw: reads entries as JSON and compressed, without the results of tools", async () => {
+    const file = join(folder, "openclaw-agent.sqlite");
+    const database = create(
+      file,
+      `CREATE TABLE session_nodes (session_key TEXT PRIMARY KEY, current_session_id TEXT, label TEXT, display_name TEXT);
+       CREATE TABLE session_windows (session_id TEXT PRIMARY KEY, session_key TEXT, spawned_by TEXT, display_name TEXT,
+         created_at INTEGER);
+       CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, event_zstd BLOB);
+       INSERT INTO session_nodes VALUES ('agent:main:main', 's1', 'Webhooks', NULL), ('agent:main:subagent:x', 's2', NULL, NULL);
+       INSERT INTO session_windows VALUES ('s1', 'agent:main:main', NULL, NULL, 1795168800000),
+         ('s2', 'agent:main:subagent:x', 'agent:main:main', NULL, 1795168801000);`,
+    );
+    const said = (id: string, second: number, input: number) =>
+      JSON.stringify({
+        type: "message",
+        id,
+        timestamp: new Date(1_795_168_800_000 + second * 1_000).toISOString(),
+        message: {
+          role: "assistant",
+          api: "x",
+          model: "gpt-6",
+          usage: { input, output: 1, cacheRead: 0, cacheWrite: 0 },
+        },
+      });
+    const add = (session: string, seq: number, json: string | null, zstd: Buffer | null) =>
+      database.run("INSERT INTO transcript_events VALUES (?, ?, ?, ?)", [session, seq, json, zstd]);
+    add("s1", 0, said("a", 1, 9_000), null);
+    add("s1", 1, null, zstdFrame(said("b", 2, 12_000)));
+    add(
+      "s1",
+      2,
+      said("c", 3, 1).replace("assistant", "toolResult").replace('"usage"', '"content":"SECRET","usage"'),
+      null,
+    );
+    add("s1", 3, null, Buffer.from("broken"));
+    add("s2", 0, said("a", 2, 4_000), null);
+    database.close();
+    expect(await databaseOwner(file)).toBe("openclaw");
+    expect(await levelsOf("openclaw", file, "s1 main")).toEqual([9_000, 12_000]);
+    expect(await levelsOf("openclaw", file, "s1 agent-s2")).toEqual([4_000]);
+    for await (const { lines } of sourceLines(file)) expect(lines.join()).not.toContain("SECRET");
+  });
+
+  it("goose: reads calls from its ledger, in order within a second, and no totals", async () => {
+    const file = join(folder, "sessions.db");
+    const database = create(
+      file,
+      `CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, user_set_name BOOLEAN, session_type TEXT, created_at TIMESTAMP,
+         accumulated_total_tokens INTEGER, parent_session_id TEXT);
+       CREATE TABLE usage_ledger (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, created_timestamp INTEGER, model TEXT,
+         input_tokens INTEGER, output_tokens INTEGER, total_tokens INTEGER, cache_read_tokens INTEGER,
+         cache_write_tokens INTEGER, cost REAL, cost_source TEXT, is_compaction INTEGER DEFAULT 0);
+       INSERT INTO sessions VALUES ('20261120_1', 'Webhooks', FALSE, 'user', '2026-11-20 10:00:00', 9000000, NULL),
+         ('20261120_2', 'Look', FALSE, 'sub_agent', '2026-11-20 10:00:01', 5000, '20261120_1');`,
+    );
+    const call = (
+      session: string,
+      second: number,
+      input: number | bigint,
+      compaction: number,
+      source = "estimated",
+    ) =>
+      database.run(
+        "INSERT INTO usage_ledger VALUES (NULL, ?, strftime('%s', '2026-11-20 10:00:00') + ?, 'm', ?, 5, NULL, 4, NULL, 0.1, ?, ?)",
+        [session, second, input, source, compaction],
+      );
+    call("20261120_1", 1, 9_000_000, 0, "carried_forward");
+    for (const input of [90_000, 12_000, 95_000]) call("20261120_1", 2, input, 0);
+    call("20261120_1", 2, 96_000, 1);
+    call("20261120_1", 3, 20_000, 0);
+    call("20261120_2", 2, 4_000, 0);
+    call("20261120_2", 3, 2n ** 60n, 0);
+    database.close();
+    expect(await databaseOwner(file)).toBe("goose");
+    expect(await levelsOf("goose", file, "20261120_1 main")).toEqual([
+      90_000, 12_000, 95_000, 96_000, 20_000,
+    ]);
+    expect(await levelsOf("goose", file, "20261120_1 agent-20261120_2")).toEqual([4_000]);
+    const events = await read("goose", file);
+    expect(events[0]).toMatchObject({ title: "Webhooks", at: Date.UTC(2026, 10, 20, 10) });
+    expect(events.filter(({ type }) => type === "compacted")).toHaveLength(1);
+  });
+
   it.each([
     [
-      "goose",
+      "goose-totals",
       "sessions.db",
       "CREATE TABLE sessions (id TEXT, total_tokens INT, accumulated_total_tokens INT)",
     ],

@@ -42,7 +42,7 @@ export const SKIPPED_FILE_REASONS = [
   "empty",
   "unreadable",
   "too_large",
-  "goose",
+  "goose-totals",
   "crush",
   "roo-code",
 ] as const;
@@ -58,7 +58,8 @@ export const WHY_TEXT: Record<SkippedFile["why"], string> = {
   empty: "empty",
   unreadable: "unreadable",
   too_large: "too large for a JSON document",
-  goose: "Goose stores only the totals of a session. A total is a sum over requests, not a context",
+  "goose-totals":
+    "This version of Goose stores only the totals of a session. A total is a sum over requests, not a context",
   crush: "Crush stores only the totals of a session. A total is a sum over requests, not a context",
   "roo-code":
     "Roo Code's history has only the totals of a task. A total is a sum over requests, not a context",

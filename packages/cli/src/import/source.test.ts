@@ -28,14 +28,9 @@ const LINES = Array.from({ length: 400 }, (_, n) => `{"n":${n}}`);
 
 describe("sourceLines", () => {
   it("knows a kind by the name", () => {
-    expect(["a.jsonl", "a.jsonl.zst", "a.json", "a.db", "a.sqlite", "a.log"].map(sourceKind)).toEqual([
-      "lines",
-      "compressed",
-      "document",
-      "database",
-      "database",
-      "lines",
-    ]);
+    expect(
+      ["a.jsonl", "a.jsonl.zst", "a.jsonl.zstd", "a.json", "a.db", "a.sqlite", "a.log"].map(sourceKind),
+    ).toEqual(["lines", "compressed", "compressed", "document", "database", "database", "lines"]);
   });
 
   it("reads compressed lines, in chunks of any size", async () => {
@@ -74,6 +69,7 @@ describe("isRecordingName", () => {
   it.each([
     "a.jsonl",
     "rollout-x.jsonl.zst",
+    "session.v4.jsonl.zstd",
     "session-2025-12-01-ab.json",
     "T-5f2c.json",
     "ui_messages.json",
@@ -83,6 +79,9 @@ describe("isRecordingName", () => {
     "opencode-dev.db",
     "threads.db",
     "sessions.db",
+    "openclaw-agent.sqlite",
+    "meta.json",
+    "12129415-fec6-4870-a1c8-06e7e482c330.json",
     "crush.db",
     "history_item.json",
   ])("takes %s", (name) => expect(isRecordingName(name)).toBe(true));

@@ -11,7 +11,7 @@ export type SourceKind = (typeof SOURCE_KINDS)[number];
 export const LARGEST_DOCUMENT = 256 << 20;
 
 export function sourceKind(path: string): SourceKind {
-  if (path.endsWith(".zst")) return "compressed";
+  if (/\.zstd?$/.test(path)) return "compressed";
   if (path.endsWith(".json")) return "document";
   return /\.(db|sqlite3?)$/.test(path) ? "database" : "lines";
 }

@@ -1,9 +1,16 @@
 import { Readable, Writable } from "node:stream";
-import { client, methods, ndJsonStream, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
+import {
+  type ClientCapabilities,
+  client,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  type SessionUpdate,
+} from "@agentclientprotocol/sdk";
 
 /**
  * Gives an agent prompts in one session, as an editor does.
- * @param onText called with each text of an answer
+ * @param onUpdate called with each update of the session
  * @returns why the agent stopped after each prompt
  */
 export function promptAgent(
@@ -12,15 +19,17 @@ export function promptAgent(
   {
     cwd,
     prompts,
-    onText = () => {},
-  }: { cwd: string; prompts: readonly string[]; onText?: (text: string) => void },
+    onUpdate = () => {},
+    clientCapabilities = {},
+  }: {
+    cwd: string;
+    prompts: readonly string[];
+    onUpdate?: (update: SessionUpdate) => void;
+    clientCapabilities?: ClientCapabilities;
+  },
 ): Promise<string[]> {
   return client({ name: "editor" })
-    .onNotification(methods.client.session.update, ({ params }) => {
-      const { update } = params;
-      if (update.sessionUpdate === "agent_message_chunk" && update.content.type === "text")
-        onText(update.content.text);
-    })
+    .onNotification(methods.client.session.update, ({ params }) => onUpdate(params.update))
     .connectWith(
       ndJsonStream(
         Writable.toWeb(input) as WritableStream<Uint8Array>,
@@ -29,7 +38,7 @@ export function promptAgent(
       async (agent) => {
         await agent.request(methods.agent.initialize, {
           protocolVersion: PROTOCOL_VERSION,
-          clientCapabilities: {},
+          clientCapabilities,
         });
         const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
         const reasons: string[] = [];

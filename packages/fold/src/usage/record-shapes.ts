@@ -239,6 +239,37 @@ export const OPENCODE = {
   total: ["total"],
 } as const satisfies UsageShape;
 
+/** goose crates/goose-provider-types/src/conversation/token_usage.rs `Usage`, in the columns of its table `usage_ledger`. */
+export const GOOSE = {
+  name: "goose",
+  cache: "inside",
+  input: ["input_tokens"],
+  cacheRead: ["cache_read_tokens"],
+  cacheWrite: ["cache_write_tokens"],
+  output: ["output_tokens"],
+  total: ["total_tokens"],
+} as const satisfies UsageShape;
+
+/** mistralai/mistral-vibe vibe/core/types.py `AgentStats`: a "turn" is one call, and the API counts the cache inside. */
+export const MISTRAL_VIBE = {
+  name: "mistral-vibe",
+  cache: "inside",
+  input: ["last_turn_prompt_tokens"],
+  output: ["last_turn_completion_tokens"],
+} as const satisfies UsageShape;
+
+/** DeepSeek Harness `TokenUsage` (docs/subsystems/llm-streaming.md): the parts of the input exclude each other. */
+export const DSH = {
+  name: "dsh",
+  cache: "outside",
+  input: ["inputTokens"],
+  cacheRead: ["cacheReadTokens"],
+  cacheWrite: ["cacheWriteTokens"],
+  output: ["outputTokens"],
+  reasoning: ["reasoningTokens"],
+  total: ["totalTokens"],
+} as const satisfies UsageShape;
+
 /** kosong `TokenUsage`, as Kimi CLI and Kimi Code write it. */
 export const KIMI = {
   name: "kimi",

@@ -1,13 +1,7 @@
 import { OPENCODE, stopReasonOf } from "@plimsoll/fold";
 import type { CallResult } from "@plimsoll/protocol/pure";
 import { resultOfCode } from "../recordings/call-outcomes.ts";
-import {
-  AgentHistory,
-  agentName,
-  type HistoryOwner,
-  type HistoryTurn,
-  sessionEvents,
-} from "../recordings/history.ts";
+import { AgentHistory, type HistoryTurn, ownerByParents, sessionEvents } from "../recordings/history.ts";
 import { asNumber, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
   type FileHint,
@@ -102,7 +96,10 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
       }
       summaries.clear();
     }
-    const entries = [...sessions].map(([id, { history }]) => [history, ownerOf(id, sessions)] as const);
+    const entries = [...sessions].map(
+      ([id, { history }]) =>
+        [history, ownerByParents(id, (session) => sessions.get(session)?.parent)] as const,
+    );
     return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 }
@@ -155,23 +152,6 @@ function readMessage(
     isCompaction,
     stop: stopReasonOf(data.finish),
   });
-}
-
-function ownerOf(id: string, sessions: ReadonlyMap<string, OpencodeSession>): HistoryOwner {
-  const parent = sessions.get(id)?.parent;
-  if (parent === undefined) return { session: id };
-  let root = parent;
-  const seen = new Set([id]);
-  for (
-    let next = sessions.get(root)?.parent;
-    next !== undefined && !seen.has(root);
-    next = sessions.get(root)?.parent
-  ) {
-    seen.add(root);
-    root = next;
-  }
-  const parentName = parent === root ? "main" : agentName(parent);
-  return { session: root, agent: agentName(id), parent: parentName, ownSession: id };
 }
 
 function isOpencode(json: JsonObject): boolean {

@@ -1,4 +1,4 @@
-import { PI, stopReasonOf } from "@plimsoll/fold";
+import { contextTokens, PI, stopReasonOf } from "@plimsoll/fold";
 import { AgentHistory, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
@@ -20,9 +20,10 @@ import {
   Skips,
 } from "../recordings/reader.ts";
 import { recordedUsage } from "../recordings/recorded-usage.ts";
-import { fileStem, firstText, isPrompt } from "../recordings/text.ts";
+import { fileStem, firstText, fitName, isPrompt } from "../recordings/text.ts";
 
-interface PiFile {
+/** A session of pi. */
+export interface PiSession {
   history: AgentHistory;
   session: string | undefined;
   /** When the file was created as a fork; it begins with a copy of another one. */
@@ -41,20 +42,16 @@ export const piRecordings: Recordings = {
  */
 function piReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
-  const files = new Map<string, PiFile>();
+  const files = new Map<string, PiSession>();
 
   return { read, take };
 
   function read(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
     if (json === undefined) return skips.count("unreadable");
-    const file = files.get(path) ?? {
-      history: new AgentHistory(),
-      session: undefined,
-      forkedAt: undefined,
-    };
+    const file = files.get(path) ?? newSession();
     files.set(path, file);
-    return skips.count(readEntry(file, json));
+    return skips.count(readPiEntry(file, json));
   }
 
   function take(): Reading {
@@ -66,7 +63,14 @@ function piReader(options: ReaderOptions): HarnessReader {
   }
 }
 
-function readEntry(file: PiFile, json: JsonObject): SkipReason | undefined {
+export const newSession = (): PiSession => ({
+  history: new AgentHistory(),
+  session: undefined,
+  forkedAt: undefined,
+});
+
+/** Reads an entry of a session. OpenClaw writes the same entries, and `reset` where a conversation begins again. */
+export function readPiEntry(file: PiSession, json: JsonObject): SkipReason | undefined {
   const at = asTime(json.timestamp);
   if (at === undefined) return "no_time";
   const id = asText(json.id);
@@ -101,6 +105,14 @@ function readEntry(file: PiFile, json: JsonObject): SkipReason | undefined {
           tokens_before: asTokens(json.tokensBefore),
         },
       });
+    case "reset": {
+      const reason = asText(json.reason) ?? "reset";
+      return history.addMark({
+        id: id ?? `reset/${at}`,
+        at,
+        event: { type: "cleared", reason: fitName(reason, 500) },
+      });
+    }
     default:
       return "not_needed";
   }
@@ -130,7 +142,7 @@ function readMessage(
   }
   const counts = asObject(message.usage);
   if (counts === undefined) return "no_usage";
-  const counted = recordedUsage(PI, counts);
+  const counted = levelOf(message, counts);
   if (typeof counted === "string") return counted;
   const cost = asNumber(asObject(counts.cost)?.total);
   return history.addTurn({
@@ -141,6 +153,20 @@ function readMessage(
     costUsd: cost !== undefined && cost >= 0 ? cost : undefined,
     stop: stopReasonOf(message.stopReason),
   });
+}
+
+/**
+ * OpenClaw may run a whole turn through another program, and then adds its calls up. It says itself what the last prompt was
+ * (`contextUsage`), or that it does not know.
+ */
+function levelOf(message: JsonObject, counts: JsonObject) {
+  const context = asObject(counts.contextUsage);
+  if (context === undefined) return message.api === "cli" ? "aggregate" : recordedUsage(PI, counts);
+  const prompt = asTokens(context.promptTokens);
+  if (context.state !== "available" || prompt === undefined) return "aggregate";
+  const counted = recordedUsage(PI, counts);
+  const isOneCall = typeof counted !== "string" && contextTokens(counted.usage) === prompt;
+  return isOneCall ? counted : recordedUsage(PI, { input: prompt, output: counts.output });
 }
 
 /** The id in `<time>_<id>.jsonl`. */

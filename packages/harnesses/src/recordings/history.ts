@@ -38,7 +38,8 @@ export interface RecordedMark {
         tokens_before?: number | undefined;
         tokens_after?: number | undefined;
       }
-    | { type: "masked"; observations: number };
+    | { type: "masked"; observations: number }
+    | { type: "cleared"; reason: string };
 }
 
 /** How much a title says. A prompt stands in for a title until the harness or a person gives one. */
@@ -139,6 +140,20 @@ export interface HistoryOwner {
 
 /** The name of a sub-agent. */
 export const agentName = (id: string): string => fitName(`agent-${id}`, 128);
+
+/** The owner of a session that another one may have started. Parents that form a circle end where it closes. */
+export function ownerByParents(id: string, parentOf: (id: string) => string | undefined): HistoryOwner {
+  const parent = parentOf(id);
+  if (parent === undefined || parent === id) return { session: id };
+  let root = parent;
+  const seen = new Set([id]);
+  for (let next = parentOf(root); next !== undefined && !seen.has(root); next = parentOf(root)) {
+    seen.add(root);
+    root = next;
+  }
+  const parentName = parent === root ? "main" : agentName(parent);
+  return { session: root, agent: agentName(id), parent: parentName, ownSession: id };
+}
 
 /** Returns the events of every session with new lines. */
 export function sessionEvents(
@@ -244,7 +259,7 @@ function agentEvents(
   }
   for (const { id, at, event } of history.marks.values()) {
     if (isCopied(at)) skips.add("copied");
-    else if (event.type === "masked") events.push({ ...fields, id: fitName(id, 128), at, ...event });
+    else if (event.type !== "compacted") events.push({ ...fields, id: fitName(id, 128), at, ...event });
     else {
       const trigger = event.trigger ?? triggers.at(at) ?? "auto";
       events.push({ ...fields, id: fitName(id, 128), at, ...event, trigger });

@@ -30,7 +30,7 @@ export function fitName(text: string, length: number): string {
 /** The name of a file without its folders and extensions. */
 export function fileStem(path: string): string {
   const name = path.split("/").at(-1) ?? path;
-  return name.replace(/\.(jsonl|json)(\.zst)?$/, "");
+  return name.replace(/\.(jsonl|json)(\.zstd?)?$/, "");
 }
 
 /** The text of a message: a string, or the first block with text. */

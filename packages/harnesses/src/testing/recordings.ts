@@ -611,7 +611,6 @@ const zed: SampleRecording = {
   boundaries: {},
 };
 
-/** Recordings of the harnesses that keep one history for each agent. */
 /** As the ATIF specification describes it. Harbor's Terminus 2 names its files like this. */
 const atifStep = (id: number, second: number, prompt: number, cached: number, more: object = {}) => ({
   step_id: id,
@@ -741,6 +740,353 @@ const miniSweAgent: SampleRecording = {
   boundaries: {},
 };
 
+/** As aaif-goose/goose session_manager.rs @ 017176d fills its ledger. */
+const gooseSession = (id: string, type: string, parent: string | null) => ({
+  table: "sessions",
+  id,
+  name: "Webhooks",
+  user_set_name: 0,
+  session_type: type,
+  parent_session_id: parent,
+  created_ms: ms(0),
+});
+const gooseCall = (id: number, second: number, input: number, more: object = {}) => ({
+  table: "usage_ledger",
+  id,
+  session_id: "20261120_1",
+  created_timestamp: ms(second) / 1_000,
+  nth_of_second: 0,
+  model: "claude-opus-5",
+  input_tokens: input,
+  output_tokens: 30,
+  total_tokens: input + 30,
+  cache_read_tokens: input - 10,
+  cache_write_tokens: 0,
+  cost: 0.01,
+  cost_source: "estimated",
+  is_compaction: 0,
+  ...more,
+});
+const goose: SampleRecording = {
+  format: "goose",
+  files: [
+    {
+      path: "goose/sessions/sessions.db",
+      lines: [
+        gooseSession("20261120_1", "user", null),
+        gooseSession("20261120_2", "sub_agent", "20261120_1"),
+        gooseSession("20261120_3", "sub_agent", "20261120_2"),
+        // A parent alone makes no sub-agent.
+        gooseSession("20261120_4", "scheduled", "20261120_1"),
+        gooseCall(1, 1, 4_000_000, { cost_source: "carried_forward", model: null }),
+        gooseCall(2, 1, 50_000, { nth_of_second: 1 }),
+        gooseCall(3, 2, 90_000),
+        gooseCall(4, 2, 91_000, { nth_of_second: 1, is_compaction: 1 }),
+        gooseCall(5, 2, 12_000, { nth_of_second: 2 }),
+        gooseCall(6, 3, 0, { input_tokens: null, total_tokens: null }),
+        gooseCall(7, 2, 4_000, { session_id: "20261120_2" }),
+        gooseCall(8, 2, 700, { session_id: "20261120_3" }),
+        gooseCall(9, 4, 8_000, { session_id: "20261120_4" }),
+      ],
+    },
+  ],
+  levels: {
+    "20261120_1 main": [50_000, 90_000, 91_000, 12_000],
+    "20261120_1 agent-20261120_2": [4_000],
+    "20261120_1 agent-20261120_3": [700],
+    "20261120_4 main": [8_000],
+  },
+  boundaries: { "20261120_1 main": ["compacted"] },
+};
+
+/** As OpenClaw 2026.9.6 writes it, without the fields that say nothing of levels. */
+const openclawWindow = (id: string, parent: string | null) => ({
+  table: "session_windows",
+  session_id: id,
+  created_at: ms(0),
+  label: null,
+  display_name: "Webhooks",
+  spawned_by_session: parent,
+});
+const openclawEvent = (session: string, second: number, type: string, more: object) => ({
+  table: "transcript_events",
+  session_id: session,
+  seq: second,
+  event: JSON.stringify({ type, id: `oc-${second}`, parentId: null, timestamp: at(second), ...more }),
+});
+const openclawSaid = (
+  session: string,
+  second: number,
+  input: number,
+  usage: object = {},
+  api = "openai-responses",
+) =>
+  openclawEvent(session, second, "message", {
+    message: {
+      role: "assistant",
+      content: [{ type: "text", text: "Done." }],
+      api,
+      provider: "local",
+      model: "gpt-6",
+      usage: { input, output: 3, cacheRead: 1_000, cacheWrite: 0, totalTokens: input + 1_003, ...usage },
+      stopReason: "stop",
+    },
+  });
+const openclawHeader = (session: string, second: number, more: object = {}) =>
+  openclawEvent(session, second, "session", { version: 4, id: session, cwd: "/w", ...more });
+const openclaw: SampleRecording = {
+  format: "openclaw",
+  files: [
+    {
+      path: ".openclaw/agents/main/agent/openclaw-agent.sqlite",
+      lines: [
+        openclawWindow("claw-1", null),
+        openclawWindow("claw-2", "claw-1"),
+        openclawWindow("claw-3", null),
+        openclawHeader("claw-1", 0),
+        openclawSaid("claw-1", 1, 50_000),
+        // The level that OpenClaw knows, beside the sum of a turn.
+        openclawSaid("claw-1", 2, 900_000, {
+          contextUsage: { state: "available", promptTokens: 90_000, totalTokens: 90_003 },
+        }),
+        openclawSaid("claw-1", 3, 950_000, { contextUsage: { state: "unavailable" } }),
+        openclawSaid("claw-1", 4, 960_000, {}, "cli"),
+        openclawEvent("claw-1", 5, "compaction", {
+          summary: "So far",
+          firstKeptEntryId: "oc-3",
+          tokensBefore: 90_000,
+        }),
+        openclawSaid("claw-1", 6, 11_000),
+        openclawEvent("claw-1", 7, "reset", { reason: "new" }),
+        openclawSaid("claw-1", 8, 4_000),
+        openclawSaid("claw-1", 9, 0, { output: 0, cacheRead: 0, totalTokens: 0 }),
+        openclawHeader("claw-2", 3),
+        openclawSaid("claw-2", 4, 6_000),
+        openclawHeader("claw-3", 10, { parentSession: "claw-1" }),
+        openclawSaid("claw-3", 8, 4_000),
+        openclawSaid("claw-3", 11, 5_000),
+      ],
+    },
+  ],
+  levels: {
+    "claw-1 main": [51_000, 90_000, 12_000, 5_000],
+    "claw-1 agent-claw-2": [7_000],
+    "claw-3 main": [6_000],
+  },
+  boundaries: { "claw-1 main": ["compacted", "cleared"] },
+};
+
+/** As mistral-vibe 2.18.4 writes it, without prompts and tools. */
+const vibeMeta = (folder: string, id: string, second: number, prompt: number, more: object = {}) => ({
+  path: `.vibe/logs/session/${folder}/meta.json`,
+  lines: [
+    {
+      session_id: id,
+      parent_session_id: null,
+      start_time: at(0),
+      end_time: at(second),
+      title: "Webhooks",
+      title_source: "auto",
+      stats: {
+        steps: second,
+        session_prompt_tokens: 4_000_000,
+        session_completion_tokens: 9_000,
+        context_tokens: prompt + 30,
+        last_turn_prompt_tokens: prompt,
+        last_turn_completion_tokens: 30,
+      },
+      total_messages: 8,
+      config: { active_model: "devstral", models: [{ name: "devstral-2512", alias: "devstral" }] },
+      ...more,
+    },
+  ],
+});
+const vibeCompacted = {
+  context_tokens: 0,
+  last_turn_prompt_tokens: 170_000,
+  last_turn_completion_tokens: 700,
+  steps: 9,
+};
+const mistralVibe: SampleRecording = {
+  format: "mistral-vibe",
+  files: [
+    vibeMeta("session_1", "vibe-1", 5, 90_000),
+    vibeMeta("session_1/agents/explore_2", "vibe-sub", 4, 6_000),
+    // The session after its compaction, before its first call.
+    vibeMeta("session_3", "vibe-3", 9, 0, { parent_session_id: "vibe-1", stats: vibeCompacted }),
+    vibeMeta("session_4", "vibe-4", 12, 8_000, { parent_session_id: "vibe-1" }),
+    vibeMeta("gone/agents/explore_5", "vibe-5", 12, 3_000),
+    {
+      path: ".vibe/logs/session/session_1/messages.jsonl",
+      lines: [{ role: "user", content: "Fix the billing webhooks", injected: false, message_id: "m-1" }],
+    },
+  ],
+  levels: {
+    "vibe-1 main": [90_000],
+    "vibe-1 agent-vibe-sub": [6_000],
+    "vibe-4 main": [8_000],
+    "vibe-5 main": [3_000],
+  },
+  boundaries: {},
+};
+
+/** As kiro-cli 2.24.1 writes it, without messages. */
+const kiroTurn = (second: number, percent: number, message: string, more: object = {}) => ({
+  loop_id: { agent_id: { name: "kiro_default", parent_id: null, rand: null }, rand: second },
+  message_ids: [`p-${second}`, message],
+  end_reason: "UserTurnEnd",
+  end_timestamp: at(second),
+  input_token_count: 0,
+  output_token_count: 0,
+  context_usage_percentage: percent,
+  ...more,
+});
+const kiroSession = (id: string, info: object | null, turns: object[]) => ({
+  path: `.kiro/sessions/cli/${id}.json`,
+  lines: [
+    {
+      session_id: id,
+      cwd: "/w",
+      created_at: at(0),
+      updated_at: at(30),
+      title: "Webhooks",
+      session_state: {
+        version: "v1",
+        conversation_metadata: { user_turn_metadatas: turns },
+        rts_model_state: { conversation_id: id, model_info: info, context_usage_percentage: 4.5807 },
+      },
+    },
+  ],
+});
+const opusWindow = { model_id: "claude-opus-5.5", context_window_tokens: 1_000_000 };
+const onOpus = { model: "claude-opus-5.5" };
+const kiro: SampleRecording = {
+  format: "kiro",
+  files: [
+    kiroSession("11111111-0000-4000-8000-000000000001", opusWindow, [
+      // Another model, whose window is not in the file.
+      kiroTurn(1, 3.1171, "a-1", { model: "auto" }),
+      kiroTurn(2, 81.25, "a-2", onOpus),
+      kiroTurn(3, 81.25, "a-2", onOpus),
+      kiroTurn(4, 4.5807, "a-4", onOpus),
+      kiroTurn(5, 2, "a-5", {
+        ...onOpus,
+        loop_id: { agent_id: { name: "explore", parent_id: "kiro_default", rand: null }, rand: 5 },
+      }),
+      { ...kiroTurn(6, 5, "a-6", onOpus), message_ids: ["p-6", null] },
+    ]),
+    // Before turns had a model, only the last one is that of the window.
+    kiroSession("11111111-0000-4000-8000-000000000002", { ...opusWindow, context_window_tokens: 200_000 }, [
+      kiroTurn(1, 50, "b-1"),
+      kiroTurn(2, 10, "b-2"),
+    ]),
+    kiroSession("11111111-0000-4000-8000-000000000003", null, [kiroTurn(1, 50, "c-1")]),
+    {
+      path: ".kiro/sessions/cli/11111111-0000-4000-8000-000000000001.jsonl",
+      lines: [{ version: "v1", kind: "Compaction", data: { summary: "So far", messages_snapshot: [] } }],
+    },
+  ],
+  levels: {
+    "11111111-0000-4000-8000-000000000001 main": [812_500, 45_807, 50_000],
+    "11111111-0000-4000-8000-000000000002 main": [20_000],
+  },
+  boundaries: {},
+};
+
+/** As format 4 of DeepSeek Harness has it, without texts and streams. */
+const dshHeader = (id: string, second: number, more: object = {}) => ({
+  type: "session",
+  version: 4,
+  id,
+  createdAt: ms(second),
+  cwd: "/w",
+  delegationDepth: 0,
+  ...more,
+});
+const dshEvent = (second: number, type: string, data: object) => ({
+  type,
+  seq: second * 10,
+  time: ms(second),
+  data,
+});
+const dshUsage = (inputTokens: number, cacheReadTokens: number) => ({
+  inputTokens,
+  outputTokens: 20,
+  cacheReadTokens,
+  reasoningTokens: 5,
+  totalTokens: inputTokens + cacheReadTokens + 20,
+});
+const dshSaid = (second: number, step: number, input: number, read: number) =>
+  dshEvent(second, "assistant/message", {
+    turn: 1,
+    step,
+    message: { role: "assistant", source: { kind: "llm", model: "deepseek-v4-pro" } },
+    usage: dshUsage(input, read),
+  });
+const dshAsked = dshEvent(1, "user/message", {
+  content: [{ type: "text", text: "Fix the billing webhooks" }],
+  source: { kind: "user" },
+});
+const dshUsageChunk = { type: "usage", usage: dshUsage(900, 100) };
+const dshLines = [
+  dshHeader("dsh-1", 0),
+  dshAsked,
+  dshEvent(1.5, "request/header", { header: { config: { model: "deepseek-v4-flash" } } }),
+  dshEvent(2, "assistant/attempt", { turn: 1, step: 1, stream: [{ type: "chunk", chunk: dshUsageChunk }] }),
+  dshSaid(3, 1, 2_000, 48_000),
+  dshEvent(3.5, "compaction/prune", { shadowedSeqs: [11, 12], shadowedTokenCount: 9_000 }),
+  dshSaid(4, 2, 1_000, 89_000),
+  dshEvent(5, "compact/start", { turn: null }),
+  dshEvent(6, "compact/summary", { summary: [], model: "deepseek-v4-flash", usage: dshUsage(91_000, 0) }),
+  dshEvent(7, "compact/end", { turn: null }),
+  dshEvent(7.5, "compact/end", { turn: 1, error: "cancelled" }),
+  dshSaid(8, 3, 12_000, 0),
+  dshEvent(9, "tool/call", { name: "bash", arguments: "{}" }),
+];
+const dsh: SampleRecording = {
+  format: "dsh",
+  files: [
+    { path: ".dsh/sessions/--w--/dsh-1/session.v4.jsonl", lines: dshLines },
+    // What was migrated, with other numbers.
+    {
+      path: ".dsh/sessions/--w--/dsh-1/session.jsonl",
+      lines: dshLines.map((line) => ("seq" in line ? { ...line, seq: line.seq + 7 } : line)),
+    },
+    {
+      path: ".dsh/sessions/--w--/dsh-2/session.v4.jsonl",
+      lines: [
+        dshHeader("dsh-2", 3, { parentSession: "dsh-1", origin: "subagent", delegationDepth: 1 }),
+        dshSaid(4, 1, 6_000, 0),
+      ],
+    },
+    {
+      path: ".dsh/sessions/--w--/dsh-3/session.v4.jsonl",
+      lines: [
+        dshHeader("dsh-3", 20, { parentSession: "dsh-1", seedLength: 9 }),
+        ...dshLines.slice(1),
+        dshSaid(21, 4, 14_000, 0),
+      ],
+    },
+    {
+      path: ".dsh/sessions/--w--/dsh-4/session.jsonl",
+      lines: [
+        dshHeader("dsh-4", 0, { version: 0 }),
+        dshAsked,
+        dshEvent(2, "assistant/chunk", { turn: 1, step: 1, chunk: { type: "text", text: "D" } }),
+        dshEvent(3, "assistant/chunk", { turn: 1, step: 1, chunk: dshUsageChunk }),
+        dshSaid(4, 1, 900, 100),
+      ],
+    },
+  ],
+  levels: {
+    "dsh-1 main": [1_000, 50_000, 90_000, 91_000, 12_000],
+    "dsh-1 agent-dsh-2": [6_000],
+    "dsh-3 main": [14_000],
+    "dsh-4 main": [1_000],
+  },
+  boundaries: { "dsh-1 main": ["masked", "compacted"] },
+};
+
 export const SAMPLES: readonly SampleRecording[] = [
   geminiCli,
   qwenCode,
@@ -753,4 +1099,9 @@ export const SAMPLES: readonly SampleRecording[] = [
   zed,
   atifRuns,
   miniSweAgent,
+  goose,
+  openclaw,
+  mistralVibe,
+  kiro,
+  dsh,
 ];

@@ -1,5 +1,5 @@
 import { ANTHROPIC } from "@plimsoll/fold";
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, ownerByParents, sessionEvents } from "../recordings/history.ts";
 import { asArray, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
   type FileHint,
@@ -53,23 +53,10 @@ function zedReader(options: ReaderOptions): HarnessReader {
   }
 
   function take(): Reading {
-    const entries = [...threads].map(([id, { history, parent }]) => [history, ownerOf(id, parent)] as const);
+    const entries = [...threads].map(
+      ([id, { history }]) => [history, ownerByParents(id, (thread) => threads.get(thread)?.parent)] as const,
+    );
     return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
-  }
-
-  function ownerOf(id: string, parent: string | undefined): HistoryOwner {
-    if (parent === undefined || parent === id) return { session: id };
-    let root = parent;
-    const seen = new Set([id]);
-    for (
-      let next = threads.get(root)?.parent;
-      next !== undefined && !seen.has(root);
-      next = threads.get(root)?.parent
-    ) {
-      seen.add(root);
-      root = next;
-    }
-    return { session: root, agent: agentName(id), parent: parent === root ? "main" : agentName(parent) };
   }
 }
 
