@@ -162,6 +162,19 @@ test("each harness shows how far it is with the policy, live @phone", async ({ p
   await expect(row("claude-code@laptop")).toContainText(
     "ceiling: wanted 70%, runs 67,000 (it cannot express this value)",
   );
+  const managed = "autoCompactWindow in managed settings /etc/claude-code/managed-settings.d/10-org.json";
+  await acknowledge(server, "claude-code@laptop", {
+    id: "managed",
+    status: "overridden",
+    code: "local_override",
+    effective: { thresholds: { ceiling: 367_000 } },
+    differences: [
+      { path: "thresholds.ceiling", code: "local_override", wanted: "70%", effective: 367_000, by: managed },
+    ],
+  });
+  await expect(row("claude-code@laptop")).toContainText(
+    `ceiling: wanted 70%, runs 367,000 (${managed} wins)`,
+  );
   const message = "thresholds.ceiling is 70%, and this harness takes at most 50%";
   await acknowledge(server, "strict@ci", { status: "rejected", code: "out_of_bounds", message });
   await expect(row("strict@ci")).toContainText("rejected: outside its own limits");

@@ -1,7 +1,7 @@
 import "../../../guard/src/testing/clean-environment.ts";
 
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Query, query } from "@anthropic-ai/claude-agent-sdk";
@@ -9,11 +9,14 @@ import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import { canonicalJson, type PolicySettings } from "@plimsoll/protocol/policy";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ModelRequest, startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
-import { applyPolicy, type BridgeTarget } from "./harness-bridge.ts";
+import { applyPolicy, type BridgeTarget, knownOf } from "./harness-bridge.ts";
 import { installHook } from "./hook-file.ts";
+import { readSettings } from "./settings-session.ts";
 
 /** Time for a start of Claude Code on a busy machine, in ms. */
 const PATIENCE = 180_000;
+const MODEL = "claude-sonnet-4-5";
+const WINDOW_VARIABLE = { CLAUDE_CODE_AUTO_COMPACT_WINDOW: "140000" };
 const ROOT = join(import.meta.dirname, "../../../..");
 const PLIMSOLL = [
   process.execPath,
@@ -57,7 +60,12 @@ const environment = (url: string) => ({
 });
 
 /** Asks the questions of one session in turn. `onAnswer` is called after each. */
-async function ask(url: string, questions: readonly string[], onAnswer?: (session: Query) => Promise<void>) {
+async function ask(
+  url: string,
+  questions: readonly string[],
+  onAnswer?: (session: Query) => Promise<void>,
+  env: Readonly<Record<string, string>> = {},
+) {
   let next = () => {};
   async function* prompts() {
     for (const content of questions) {
@@ -71,7 +79,7 @@ async function ask(url: string, questions: readonly string[], onAnswer?: (sessio
   }
   const session = query({
     prompt: prompts(),
-    options: { cwd: project, settingSources: ["user"], model: "claude-sonnet-4-5", env: environment(url) },
+    options: { cwd: project, settingSources: ["user"], model: MODEL, env: { ...environment(url), ...env } },
   });
   try {
     let answers = 0;
@@ -104,6 +112,34 @@ describe("a new session of Claude Code", () => {
       await ask(model.url, ["Hello"], async (session) => {
         threshold = (await session.getContextUsage()).autoCompactThreshold;
       }).finally(model.close);
+      expect(line).toEqual({ kind: "tokens", tokens: threshold });
+    },
+    PATIENCE,
+  );
+
+  it.each<[string, Record<string, unknown>, Record<string, string>?]>([
+    ["a variable of the settings", { env: WINDOW_VARIABLE }, { CLAUDE_CODE_AUTO_COMPACT_WINDOW: "150000" }],
+    ["a variable of the shell", {}, WINDOW_VARIABLE],
+    ["a window of the model", { modelSettings: { [MODEL]: { autoCompactWindow: 160_000 } } }],
+    ["a dated model", { modelSettings: { [`${MODEL}-20250929`]: { autoCompactWindow: 160_000 } } }],
+    ["the model's own window", { modelSettings: { [MODEL]: { autoCompactWindow: "auto" } } }],
+    ["a window that it ignores", { modelSettings: { [MODEL]: { autoCompactWindow: 50_000 } } }],
+  ])(
+    "has the line that the bridge finds: %s",
+    async (_, settings, env = {}) => {
+      const model = await startScriptedModel(() => ({ text: "ok" }));
+      await writeFile(target().path, JSON.stringify({ ...settings, autoCompactWindow: 170_000 }));
+      // A copy of settings from a server, which Claude Code ignores with another provider.
+      await writeFile(join(home, ".claude", "remote-settings.json"), '{"autoCompactWindow":130000}');
+      const bridge = { ...target(), model: MODEL };
+      bridge.places = { ...bridge.places, env: { ...env, ANTHROPIC_BASE_URL: model.url } };
+      const { settings: found } = await readSettings(bridge.adapter, bridge.path, bridge.home);
+      const { line } = bridge.adapter.line(found, await knownOf(bridge, found, []));
+      let threshold: number | undefined;
+      const read = async (session: Query) => {
+        threshold = (await session.getContextUsage()).autoCompactThreshold;
+      };
+      await ask(model.url, ["Hello"], read, env).finally(model.close);
       expect(line).toEqual({ kind: "tokens", tokens: threshold });
     },
     PATIENCE,

@@ -238,6 +238,17 @@ describe("plimsoll bridge without a harness", () => {
     expect(await run([])).toContain("Cannot reach Plimsoll");
   });
 
+  it("shows a file of managed settings, for Claude Code only", async () => {
+    server.save(ceiling(120_000));
+    const text = await run(["claude-code", "--managed", "--dry-run", "--window", "200000"]);
+    expect(text).toMatch(/managed-settings\.d\S+50-plimsoll\.json/);
+    expect(text).toContain('+  "autoCompactWindow": 153000');
+    const { message, hint } = await failure(["codex", "--managed", "--dry-run"]);
+    expect(message).toBe("The bridge writes no managed settings of Codex CLI.");
+    expect(hint).toContain("claude-code");
+    await expect(run(["--managed"])).rejects.toThrow("Name the harness.");
+  });
+
   it("names the harnesses that it knows", async () => {
     expect((await failure(["vim"])).hint).toContain("claude-code, codex");
   });

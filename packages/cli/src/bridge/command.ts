@@ -26,6 +26,7 @@ import { readSettings, undo } from "./settings-session.ts";
 interface BridgeFlags extends ConnectionFlags {
   harnessId?: string;
   settings?: string;
+  managed?: boolean;
   model?: string;
   window?: number;
   once?: boolean;
@@ -50,6 +51,7 @@ Examples:
   npx plimsoll bridge claude-code --dry-run          show what would change
   npx plimsoll bridge claude-code                    write the policy now and whenever it changes
   npx plimsoll bridge codex --once                   write it once, for example from cron
+  sudo npx plimsoll bridge claude-code --managed     write it for every user of this machine
   npx plimsoll bridge claude-code --undo             put back what was there before`;
 
 export function addBridgeCommand(program: Command, context: CommandContext): void {
@@ -58,6 +60,12 @@ export function addBridgeCommand(program: Command, context: CommandContext): voi
     .argument("[harness]", `one of: ${ADAPTERS.map(({ family }) => family).join(", ")}`)
     .option("--harness-id <instance>", "harness instance (default: <harness>@<this host>)")
     .option("--settings <path>", "settings file (default: that of the harness)")
+    .addOption(
+      new Option("--managed", "write managed settings, for every user of this machine").conflicts([
+        "settings",
+        "hook",
+      ]),
+    )
     .option("--model <name>", "model that the line is for")
     .option("--window <tokens>", "size of the window, if the model is unknown", wholeNumber)
     .addOption(new Option("--once", "write the policy and end").conflicts(["dryRun", "undo"]))
@@ -96,7 +104,8 @@ function targetOf(adapter: HarnessAdapter, flags: BridgeFlags, context: CommandC
   return {
     adapter,
     places,
-    path: flags.settings === undefined ? adapter.settingsFile(places) : resolve(flags.settings),
+    path: pathOf(adapter, flags, places),
+    managed: flags.managed === true,
     home: homeFolder(context.env),
     model: flags.model,
     windowTokens: flags.window,
@@ -104,11 +113,21 @@ function targetOf(adapter: HarnessAdapter, flags: BridgeFlags, context: CommandC
   };
 }
 
+function pathOf(adapter: HarnessAdapter, { settings, managed }: BridgeFlags, places: Places): string {
+  if (settings !== undefined) return resolve(settings);
+  if (!managed) return adapter.settingsFile(places);
+  if (adapter.managed !== undefined) return adapter.managed.file(places);
+  const known = ADAPTERS.filter((one) => one.managed !== undefined).map(({ family }) => family);
+  throw new CliError(`The bridge writes no managed settings of ${adapter.name}.`, {
+    hint: `It does for: ${known.join(", ")}. Omit --managed to write the settings of your user.`,
+  });
+}
+
 const instanceOf = ({ family }: HarnessAdapter, { harnessId }: BridgeFlags) =>
   harnessId ?? `${family}@${machineOf()}`;
 
 async function list(flags: BridgeFlags, context: CommandContext): Promise<void> {
-  if (flags.once || flags.undo || flags.dryRun || flags.settings !== undefined)
+  if (flags.once || flags.undo || flags.dryRun || flags.managed || flags.settings !== undefined)
     throw new CliError("Name the harness.", {
       hint: "For example: npx plimsoll bridge claude-code --dry-run",
     });
@@ -232,7 +251,9 @@ async function runUndo(target: BridgeTarget, { out }: CommandContext): Promise<v
 async function runWrite(target: BridgeTarget, flags: BridgeFlags, context: CommandContext): Promise<void> {
   const { adapter } = target;
   const connection = await connect(flags, context.env);
-  if (adapter.hook && (await wantsHook(flags, context))) {
+  // Every user must be able to read a folder that the bridge makes.
+  if (target.managed) process.umask(0o022);
+  else if (adapter.hook && (await wantsHook(flags, context))) {
     if (await installHook(target)) context.err.write("Installed the SessionStart hook.\n");
   }
   let trouble: string | undefined;

@@ -16,6 +16,7 @@ import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import type { PolicyAckEvent } from "@plimsoll/protocol/events";
 import { parseSettings, UnreadableSettings } from "./edit/edit.ts";
 import { hasHook, lastNote } from "./hook.ts";
+import { layerFiles, layerOf } from "./layers.ts";
 import { sessionFiles } from "./newest-session.ts";
 import { planFor } from "./plan.ts";
 import { processesOf, type RunningProcess } from "./processes.ts";
@@ -34,6 +35,8 @@ export interface BridgeTarget {
   windowTokens?: number | undefined;
   /** Sets keys again that somebody changed, whatever the policy says. */
   putBack: boolean;
+  /** The settings are those of an administrator, for everyone on this machine. */
+  managed?: boolean;
 }
 
 /** What to acknowledge of a policy. */
@@ -55,6 +58,9 @@ const START_MS = 5_000;
 const ATTEMPTS = 5;
 /** Time between two reads of a file that is not valid, in ms. */
 const UNREADABLE_MS = 50;
+
+/** Permission bits of a file that every user of a machine reads. */
+const FOR_EVERYONE = 0o644;
 
 /** Puts a policy into the settings of a harness and says what became of it. Writes only what is not there yet. */
 export async function applyPolicy(
@@ -97,13 +103,13 @@ async function applyOnce(
   now: () => number,
 ): Promise<BridgeReport> {
   const { adapter } = target;
-  const processes = await processesOf(adapter, target.places, now());
+  const processes = await runningOf(target, now());
   const reading = await readSettings(adapter, target.path, target.home);
   const known = await knownOf(target, reading.own, processes);
   const plan = planFor(adapter, policy.settings, reading.own, known);
   const putBack = target.putBack || policy.settings.bridge?.drift === "put_back";
   const edit = editFor(adapter, reading, plan.changes, putBack);
-  await writeEdit(adapter, reading, edit, now());
+  await writeEdit(adapter, reading, edit, now(), target.managed ? FOR_EVERYONE : undefined);
   const written = edit.edits.map(pathText);
   if (!putBack && reading.drifted.length > 0) return { ...drift(target, policy, reading, known), written };
   const since = written.length > 0 ? now() : reading.journal?.at;
@@ -197,23 +203,38 @@ export async function knownOf(
     model: adapter.hasModelSettings ? target.model : model,
     windowTokens,
     env: places.env,
-    layers: await readLayers(target),
+    ...(await readLayers(target)),
     commandLines: processes.map(({ words }) => words),
   };
 }
 
+/** The processes that read the settings of a target. */
+export const runningOf = ({ adapter, places, managed }: BridgeTarget, now: number) =>
+  processesOf(adapter, managed ? { ...places, home: undefined } : places, now);
+
 /** A layer that cannot be read overrides nothing that could be named. */
-async function readLayers({ adapter, places, path }: BridgeTarget): Promise<SettingsLayer[]> {
+async function readLayers({
+  adapter,
+  places,
+  path,
+  managed,
+}: BridgeTarget): Promise<Pick<Known, "layers" | "weaker">> {
   const own = await readSettingsFile(path).catch(() => undefined);
   const layers: SettingsLayer[] = [];
-  for (const name of adapter.layers(places)) {
+  const weaker: SettingsLayer[] = [];
+  let isBelow = false;
+  for (const file of [
+    ...layerFiles(adapter, places, managed ? path : undefined),
+    ...(managed ? [{ path: adapter.settingsFile(places) }] : []),
+  ]) {
     try {
-      const { text, realPath } = await readSettingsFile(name);
-      if (text === undefined || realPath === own?.realPath) continue;
-      layers.push({ name: name.slice(-120), settings: parseSettings(adapter.format, text) });
+      const { text, realPath } = await readSettingsFile(file.path);
+      if (realPath === own?.realPath) isBelow = managed === true;
+      else if (text !== undefined)
+        (isBelow ? weaker : layers).push(layerOf(file, parseSettings(adapter.format, text)));
     } catch {}
   }
-  return layers;
+  return { layers, ...(managed && { weaker }) };
 }
 
 async function progressOf(

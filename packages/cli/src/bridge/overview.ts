@@ -4,9 +4,8 @@ import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import { createTwoFilesPatch } from "diff";
 import { number } from "../number-format.ts";
 import type { TableRow } from "../table.ts";
-import { type BridgeTarget, knownOf } from "./harness-bridge.ts";
+import { type BridgeTarget, knownOf, runningOf } from "./harness-bridge.ts";
 import { planFor } from "./plan.ts";
-import { processesOf } from "./processes.ts";
 import { editFor, readSettings } from "./settings-session.ts";
 
 export const OVERVIEW_HEAD = ["HARNESS", "CONTROL", "SETTINGS", "LINE NOW", "LINE AFTER"] as const;
@@ -45,7 +44,7 @@ export async function overviewRow(
 async function linesOf(target: BridgeTarget, policy: PolicyAnswer | undefined, now: number) {
   const { adapter } = target;
   const reading = await readSettings(adapter, target.path, target.home);
-  const known = await knownOf(target, reading.own, await processesOf(adapter, target.places, now));
+  const known = await knownOf(target, reading.own, await runningOf(target, now));
   const current = adapter.line(reading.settings, known).line;
   if (policy === undefined || policy.generation === 0) return { current, after: undefined };
   const plan = planFor(adapter, policy.settings, reading.own, known);
@@ -58,7 +57,7 @@ async function linesOf(target: BridgeTarget, policy: PolicyAnswer | undefined, n
 export async function dryRun(target: BridgeTarget, policy: PolicyAnswer, now: number): Promise<string[]> {
   const { adapter, path } = target;
   const reading = await readSettings(adapter, path, target.home);
-  const known = await knownOf(target, reading.own, await processesOf(adapter, target.places, now));
+  const known = await knownOf(target, reading.own, await runningOf(target, now));
   const plan = planFor(adapter, policy.settings, reading.own, known);
   const putBack = target.putBack || policy.settings.bridge?.drift === "put_back";
   const { edits, text } = editFor(adapter, reading, plan.changes, putBack);

@@ -27,7 +27,7 @@ export function planFor(
   known: Known,
 ): BridgePlan {
   const asked = policyLine(policy, known.windowTokens);
-  const off = switchChange(adapter, policy, settings);
+  const off = switchChange(adapter, policy, settings, known);
   const isOff = policy.compaction?.mode === "off" && off.length > 0;
   const expressed =
     asked.kind === "line" && !isOff ? adapter.express(asked.wanted, settings, known) : ([] as const);
@@ -50,13 +50,18 @@ export function planFor(
   };
 }
 
-function switchChange(adapter: HarnessAdapter, policy: PolicySettings, settings: Fields): SettingsChange[] {
+function switchChange(
+  adapter: HarnessAdapter,
+  policy: PolicySettings,
+  settings: Fields,
+  { weaker }: Known,
+): SettingsChange[] {
   const { switch: toggle } = adapter;
   const mode = policy.compaction?.mode;
   if (toggle === undefined || mode === undefined || policy.enforcement === "warn_only") return [];
   const value = mode === "off" ? !toggle.on : toggle.on;
-  // A harness that compacts by default needs no key to do so.
-  if (value === toggle.on && at(settings, toggle.path) === undefined) return [];
+  // A harness that compacts by default needs no key to do so, unless a weaker layer may switch it off.
+  if (value === toggle.on && weaker === undefined && at(settings, toggle.path) === undefined) return [];
   return [{ path: toggle.path, value }];
 }
 

@@ -14,10 +14,13 @@ export interface RunningProcess {
 
 const run = promisify(execFile);
 
-/** The running processes of a harness that has its settings in the same home; none where `ps` does not exist. */
+/**
+ * The running processes of a harness; none where `ps` does not exist.
+ * @param places only those that have their settings in `home`, else those of every user
+ */
 export async function processesOf(
   adapter: HarnessAdapter,
-  { home, platform }: Places,
+  { home, platform }: { home?: string | undefined; platform: Places["platform"] },
   now: number,
 ): Promise<RunningProcess[]> {
   if (platform === "win32") return [];
@@ -26,7 +29,7 @@ export async function processesOf(
   );
   if (listed === undefined) return [];
   const named = parseProcesses(listed.stdout, now).filter((process) => isOf(adapter, process));
-  if (platform !== "linux") return named;
+  if (platform !== "linux" || home === undefined) return named;
   const homes = await Promise.all(named.map(({ pid }) => homeOf(pid)));
   return named.filter((_, place) => homes[place] === home);
 }

@@ -151,6 +151,7 @@ function changedKey(
 
 /**
  * Writes an edit. The record comes first, so that a kill between the two writes loses nothing.
+ * @param mode permission bits of a new file, in place of those that let only its owner read it
  * @throws {SettingsFileError}
  */
 export async function writeEdit(
@@ -158,6 +159,7 @@ export async function writeEdit(
   { keeper, file, folder, journal }: SettingsReading,
   { text, edits, entries }: SettingsEdit,
   now: number,
+  mode?: number,
 ): Promise<void> {
   const isFirst = journal === undefined;
   if (isFirst && edits.length === 0 && entries.length === 0) return;
@@ -178,7 +180,7 @@ export async function writeEdit(
   try {
     await writeJournal(folder, record);
     if (edits.length === 0) return;
-    await replaceSettingsFile(file, text);
+    await replaceSettingsFile(file, text, file.text === undefined ? mode : undefined);
   } catch (error) {
     // The settings are as they were, so the record must be too.
     if (journal === undefined) {

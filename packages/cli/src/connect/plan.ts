@@ -4,6 +4,7 @@ import type { HarnessFile } from "@plimsoll/harnesses/connect";
 import { at, pathText } from "@plimsoll/harnesses/fields";
 import { parseSettings, UnreadableSettings } from "../bridge/edit/edit.ts";
 import { PROGRAM } from "../bridge/hook-file.ts";
+import { layerFiles } from "../bridge/layers.ts";
 import { modeFor, readSettingsFile } from "../bridge/settings-file.ts";
 import {
   editFor,
@@ -230,7 +231,7 @@ async function layerWarnings(
   if (own === undefined) return [];
   const warnings: string[] = [];
   const adapter = adapterOf(harness);
-  for (const layer of adapter.layers(places)) {
+  for (const { path: layer } of layerFiles(adapter, places)) {
     if (harness.ignoresProject && layer.startsWith(places.project)) continue;
     try {
       const { text, realPath } = await readSettingsFile(layer);

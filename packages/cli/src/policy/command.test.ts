@@ -79,6 +79,35 @@ describe.skipIf(!hasServer)("plimsoll policy with a real server", () => {
     expect(JSON.parse(await plimsoll("get", "--json"))).toMatchObject({ generation: 1 });
   });
 
+  it("exports managed settings of Claude Code, also for groups of the gateway", async () => {
+    expect(JSON.parse(await plimsoll("export", "--window", "1000000"))).toEqual({
+      autoCompactWindow: 733_000,
+    });
+    const models = ["--model", "claude-opus-5", "claude-sonnet-4-5"];
+    expect(await plimsoll("export", "--window", "1000000", ...models, "--group", "eng", "ops")).toBe(
+      `managed:
+  policies:
+    - match:
+        groups:
+          - eng
+          - ops
+      cli:
+        autoCompactWindow: 733000
+        modelSettings:
+          claude-opus-5:
+            autoCompactWindow: 733000
+          claude-sonnet-4-5:
+            autoCompactWindow: 733000
+`,
+    );
+    expect(await plimsoll("export", "--window", "1000000", "--gateway")).toContain("match: {}");
+    expect(await failure("export")).toMatchObject({
+      message: "The policy sets no line that Claude Code's settings can express.",
+      hint: expect.stringContaining("name it with --window or --model"),
+    });
+    expect((await failure("export", "--window", "1000000", "--group", "")).message).toContain("empty");
+  });
+
   it.each(["", "  ", "--expect"])("says that the reason is missing in -m %j", async (reason) => {
     for (const args of [
       ["set", file],

@@ -18,6 +18,7 @@ import { linesOf, type ScreenText } from "../scroll.ts";
 import { tableLines, writeTable } from "../table.ts";
 import { printable, printableJson, type Terminal } from "../terminal.ts";
 import { watchScreen } from "../watch-screen.ts";
+import { addExportCommand } from "./export.ts";
 import { policyYaml, readPolicyFile } from "./policy-file.ts";
 import { addReplayCommand } from "./replay.ts";
 import {
@@ -43,6 +44,7 @@ Examples:
                                                         try it on some harnesses first
   npx plimsoll policy replay --file policy.yaml             show what it would have done
   npx plimsoll policy get --harness phantom@vm-3            show what one harness is offered
+  npx plimsoll policy export --window 1000000               print managed settings for Claude Code
   npx plimsoll policy watch                                 show how far each harness is`;
 
 export function addPolicyCommands(program: Command, context: CommandContext): void {
@@ -124,6 +126,7 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
 
   addRolloutCommand(policy, context);
   addReplayCommand(policy, context);
+  addExportCommand(policy, context, async (flags) => (await read(await open(flags))).policy);
 
   withConnection(policy.command("history"))
     .description("List the versions of the policy, newest first")

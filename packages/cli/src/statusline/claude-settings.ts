@@ -6,6 +6,7 @@ import { claudeCodeBridge } from "@plimsoll/harnesses/claude-code/bridge";
 import { isFields, textAt } from "@plimsoll/harnesses/fields";
 import type { StatusSample } from "@plimsoll/harnesses/status-line";
 import type { ReportTarget } from "../background-report.ts";
+import { layerFiles, layerOf } from "../bridge/layers.ts";
 import type { Env } from "../home-folder.ts";
 
 /** Claude Code's settings with the layers that win over them. */
@@ -15,9 +16,9 @@ export function claudeSettings(
 ): { settings: Fields; known: Known } {
   const home = env.HOME || homedir();
   const places = { home, project: project ?? process.cwd(), env, platform: process.platform };
-  const layers = claudeCodeBridge.layers(places).flatMap((name) => {
-    const settings = fieldsIn(name);
-    return settings === undefined ? [] : [{ name, settings }];
+  const layers = layerFiles(claudeCodeBridge, places).flatMap((file) => {
+    const settings = fieldsIn(file.path);
+    return settings === undefined ? [] : [layerOf(file, settings)];
   });
   const known = { windowTokens, env, layers, commandLines: [] };
   return { settings: fieldsIn(claudeCodeBridge.settingsFile(places)) ?? {}, known };

@@ -22,11 +22,24 @@ export interface SettingsChange {
 /** Why a harness runs with another value than the policy asks for. */
 export type Difference = NonNullable<PolicyAckEvent["differences"]>[number];
 
+/**
+ * Whose settings a layer has: those of a system folder, or the copy of what an administrator's server sent. Of the person or a
+ * project otherwise.
+ */
+export type Management = "folder" | "server";
+
+/** A settings file of a harness besides its own. */
+export interface LayerFile {
+  path: string;
+  managed?: Management;
+}
+
 /** Other settings of the same harness, such as those of a project. */
 export interface SettingsLayer {
   /** Shown as what overrides, such as a path. */
   name: string;
   settings: Fields;
+  managed?: Management;
 }
 
 /** What is known of a harness besides its settings file. */
@@ -37,6 +50,8 @@ export interface Known {
   env: Readonly<Record<string, string | undefined>>;
   /** Layers that win over the settings file, strongest first. */
   layers: readonly SettingsLayer[];
+  /** Layers that the settings file wins over, strongest first. Only for the bridge's own file of a managed folder. */
+  weaker?: readonly SettingsLayer[];
   /** Command lines of running processes of this harness. */
   commandLines: readonly (readonly string[])[];
 }
@@ -57,6 +72,19 @@ export interface Places {
   project: string;
   env: Readonly<Record<string, string | undefined>>;
   platform: NodeJS.Platform;
+  /** Stands before the path of a system folder. */
+  system?: string;
+}
+
+/** Names of the files in a folder; none if it cannot be read. */
+export type FolderList = (folder: string) => readonly string[];
+
+/** Settings of an administrator, which win over all others. */
+export interface ManagedPart {
+  /** A file for the bridge alone, so that it touches no file of the administrator. */
+  file(places: Places): string;
+  /** Strongest first. */
+  files(places: Places, list: FolderList): readonly LayerFile[];
 }
 
 /** What the bridge knows of one kind of harness. Its functions are pure. */
@@ -78,7 +106,8 @@ export interface BridgePart {
   hidingEnvFile?(places: Places, exists: (path: string) => boolean): string | undefined;
   /** Folders of which one shows that it is installed. */
   folders(places: Places): readonly string[];
-  /** Settings files that win over `settingsFile`, strongest first. */
+  managed?: ManagedPart;
+  /** Settings files that win over `settingsFile`, strongest first, without those of an administrator. */
   layers(places: Places): readonly string[];
   /** Whether it can say through a hook that a session began. */
   hook?: true;

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { BridgePart, DecidedLine, Fields, Known, SettingsLayer } from "../bridge/adapter.ts";
 import type { HarnessLine } from "../bridge/line.ts";
-import { at, isTrue, numberAt, textAt, UNKNOWN_WINDOW } from "../fields.ts";
+import { at, isTrue, textAt, UNKNOWN_WINDOW } from "../fields.ts";
+import { configFolder, managedSettings, settingsInForce } from "./managed.ts";
 
 /** Claude Code keeps room for a summary and a margin below the window that it is given, in tokens. */
 const ROOM_FOR_OUTPUT = 20_000;
@@ -22,8 +23,8 @@ export const claudeCodeBridge: BridgePart = {
   // Not settings.json, which is shared through the repository: the file holds a key.
   projectSettings: ({ project }) => join(project, ".claude", "settings.local.json"),
   folders: (places) => [configFolder(places)],
+  managed: managedSettings,
   layers: (places) => [
-    ...managedFiles(places.platform),
     join(places.project, ".claude", "settings.local.json"),
     join(places.project, ".claude", "settings.json"),
   ],
@@ -47,32 +48,22 @@ export const claudeCodeBridge: BridgePart = {
   },
 };
 
-function configFolder({ home, env }: { home: string; env: Known["env"] }): string {
-  return env.CLAUDE_CONFIG_DIR || join(home, ".claude");
-}
-
-function managedFiles(platform: NodeJS.Platform): string[] {
-  if (platform === "darwin") return ["/Library/Application Support/ClaudeCode/managed-settings.json"];
-  if (platform === "win32") return ["C:\\Program Files\\ClaudeCode\\managed-settings.json"];
-  return ["/etc/claude-code/managed-settings.json"];
-}
-
 /** A model has a window of its own since 2.1.288. */
 const keyFor = ({ model }: Known): readonly string[] =>
   model === undefined ? [KEY] : ["modelSettings", model, KEY];
 
-const ownLayer = (settings: Fields): SettingsLayer => ({ name: "", settings });
+/** Where a setting was found, as in `autoCompactWindow in .claude/settings.json`. Undefined for the file that the bridge writes. */
+const foundIn = (key: string, { name }: SettingsLayer) => (name === "" ? undefined : `${key} in ${name}`);
 
-/** Variables of the bridge's own environment, then those that settings files pass to sessions. */
+/** Claude Code sets the variables of its settings over those of its environment. */
 function variable(name: string, settings: Fields, known: Known): { value: string; by: string } | undefined {
-  const own = known.env[name];
-  if (own !== undefined && own !== "") return { value: own, by: name };
-  for (const layer of [...known.layers, ownLayer(settings)]) {
+  for (const layer of settingsInForce(settings, known).layers) {
     const value = at(layer.settings, ["env", name]);
     if (value !== undefined && value !== "")
-      return { value: String(value), by: layer.name === "" ? `${name} in env` : `${name} in ${layer.name}` };
+      return { value: String(value), by: foundIn(name, layer) ?? `${name} in env` };
   }
-  return undefined;
+  const own = known.env[name];
+  return own === undefined || own === "" ? undefined : { value: own, by: name };
 }
 
 /** What switches automatic compaction off; undefined if nothing does. */
@@ -81,46 +72,79 @@ function switchedOff(settings: Fields, known: Known): string | undefined {
     const found = variable(name, settings, known);
     if (found !== undefined && isTrue(found.value)) return found.by;
   }
-  for (const layer of [...known.layers, ownLayer(settings)]) {
+  for (const layer of settingsInForce(settings, known).layers) {
     const value = at(layer.settings, ["autoCompactEnabled"]);
     if (typeof value !== "boolean") continue;
-    if (value) return undefined;
-    return layer.name === "" ? "autoCompactEnabled" : `autoCompactEnabled in ${layer.name}`;
+    return value ? undefined : (foundIn("autoCompactEnabled", layer) ?? "autoCompactEnabled");
   }
   return undefined;
 }
 
-/** The window that counts, and what sets it if the settings file does not. */
+/** The window that counts, and what sets it if the settings file does not. No value: that of the model. */
 function decided(settings: Fields, known: Known): { value: number | undefined; by?: string } {
   const fromVariable = variable("CLAUDE_CODE_AUTO_COMPACT_WINDOW", settings, known);
   // "500k" reads as 500, and the smallest window is taken instead.
   const asNumber = Number.parseInt(fromVariable?.value ?? "", 10);
   if (fromVariable !== undefined && asNumber > 0) return { value: clamped(asNumber), by: fromVariable.by };
   for (const line of known.commandLines) {
-    const value = argumentOf(line);
-    if (value !== undefined) return { value: clamped(value), by: "--autocompact" };
+    const text = argumentOf(line);
+    const value = tokensOf(text);
+    if (text === "auto" || value !== undefined) return { value, by: "--autocompact" };
   }
-  const layers = [...known.layers, ownLayer(settings)];
-  for (const path of [keyFor(known), [KEY]]) {
-    for (const layer of layers) {
-      const value = numberAt(layer.settings, path);
-      if (value === undefined) continue;
-      return {
-        value: clamped(value),
-        ...(layer.name !== "" && { by: `${path.join(".")} in ${layer.name}` }),
-      };
-    }
+  const { layers, instead } = settingsInForce(settings, known);
+  for (const tier of tiersOf(layers)) {
+    const found = windowIn(tier, known);
+    if (found === undefined) continue;
+    const by = foundIn(found.path.join("."), found.layer);
+    return { value: found.value, ...(by !== undefined && { by }) };
   }
-  return { value: undefined };
+  return { value: undefined, ...(instead !== undefined && { by: instead }) };
 }
 
-function argumentOf(line: readonly string[]): number | undefined {
-  for (const [at, part] of line.entries()) {
-    const text = part === "--autocompact" ? line[at + 1] : /^--autocompact=(.*)$/.exec(part)?.[1];
-    const value = Number.parseInt(text ?? "", 10);
-    if (value > 0) return value;
+/** Claude Code merges all managed settings before it compares them with others. */
+function tiersOf(layers: readonly SettingsLayer[]): (readonly SettingsLayer[])[] {
+  const managed = layers.filter(({ managed }) => managed !== undefined);
+  return [managed, ...layers.filter(({ managed }) => managed === undefined).map((layer) => [layer])];
+}
+
+/** The window of the model, else that of all models. A stronger tier wins even if only a weaker one names the model. */
+function windowIn(tier: readonly SettingsLayer[], { model }: Known) {
+  const named = tier.flatMap((layer) =>
+    Object.keys(at(layer.settings, ["modelSettings"]) ?? {})
+      .filter((name) => model !== undefined && bareModel(name) === bareModel(model))
+      .toSorted((one) => (one === model ? -1 : 0))
+      .map((name) => ({ layer, path: ["modelSettings", name, KEY] })),
+  );
+  const places = [...named, ...tier.map((layer) => ({ layer, path: [KEY] }))];
+  for (const { layer, path } of places) {
+    const value = at(layer.settings, path);
+    if (isWindow(value)) return { value, path, layer };
+    if (value === "auto" && path.length > 1) return { value: undefined, path, layer };
   }
   return undefined;
+}
+
+/** The settings of a model also hold for its dated and [1m] spellings. */
+const bareModel = (name: string) => name.replace(/\[1m\]$/i, "").replace(/-\d{8}$/, "");
+
+/** Claude Code ignores a setting outside its range. */
+const isWindow = (value: unknown): value is number =>
+  Number.isInteger(value) && (value as number) >= SMALLEST && (value as number) <= LARGEST;
+
+function argumentOf(line: readonly string[]): string | undefined {
+  for (const [at, part] of line.entries()) {
+    const text = part === "--autocompact" ? line[at + 1] : /^--autocompact=(.*)$/.exec(part)?.[1];
+    if (text !== undefined) return text;
+  }
+  return undefined;
+}
+
+/** `200000`, `200k`, `1M`, or 100 to 1000 as thousands. Undefined if it is outside the range. */
+function tokensOf(text: string | undefined): number | undefined {
+  const [, digits, unit] = /^(\d+(?:\.\d+)?)([km]?)$/i.exec(text ?? "") ?? [];
+  const scale = unit === "" && Number(digits) <= 1_000 ? "k" : unit?.toLowerCase();
+  const value = Number(digits) * (scale === "k" ? 1_000 : scale === "m" ? 1_000_000 : 1);
+  return isWindow(value) ? value : undefined;
 }
 
 const clamped = (value: number) => Math.min(LARGEST, Math.max(SMALLEST, Math.floor(value)));
