@@ -2,7 +2,13 @@ import { existsSync, writeSync } from "node:fs";
 import { textAt } from "@plimsoll/harnesses/fields";
 import { startReport } from "./background-report.ts";
 import { hookArguments } from "./hook/hook-arguments.ts";
-import { compactedSession, type HookReport, hookEvents, startsSession } from "./hook/hook-events.ts";
+import {
+  compactedSession,
+  type HookEvent,
+  type HookReport,
+  hookEvents,
+  startsSession,
+} from "./hook/hook-events.ts";
 import { readInput } from "./read-input.ts";
 
 // A program of its own, which loads fast: the harness waits for it. It prints only the note of a compacted session, and never fails.
@@ -21,15 +27,17 @@ async function main(): Promise<void> {
     await reportHook(events, asked, process.env, { folder });
   } else {
     const { connection } = asked;
+    const now = Date.now();
+    const events: HookEvent[] = hookEvents(asked.family, input, now, existsSync);
     const compacted = compactedSession(input);
     if (compacted !== undefined) {
       const { returnNote } = await import("./mcp/return-note.ts");
-      await returnNote(compacted, process.env, Date.now(), (text) => writeSync(1, text));
+      const returned = await returnNote(compacted, process.env, now, (text) => writeSync(1, text));
+      if (returned !== undefined) events.push(returned);
     }
     // One that runs already keeps its port, and the new one ends. It must listen before the harness exports: this program loads fast.
     if (connection !== undefined && startsSession(input))
       startReport(["hook", "--connection", connection, "--forward"], "");
-    const events = hookEvents(asked.family, input, Date.now(), existsSync);
     const report: HookReport = { events, folder: textAt(input, ["cwd"]) };
     if (events.length > 0) startReport([...words, "--report"], JSON.stringify(report));
   }

@@ -97,7 +97,14 @@ describe("the hook after a compaction", () => {
     await keep("s", "Next: the mast.");
     const written: string[] = [];
     const env = { PLIMSOLL_HOME: home };
-    for (const _ of [1, 2]) await returnNote("s", env, AT + 180_000, (text) => void written.push(text));
+    const returned = [];
+    for (const _ of [1, 2])
+      returned.push(await returnNote("s", env, AT + 180_000, (text) => void written.push(text)));
+    expect(returned).toMatchObject([
+      { type: "reinjected", session: "s", checkpoint: true, tokens: 5 },
+      undefined,
+    ]);
+    expect(JSON.stringify(returned)).not.toContain("mast");
     expect(written.map((text) => JSON.parse(text))).toEqual([
       {
         hookSpecificOutput: {
