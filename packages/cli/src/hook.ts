@@ -11,7 +11,7 @@ import {
 } from "./hook/hook-events.ts";
 import { readInput } from "./read-input.ts";
 
-// A program of its own, which loads fast: the harness waits for it. It prints only the note of a compacted session, and never fails.
+// A program of its own, which loads fast: the harness waits for it. It prints only what goes back into a compacted session, and never fails.
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
   const asked = hookArguments(words);
@@ -31,9 +31,10 @@ async function main(): Promise<void> {
     const events: HookEvent[] = hookEvents(asked.family, input, now, existsSync);
     const compacted = compactedSession(input);
     if (compacted !== undefined) {
-      const { returnNote } = await import("./mcp/return-note.ts");
-      const returned = await returnNote(compacted, process.env, now, (text) => writeSync(1, text));
-      if (returned !== undefined) events.push(returned);
+      const { reinject } = await import("./reinject/reinject.ts");
+      const compaction = { family: asked.family, session: compacted, input };
+      const event = await reinject(compaction, process.env, now, (text) => writeSync(1, text));
+      if (event !== undefined) events.push(event);
     }
     // One that runs already keeps its port, and the new one ends. It must listen before the harness exports: this program loads fast.
     if (connection !== undefined && startsSession(input))
