@@ -148,6 +148,29 @@ test.each([
   ],
   [boundary("output_cut", { detail: {} }), "Cut part of the output of a tool"],
   [
+    boundary("checkpoint", {
+      detail: { characters: 1_240, tokens: 310, context_tokens: 105_000, line_tokens: 117_000 },
+    }),
+    "Checkpoint, 1,240 characters, 12k tokens below the line",
+  ],
+  [
+    boundary("checkpoint", { detail: { characters: 1, context_tokens: 120_000, line_tokens: 117_000 } }),
+    "Checkpoint, 1 character, 3k tokens past the line",
+  ],
+  [boundary("checkpoint", { detail: { characters: 9 } }), "Checkpoint, 9 characters"],
+  [
+    boundary("reinjected", { detail: { tokens: 420, checkpoint: true, rules: 3, lines: 1, left_out: 2 } }),
+    "After the compaction: the checkpoint, 3 rules, 1 sentence put back, 420 tokens; 2 did not fit",
+  ],
+  [
+    boundary("reinjected", { detail: { tokens: 310, checkpoint: true } }),
+    "After the compaction: the checkpoint put back, 310 tokens",
+  ],
+  [
+    boundary("reinjected", { detail: { tokens: 0, checkpoint: false, rules: 0, lines: 0 } }),
+    "After the compaction: no rule to put back",
+  ],
+  [
     boundary("prompt_refused", { detail: { context_window: 200_000 } }),
     "The provider refused the prompt: it takes 200,000 tokens",
   ],

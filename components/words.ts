@@ -352,6 +352,18 @@ function otherEventText(type: string, detail: Record<string, unknown>): string {
       const tool = text(detail.tool);
       return `Cut ${characters === undefined ? "part" : `${plural(characters, "character")} out`} of the output of ${tool ?? "a tool"}`;
     }
+    case "checkpoint": {
+      const [level, line] = [count(detail.context_tokens), count(detail.line_tokens)];
+      const room = level === undefined || line === undefined ? undefined : line - level;
+      return [
+        `Checkpoint, ${plural(count(detail.characters) ?? 0, "character")}`,
+        ...(room === undefined
+          ? []
+          : [`${compact(Math.abs(room))} tokens ${room < 0 ? "past" : "below"} the line`]),
+      ].join(", ");
+    }
+    case "reinjected":
+      return `After the compaction: ${putBackText(detail)}`;
     case "prompt_refused": {
       const size = count(detail.context_window);
       return `The provider refused the prompt${size === undefined ? "" : `: it takes ${exact(size)} tokens`}`;
@@ -380,6 +392,18 @@ function otherEventText(type: string, detail: Record<string, unknown>): string {
     default:
       return boundaryName(type);
   }
+}
+
+function putBackText(detail: Record<string, unknown>): string {
+  const [rules, lines, out] = [count(detail.rules), count(detail.lines), count(detail.left_out) ?? 0];
+  const given = [
+    ...(detail.checkpoint === true ? ["the checkpoint"] : []),
+    ...(rules === undefined || rules === 0 ? [] : [plural(rules, "rule")]),
+    ...(lines === undefined || lines === 0 ? [] : [plural(lines, "sentence")]),
+  ];
+  if (given.length === 0) return "no rule to put back";
+  const left = out === 0 ? "" : `; ${exact(out)} did not fit`;
+  return `${given.join(", ")} put back, ${plural(count(detail.tokens) ?? 0, "token")}${left}`;
 }
 
 /** The short label beside a marker on the chart, such as `masked 14, −42.6k`. */

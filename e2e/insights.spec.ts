@@ -207,6 +207,43 @@ test("from which level on calls fail more often, and a policy draft from it @pho
   await expect(page.getByLabel("ceiling in tokens")).toHaveValue("50000");
 });
 
+test("what goes wrong after compactions, with rules put back and without @phone", async ({
+  page,
+  send,
+  harness,
+}, { project }) => {
+  test.slow();
+  const start = Date.now() - 50 * MINUTE;
+  const outcome = (failed: number) => ({ outcome: { calls: 20, failed, rejected: 0 } });
+  const session = (number: number, isPutBack: boolean) => {
+    const agent = new EventBuilder({ harness, session: `s-${number}-${isPutBack}`, window: 200_000, start });
+    agent.turn(90_000, outcome(2)).event("compacted", { trigger: "auto" });
+    if (isPutBack)
+      agent.event("reinjected", { tokens: 90, checkpoint: false, rules: 2, lines: 1, left_out: 0 });
+    return agent.turn(20_000, outcome(isPutBack ? 2 : 8)).take();
+  };
+  const sessions = Array.from({ length: 36 }, (_, number) => session(number, number < 32));
+  for (let first = 0; first < sessions.length; first += 6)
+    await send(sessions.slice(first, first + 6).flat());
+
+  const table = page.getByRole("table", { name: "Calls that went wrong around compactions" });
+  await expect(async () => {
+    await page.goto(`/insights?harness=${harness}`);
+    await expect(table.getByRole("row").nth(1)).toContainText("32", { timeout: 3_000 });
+    await expect(table.getByRole("row").nth(2)).toContainText("4", { timeout: 1_000 });
+  }).toPass({ timeout: 60_000 });
+  const cells = (row: number) => table.getByRole("row").nth(row).getByRole("cell");
+  const shown = (row: number) => cells(row).filter({ visible: true });
+  if (project.name === "desktop") {
+    await expect(shown(1)).toHaveText(["32", "32", "10%", "10%", "0 to 0"]);
+    await expect(shown(2)).toHaveText(["4", "4", "10%", "40%", "+30 to +30"]);
+  } else await expect(shown(2)).toHaveText(["4", "+30 to +30"]);
+  // It takes 30 sessions to say more.
+  await expect(table.getByRole("row").nth(1)).not.toHaveClass(/text-faint/);
+  await expect(table.getByRole("row").nth(2)).toHaveClass(/text-faint/);
+  expect(await violations(page)).toEqual([]);
+});
+
 test("a range in which no cache was rebuilt says so", async ({ page, send, harness }) => {
   const agent = new EventBuilder({ harness, session: "steady", window: 200_000 });
   await send(agent.turns(10_000, 20_000, 30_000).take());

@@ -111,6 +111,35 @@ test("every boundary has a marker with its reason and reclaimed tokens, which ar
   await expect(windows.nth(3)).toContainText("30,000");
 });
 
+test("the turn log shows an agent's note and its return after a compaction, and none of its text @phone", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const agent = new EventBuilder({ harness, session: "noted", window: 200_000 })
+    .turns(80_000, 105_000)
+    .event("checkpoint", {
+      ...{ characters: 1_240, tokens: 310, context_tokens: 105_000, line_tokens: 117_000 },
+      note: "Next: the keel",
+    })
+    .turns(112_000)
+    .event("compacted", { trigger: "auto" })
+    .event("reinjected", { tokens: 420, checkpoint: true, rules: 3, lines: 1, left_out: 2 })
+    .turns(20_000);
+  expect((await send(agent.take())).rejected).toEqual([]);
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "noted" }).click();
+  const log = page.getByRole("region", { name: "Turn log" });
+  await expect(log.getByText("Checkpoint, 1,240 characters, 12k tokens below the line")).toBeVisible();
+  await expect(
+    log.getByText(
+      "After the compaction: the checkpoint, 3 rules, 1 sentence put back, 420 tokens; 2 did not fit",
+    ),
+  ).toBeVisible();
+  await expect(page.getByTestId("tile-boundaries").locator("[data-value]")).toHaveText("1");
+  await expect(page.getByText("keel")).toHaveCount(0);
+});
+
 test("an open session page updates without a reload", async ({ page, send, harness }) => {
   const agent = new EventBuilder({ harness, session: "growing", window: 200_000 }).turns(
     8_000,

@@ -5,6 +5,7 @@ import {
   lastedText,
   moneyText,
   outcomeText,
+  reinjectionCells,
   sumsCells,
   sumsText,
   workText,
@@ -116,5 +117,10 @@ describe("repeated work", () => {
     expect(workText({ ...work, sessions: 1, verdict: "few_sessions" })).toContain(
       "That is 1 session; it takes 30 to say more.",
     );
+  });
+
+  it("around compactions is a row with its sample and interval", () => {
+    expect(reinjectionCells(work)).toEqual(["212", "84", "4.1%", "12%", "+6 to +9"]);
+    expect(reinjectionCells(null)).toEqual(["0", "—", "—", "—", "—"]);
   });
 });

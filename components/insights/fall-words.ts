@@ -1,4 +1,4 @@
-import type { FallSums, FallView, LostWorkView } from "@plimsoll/protocol/api";
+import type { ChangeAtFallsView, FallSums, FallView } from "@plimsoll/protocol/api";
 import { compact, exact, loadPercent, money, NONE, plural } from "../format.ts";
 import { boundaryName } from "../words.ts";
 import { differenceOf, differenceText, rateText } from "./quality-words.ts";
@@ -75,7 +75,7 @@ export function workText({
   low,
   high,
   verdict,
-}: LostWorkView): string {
+}: ChangeAtFallsView): string {
   const rates = `In the 20 calls after ${plural(falls, "fall")}, ${rateText(after)} repeat an earlier call exactly, and ${rateText(before)} in the 20 before.`;
   const where =
     usual === 0
@@ -121,4 +121,19 @@ export const SUMS_HEAD = [
   "Paid back",
   "Cost",
   "Saved",
+] as const;
+
+/** A row of the comparison of compactions with rules put back and without, in the order of `REINJECTION_HEAD`. */
+export function reinjectionCells(change: ChangeAtFallsView | null): string[] {
+  if (change === null) return ["0", ...Array<string>(REINJECTION_HEAD.length - 1).fill(NONE)];
+  const { falls, sessions, before, after } = change;
+  return [exact(falls), exact(sessions), rateText(before), rateText(after), differenceText(change)];
+}
+
+export const REINJECTION_HEAD = [
+  "Compactions",
+  "Sessions",
+  "20 calls before",
+  "20 after",
+  "Change, points",
 ] as const;

@@ -138,6 +138,11 @@ export const FIELD_GROUPS: readonly FieldGroup[] = [
           whole: false,
         },
       ),
+      flag(
+        ["compaction", "reinject"],
+        "put rules back",
+        "After a compaction, the user's rules return word for word. Claude Code only.",
+      ),
     ],
   },
   {

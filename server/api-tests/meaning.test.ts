@@ -404,6 +404,28 @@ describe("levels", () => {
     expect(detail.session).toMatchObject({ context_tokens: 41_000, peak_tokens: 41_000, windows: 1 });
   });
 
+  it("keeps the sizes of a note and of what came back after a fall, once, and no text of it", async () => {
+    const session = unique("session");
+    const size = { characters: 1_240, tokens: 310, context_tokens: 40_100, line_tokens: 52_100 };
+    const back = { tokens: 420, checkpoint: true, rules: 3, lines: 0, left_out: 1 };
+    const kept = mark(session, "checkpoint", START + 1, { ...size, note: "Next: the keel" });
+    await sent(turn(session, 40_000, { at: START }), kept);
+    await sent(
+      kept,
+      mark(session, "compacted", START + 2, { trigger: "auto" }),
+      mark(session, "reinjected", START + 3, { ...back, text: "Next: the keel" }),
+      turn(session, 9_000, { at: START + 4 }),
+    );
+    const detail = await sessionNamed(session);
+    expect(detail.boundaries.sort((a, b) => a.at.localeCompare(b.at))).toMatchObject([
+      { type: "checkpoint", explains_fall: false, detail: size },
+      { type: "compacted", explains_fall: true, reclaimed_tokens: 31_000 },
+      { type: "reinjected", explains_fall: false, detail: back },
+    ]);
+    expect(detail.session).toMatchObject({ context_tokens: 9_000, windows: 1, compacted: 1 });
+    expect(JSON.stringify(detail)).not.toContain("keel");
+  });
+
   it("derives a crossing, and takes one that is reported too for the same", async () => {
     const session = unique("session");
     const under = turn(session, 1_000);

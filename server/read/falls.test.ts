@@ -210,6 +210,38 @@ describe("what falls were worth", () => {
     });
     expect((await falls({ harness: busy, session: await sessionOf(busy) })).work).toBeNull();
   });
+
+  test("how often calls go wrong around compactions, with rules put back and without", async () => {
+    const failed = (count: number) => ({ outcome: { calls: 20, failed: count, rejected: 1 } });
+    const session = async (harness: string, after: number, ...more: object[]) => {
+      await server.send(
+        turn(harness, 0, 120, 20, failed(1)),
+        ...more,
+        compacted(harness, 2),
+        turn(harness, 3, 30, 5, failed(after)),
+      );
+    };
+    const put = (harness: string, minute: number, counts: object) =>
+      event(harness, minute, "reinjected", { tokens: 40, checkpoint: false, ...counts });
+    await session("kept@1", 1, put("kept@1", 1.9, { rules: 2, lines: 1 }));
+    await session("kept@2", 9);
+    // Only a note came back, or it was long ago.
+    await session("kept@3", 5, put("kept@3", 1.9, { checkpoint: true }), put("kept@3", 0.5, { rules: 1 }));
+    await session("other@1", 9);
+    const one = (harness: string) => falls({ harness });
+    await until(
+      async () => (await one("other@1")).reinjection === null && (await one("kept@3")).total.falls > 0,
+    );
+    await until(async () => (await falls({})).reinjection?.without?.falls === 2);
+    expect((await falls({})).reinjection).toMatchObject({
+      with: { falls: 1, sessions: 1, before: 0.1, after: 0.1, verdict: "few_sessions" },
+      without: { falls: 2, sessions: 2, before: 0.1, after: 0.4 },
+    });
+    expect((await one("kept@1")).reinjection).toMatchObject({ with: { falls: 1 }, without: null });
+    expect((await one("kept@2")).reinjection).toBeNull();
+    const inSession = { harness: "kept@1", session: await sessionOf("kept@1") };
+    expect((await falls(inSession)).reinjection).toBeNull();
+  });
 });
 
 async function sessionOf(harness: string): Promise<string> {

@@ -1,20 +1,22 @@
 import {
+  type AroundFalls,
+  type ChangeAtFalls,
+  changeAtFalls,
   type FallFacts,
   type FallSequel,
   type FallWorth,
   fallWorth,
-  lostWork,
   MOST_SESSIONS,
   median,
   NO_FALL,
-  type RepeatedWork,
   reclaimedTokens,
   thrashes,
 } from "@plimsoll/fold";
-import type { FallSums, Falls, FallsQuery, FallView, LostWorkView } from "@plimsoll/protocol/api";
+import type { ChangeAtFallsView, FallSums, Falls, FallsQuery, FallView } from "@plimsoll/protocol/api";
 import { type BoundaryType, DEFAULT_AGENT } from "@plimsoll/protocol/events";
+import { familyOf } from "@plimsoll/protocol/pure";
 import { Prisma } from "../db/client.ts";
-import { unpackWork } from "../db/tables/agent-outcomes.ts";
+import { unpackAroundFalls } from "../db/tables/agent-outcomes.ts";
 import { unpackStored } from "../db/tables/packed-state.ts";
 import type { FreshReader, Reader } from "../lines/reader.ts";
 import { iso, spanOf } from "../times.ts";
@@ -100,30 +102,58 @@ export async function readFalls(reader: FreshReader, query: FallsQuery): Promise
       })
       .sort((a, b) => a.from_tokens - b.from_tokens),
     falls: listed.map(viewOf),
-    work: query.session === undefined ? await readLostWork(reader, query) : null,
+    ...(query.session === undefined ? await readChanges(reader, query) : { work: null, reinjection: null }),
   };
 }
 
-/** What was fetched again after the falls of the sessions that were active in a range. */
-async function readLostWork(reader: Reader, query: FallsQuery): Promise<LostWorkView | null> {
+/** What came of the calls around the falls of a session. */
+interface SessionCalls {
+  family: string;
+  work: AroundFalls[];
+  wrong: AroundFalls[];
+}
+
+/** What changed at the falls of the sessions that were active in a range. */
+async function readChanges(reader: Reader, query: FallsQuery): Promise<Pick<Falls, "work" | "reinjection">> {
   const { from, to } = spanOf(query);
   const { projectId } = reader;
   const ofHarness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${query.harness}`;
-  const rows = await reader.prisma.$queryRaw<{ work: Uint8Array; session: string }[]>`
-    SELECT o.work, a.session_id::text AS session FROM agent_outcomes o
+  const rows = await reader.prisma.$queryRaw<
+    { work: Uint8Array; wrong: Uint8Array; session: string; harness: string }[]
+  >`
+    SELECT o.work, o.wrong, a.session_id::text AS session, s.harness FROM agent_outcomes o
     JOIN agents a ON a.project_id = ${projectId} AND a.number = o.agent AND a.first_at < ${new Date(to)}
     JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id AND s.deleted_at IS NULL ${ofHarness}
-    WHERE o.project_id = ${projectId} AND o.last_at >= ${new Date(from)} AND length(o.work) > 1
+    WHERE o.project_id = ${projectId} AND o.last_at >= ${new Date(from)} AND (length(o.work) > 1 OR length(o.wrong) > 1)
     ORDER BY o.last_at DESC, o.agent DESC LIMIT ${MOST_FALLS}`;
-  const sessions = new Map<string, RepeatedWork[]>();
-  for (const { work, session } of rows) {
-    const known = sessions.get(session);
-    if (known === undefined) sessions.set(session, unpackWork(work));
-    else known.push(...unpackWork(work));
+  const found = new Map<string, SessionCalls>();
+  for (const { work, wrong, session, harness } of rows) {
+    const known = found.get(session) ?? { family: familyOf(harness), work: [], wrong: [] };
+    found.set(session, known);
+    known.work.push(...unpackAroundFalls(work));
+    known.wrong.push(...unpackAroundFalls(wrong));
   }
-  const lost = lostWork([...sessions.values()].slice(0, MOST_SESSIONS));
-  if (lost === undefined) return null;
-  const { usualChange, ...rest } = lost;
+  const sessions = [...found.values()].slice(0, MOST_SESSIONS);
+  return {
+    work: changeView(changeAtFalls(sessions.map(({ work }) => work))),
+    reinjection: compared(sessions),
+  };
+}
+
+/** Compactions with rules put back beside the others of the same families. Null if there is none with. */
+function compared(sessions: readonly SessionCalls[]): Falls["reinjection"] {
+  const families = new Set(
+    sessions.flatMap(({ family, wrong }) => (wrong.some(({ reinjected }) => reinjected) ? [family] : [])),
+  );
+  const calls = sessions.filter(({ family }) => families.has(family)).map(({ wrong }) => wrong);
+  const of = (isOn: boolean) =>
+    changeView(changeAtFalls(calls, ({ type, reinjected }) => type === "compacted" && reinjected === isOn));
+  return families.size === 0 ? null : { with: of(true), without: of(false) };
+}
+
+function changeView(change: ChangeAtFalls | undefined): ChangeAtFallsView | null {
+  if (change === undefined) return null;
+  const { usualChange, ...rest } = change;
   return { ...rest, usual_change: usualChange };
 }
 

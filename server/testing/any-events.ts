@@ -20,6 +20,7 @@ export const anyEvent = fc
       "compacted",
       "restarted",
       "crossed",
+      "reinjected",
       "session",
       "quota",
       "result",
@@ -79,6 +80,8 @@ export const anyEvent = fc
             threshold_tokens: 1_500,
             context_tokens: tokens ?? 1_600,
           };
+        case "reinjected":
+          return { ...envelope, type: "reinjected", tokens: output, checkpoint: compaction, rules: n % 3 };
         case "result":
           return {
             ...envelope,

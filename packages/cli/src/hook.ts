@@ -2,10 +2,16 @@ import { existsSync, writeSync } from "node:fs";
 import { textAt } from "@plimsoll/harnesses/fields";
 import { startReport } from "./background-report.ts";
 import { hookArguments } from "./hook/hook-arguments.ts";
-import { compactedSession, type HookReport, hookEvents, startsSession } from "./hook/hook-events.ts";
+import {
+  compactedSession,
+  type HookEvent,
+  type HookReport,
+  hookEvents,
+  startsSession,
+} from "./hook/hook-events.ts";
 import { readInput } from "./read-input.ts";
 
-// A program of its own, which loads fast: the harness waits for it. It prints only the note of a compacted session, and never fails.
+// A program of its own, which loads fast: the harness waits for it. It prints only what goes back into a compacted session, and never fails.
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
   const asked = hookArguments(words);
@@ -21,15 +27,18 @@ async function main(): Promise<void> {
     await reportHook(events, asked, process.env, { folder });
   } else {
     const { connection } = asked;
+    const now = Date.now();
+    const events: HookEvent[] = hookEvents(asked.family, input, now, existsSync);
     const compacted = compactedSession(input);
     if (compacted !== undefined) {
-      const { returnNote } = await import("./mcp/return-note.ts");
-      await returnNote(compacted, process.env, Date.now(), (text) => writeSync(1, text));
+      const { reinject } = await import("./reinject/reinject.ts");
+      const compaction = { family: asked.family, session: compacted, input };
+      const event = await reinject(compaction, process.env, now, (text) => writeSync(1, text));
+      if (event !== undefined) events.push(event);
     }
     // One that runs already keeps its port, and the new one ends. It must listen before the harness exports: this program loads fast.
     if (connection !== undefined && startsSession(input))
       startReport(["hook", "--connection", connection, "--forward"], "");
-    const events = hookEvents(asked.family, input, Date.now(), existsSync);
     const report: HookReport = { events, folder: textAt(input, ["cwd"]) };
     if (events.length > 0) startReport([...words, "--report"], JSON.stringify(report));
   }

@@ -1,8 +1,8 @@
-import { OutcomeCells, type RepeatedWork } from "@plimsoll/fold";
+import { type AroundFalls, OutcomeCells } from "@plimsoll/fold";
 import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { packOutcomes, packWork, unpackOutcomes, unpackWork } from "./agent-outcomes.ts";
+import { packAroundFalls, packOutcomes, unpackAroundFalls, unpackOutcomes } from "./agent-outcomes.ts";
 import { VarintWriter } from "./varints.ts";
 
 const count = fc.nat(63);
@@ -43,14 +43,15 @@ it("packed outcomes are unpacked as they were", () => {
 
 it("packed work is unpacked as it was", () => {
   const size = fc.nat(2 ** 31 - 1);
-  const anyWork: fc.Arbitrary<RepeatedWork> = fc.record({
+  const anyWork: fc.Arbitrary<AroundFalls> = fc.record({
     type: fc.constantFrom(undefined, ...BOUNDARY_TYPES),
+    reinjected: fc.boolean(),
     ...{ band: fc.nat(5), points: size },
-    ...{ callsBefore: size, repeatedBefore: size, callsAfter: size, repeatedAfter: size },
+    ...{ callsBefore: size, foundBefore: size, callsAfter: size, foundAfter: size },
   });
   fc.assert(
     fc.property(fc.array(anyWork, { maxLength: 8 }), (all) => {
-      expect(unpackWork(packWork(all))).toEqual(all);
+      expect(unpackAroundFalls(packAroundFalls(all))).toEqual(all);
     }),
   );
 });
@@ -64,8 +65,16 @@ it("outcomes of the format before are read as if every source had told everythin
   ]);
 });
 
+it("calls around falls of the format before are read as if nothing was put back", () => {
+  const writer = new VarintWriter(64);
+  for (const value of [1, 2, 3, 4, 20, 1, 20, 6]) writer.number(value);
+  expect(unpackAroundFalls(writer.end())).toMatchObject([
+    { reinjected: false, band: 3, points: 4, callsBefore: 20, foundAfter: 6 },
+  ]);
+});
+
 it("bytes of another format are refused", () => {
-  expect(() => unpackWork(Buffer.from([9]))).toThrow(RangeError);
+  expect(() => unpackAroundFalls(Buffer.from([9]))).toThrow(RangeError);
   expect(() => unpackOutcomes(Buffer.from([9]))).toThrow(RangeError);
   expect(() => unpackOutcomes(packOutcomes(new Map([[1, []]])).subarray(0, 2))).toThrow(RangeError);
 });

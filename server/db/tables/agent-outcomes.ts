@@ -1,4 +1,4 @@
-import { cellCode, cellPlace, noSignals, type OutcomeCell, type RepeatedWork } from "@plimsoll/fold";
+import { type AroundFalls, cellCode, cellPlace, noSignals, type OutcomeCell } from "@plimsoll/fold";
 import { BOUNDARY_TYPES, OUTCOME_SIGNALS } from "@plimsoll/protocol/events";
 import { defineTable, type RowOf } from "./table.ts";
 import { VarintReader, VarintWriter } from "./varints.ts";
@@ -12,8 +12,10 @@ export const agentOutcomes = defineTable("agent_outcomes", ["agent"], {
   countedAt: "time",
   /** By `packOutcomes`. */
   cells: "bytea",
-  /** By `packWork`. */
+  /** Calls that repeat an earlier one, by `packAroundFalls`. */
   work: "bytea",
+  /** Calls that went wrong, by the same. */
+  wrong: "bytea",
 });
 
 export type AgentOutcomesRow = RowOf<typeof agentOutcomes>;
@@ -24,7 +26,9 @@ export type CellsByModel = ReadonlyMap<number, readonly OutcomeCell[]>;
 const FORMAT = 2;
 /** Without `compared` and `tested`. Rows of agents that sent nothing since are still in it. */
 const FORMAT_BEFORE = 1;
-const WORK_FORMAT = 1;
+const AROUND_FORMAT = 2;
+/** Without `reinjected`. */
+const AROUND_FORMAT_BEFORE = 1;
 /** Bytes of the longest number. */
 const LONGEST = 8;
 
@@ -79,38 +83,35 @@ export function unpackOutcomes(data: Uint8Array): CellsByModel {
 }
 
 /** The types are stored by position: append, never reorder. */
-export function packWork(all: readonly RepeatedWork[]): Buffer {
-  const writer = new VarintWriter(LONGEST * (1 + 7 * all.length));
-  writer.number(WORK_FORMAT);
-  for (const work of all) {
-    writer.number(work.type === undefined ? 0 : 1 + BOUNDARY_TYPES.indexOf(work.type));
-    for (const field of WORK_FIELDS) writer.number(work[field]);
+export function packAroundFalls(all: readonly AroundFalls[]): Buffer {
+  const writer = new VarintWriter(LONGEST * (1 + 8 * all.length));
+  writer.number(AROUND_FORMAT);
+  for (const around of all) {
+    writer.number(around.type === undefined ? 0 : 1 + BOUNDARY_TYPES.indexOf(around.type));
+    writer.number(Number(around.reinjected));
+    for (const field of AROUND_FIELDS) writer.number(around[field]);
   }
   return writer.end();
 }
 
-const WORK_FIELDS = [
-  "band",
-  "points",
-  "callsBefore",
-  "repeatedBefore",
-  "callsAfter",
-  "repeatedAfter",
-] as const;
+const AROUND_FIELDS = ["band", "points", "callsBefore", "foundBefore", "callsAfter", "foundAfter"] as const;
 
-/** @throws RangeError for bytes that are no packed work */
-export function unpackWork(data: Uint8Array): RepeatedWork[] {
+/** @throws RangeError for bytes that are no packed calls around falls */
+export function unpackAroundFalls(data: Uint8Array): AroundFalls[] {
   const reader = new VarintReader(data);
-  if (reader.number() !== WORK_FORMAT) throw new RangeError("packed work has an unknown format");
-  const all: RepeatedWork[] = [];
+  const format = reader.number();
+  if (format !== AROUND_FORMAT && format !== AROUND_FORMAT_BEFORE)
+    throw new RangeError("packed calls around falls have an unknown format");
+  const all: AroundFalls[] = [];
   while (!reader.ended) {
     const type = reader.number();
-    const [band, points, callsBefore, repeatedBefore, callsAfter, repeatedAfter] = WORK_FIELDS.map(() =>
+    const reinjected = format === AROUND_FORMAT && reader.number() === 1;
+    const [band, points, callsBefore, foundBefore, callsAfter, foundAfter] = AROUND_FIELDS.map(() =>
       reader.number(),
     ) as [number, number, number, number, number, number];
     all.push({
-      type: type === 0 ? undefined : BOUNDARY_TYPES[type - 1],
-      ...{ band, points, callsBefore, repeatedBefore, callsAfter, repeatedAfter },
+      ...{ type: type === 0 ? undefined : BOUNDARY_TYPES[type - 1], reinjected },
+      ...{ band, points, callsBefore, foundBefore, callsAfter, foundAfter },
     });
   }
   return all;

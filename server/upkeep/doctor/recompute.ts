@@ -131,9 +131,10 @@ async function outcomeDifferences(
   return rowDifferences("agent_outcomes", stored && inHex(agentOutcomes.parse(stored)), inHex(counts));
 }
 
-const inHex = ({ cells, work }: Pick<AgentOutcomesRow, "cells" | "work">) => ({
+const inHex = ({ cells, work, wrong }: Pick<AgentOutcomesRow, "cells" | "work" | "wrong">) => ({
   cells: Buffer.from(cells).toString("hex"),
   work: Buffer.from(work).toString("hex"),
+  wrong: Buffer.from(wrong).toString("hex"),
 });
 
 async function timelineOf(

@@ -1,7 +1,7 @@
 import { OutcomeCells } from "@plimsoll/fold";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../../db/client.ts";
-import { unpackOutcomes, unpackWork } from "../../db/tables/agent-outcomes.ts";
+import { unpackAroundFalls, unpackOutcomes } from "../../db/tables/agent-outcomes.ts";
 import { emptyTables } from "../../testing/dump.ts";
 import { setTestWindows, type TestIngest, type TestPipeline, testIngest } from "../../testing/ingest.ts";
 import { until } from "../../testing/until.ts";
@@ -134,10 +134,10 @@ describe("what came of tool calls", () => {
     await server.send(...turns, { ...compacted, at: START + 29_500 });
     await counted();
     const [row] = await prisma.agentOutcomes.findMany();
-    expect(unpackWork(row!.work).filter(({ type }) => type !== undefined)).toEqual([
+    expect(unpackAroundFalls(row!.work).filter(({ type }) => type !== undefined)).toEqual([
       {
-        ...{ type: "compacted", band: 2, points: 1 },
-        ...{ callsBefore: 20, repeatedBefore: 0, callsAfter: 20, repeatedAfter: 8 },
+        ...{ type: "compacted", reinjected: false, band: 2, points: 1 },
+        ...{ callsBefore: 20, foundBefore: 0, callsAfter: 20, foundAfter: 8 },
       },
     ]);
   });

@@ -1,12 +1,14 @@
 import {
+  type AgentFall,
+  callsAroundFalls,
   type EndedCall,
+  isBoundary,
   OutcomeCells,
   outcomesOfResults,
-  repeatedWork,
+  type SignalTurn,
   type ThresholdTimeline,
   utilizationOf,
-  type WorkFall,
-  type WorkTurn,
+  withReinjections,
   witnessesOf,
 } from "@plimsoll/fold";
 import { BOUNDARY_TYPES, type ToolOutcome } from "@plimsoll/protocol/events";
@@ -15,8 +17,8 @@ import type { Sql } from "../../db/sql.ts";
 import {
   type AgentOutcomesRow,
   agentOutcomes,
+  packAroundFalls,
   packOutcomes,
-  packWork,
 } from "../../db/tables/agent-outcomes.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { unpackOutcome } from "../../db/tables/codes.ts";
@@ -105,14 +107,20 @@ export interface CountedHistory {
   modelName: (id: number) => string | undefined;
 }
 
-type Counts = Pick<AgentOutcomesRow, "cells" | "work">;
+type Counts = Pick<AgentOutcomesRow, "cells" | "work" | "wrong">;
 
-const NO_COUNTS: Counts = { cells: packOutcomes(new Map()), work: packWork([]) };
+const NO_COUNTS: Counts = {
+  cells: packOutcomes(new Map()),
+  work: packAroundFalls([]),
+  wrong: packAroundFalls([]),
+};
 
+/** Falls, and when rules were put back: a hook says how many if a policy asked for them. */
 const FALLS = `
 SELECT b.type, (extract(epoch FROM b.at) * 1000)::float8 AS at
 FROM agents a JOIN boundaries b ON b.project_id = $1 AND b.agent_id = a.id
-WHERE a.project_id = $1 AND a.number = $2 AND b.type = ANY('{${BOUNDARY_TYPES.join(",")}}'::text[])
+WHERE a.project_id = $1 AND a.number = $2 AND (b.type = ANY('{${BOUNDARY_TYPES.join(",")}}'::text[])
+  OR (b.type = 'reinjected' AND b.detail ? 'rules'))
 ORDER BY b.at, b.id`;
 
 /** What came of the calls of an agent's turns, and how often they repeat an earlier one around its falls. */
@@ -121,12 +129,14 @@ export async function countsOf(
   { projectId, agent, timeline, modelName }: CountedHistory,
 ): Promise<Counts> {
   const models = new Map<number, OutcomeCells>();
-  const work: WorkTurn[] = [];
+  const work: SignalTurn[] = [];
+  const wrong: SignalTurn[] = [];
   for (const turn of await readOutcomes(sql, projectId, agent)) {
     const { number, level, outcome } = turn;
     // Where nobody compared the calls, how many repeat another one is not known.
     const { calls = 0, repeated } = outcome ?? {};
-    work.push({ at: turn.at, level, calls: repeated === undefined ? 0 : calls, repeated: repeated ?? 0 });
+    work.push({ at: turn.at, level, calls: repeated === undefined ? 0 : calls, found: repeated ?? 0 });
+    wrong.push({ at: turn.at, level, ...wentWrong(outcome) });
     if (outcome === undefined || level === undefined) continue;
     const { thresholds } = timeline.at(turn.at, modelName(turn.modelId));
     // Without a line, the end of the window is one.
@@ -137,11 +147,21 @@ export async function countsOf(
     cells.add({ number, level, share, outcome });
   }
   if (models.size === 0) return NO_COUNTS;
-  const falls = await sql.query<WorkFall>(FALLS, projectId, agent);
+  const marks = await sql.query<Pick<AgentFall, "at"> & { type: string }>(FALLS, projectId, agent);
+  const falls = withReinjections(
+    marks.flatMap(({ type, at }) => (isBoundary(type) ? [{ type, at }] : [])),
+    marks.flatMap(({ type, at }) => (isBoundary(type) ? [] : [at])),
+  );
   return {
     cells: packOutcomes(new Map([...models].map(([model, cells]) => [model, cells.cells()]))),
-    work: packWork(repeatedWork(work, falls)),
+    work: packAroundFalls(callsAroundFalls(work, falls)),
+    wrong: packAroundFalls(callsAroundFalls(wrong, falls)),
   };
+}
+
+/** Calls with a result, and those of them that failed or that a person rejected or corrected. */
+function wentWrong({ calls = 0, failed, rejected = 0, corrected = 0 }: ToolOutcome = {}) {
+  return failed === undefined ? { calls: 0, found: 0 } : { calls, found: failed + rejected + corrected };
 }
 
 /** What is kept of each turn while all of an agent are read. */

@@ -267,6 +267,15 @@ describe("Claude Code", () => {
   });
 });
 
+describe("rules after a compaction", () => {
+  it.each(ADAPTERS.map(({ family }) => family))("come back in %s only if a hook puts them back", (family) => {
+    const adapter = ADAPTERS.find((one) => one.family === family)!;
+    const { differences } = planFor(adapter, { compaction: { reinject: true } }, {}, knownOf(200_000));
+    const isUnsupported = differences.some(({ path }) => path === "compaction.reinject");
+    expect(isUnsupported).toBe(family !== "claude-code");
+  });
+});
+
 describe("harnesses without a line", () => {
   it.each(["cline", "crush"])("%s switches compaction off, and says that it has no line", (family) => {
     const adapter = ADAPTERS.find((one) => one.family === family)!;

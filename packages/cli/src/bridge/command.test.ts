@@ -10,6 +10,7 @@ import { until } from "../../../guard/src/testing/until.ts";
 import type { CommandContext } from "../command-context.ts";
 import type { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
+import { asksForRules } from "../reinject/followed-policy.ts";
 import type { Terminal } from "../terminal.ts";
 import { compactedTranscript } from "../testing/compacted-transcript.ts";
 import { noteHook } from "./hook.ts";
@@ -101,6 +102,21 @@ describe("plimsoll bridge --once", () => {
     expect(await run([...CLAUDE, "--once"])).toContain("Policy 1: written, wrote autoCompactWindow");
     expect(await read()).toEqual({ autoCompactWindow: 153_000 });
     expect(last()).toMatchObject({ harness: `claude-code@${hostname()}`, generation: 1, status: "written" });
+  });
+
+  it("keeps for the hook whether rules come back after a compaction, until an undo", async () => {
+    const asks = () => asksForRules(join(home, "plimsoll"), "claude-code");
+    for (const reinject of [true, false, true]) {
+      server.save({ compaction: { reinject } });
+      await run([...CLAUDE, "--once"]);
+      expect(await asks()).toBe(reinject);
+      expect(last()).toMatchObject({ status: "applied" });
+    }
+    await server.close();
+    await run([...CLAUDE, "--once"]).catch(() => {});
+    expect(await asks()).toBe(true);
+    await run(["claude-code", "--undo"]);
+    expect(await asks()).toBe(false);
   });
 
   it("changes nothing without a policy", async () => {

@@ -1,5 +1,6 @@
+import { rm } from "node:fs/promises";
 import { homedir } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { GuardError } from "@plimsoll/guard";
 import { type Lock, lockFile } from "@plimsoll/guard/node";
 import type { HarnessAdapter, Places } from "@plimsoll/harnesses/bridge";
@@ -12,6 +13,7 @@ import { CliError } from "../errors.ts";
 import { homeFolder } from "../home-folder.ts";
 import { machineOf } from "../origin/machine.ts";
 import { fetchPolicy } from "../policy/fetch-policy.ts";
+import { followedPolicy } from "../reinject/followed-policy.ts";
 import { writeTable } from "../table.ts";
 import { printable } from "../terminal.ts";
 import { UnreadableSettings } from "./edit/edit.ts";
@@ -225,6 +227,8 @@ async function runUndo(target: BridgeTarget, { out }: CommandContext): Promise<v
   const { adapter, path, home } = target;
   if (adapter.control === "none") throw unsupported(adapter);
   const hook = await removeHook(target);
+  const { folder, name } = followedPolicy(home, adapter.family);
+  await rm(join(folder, name), { force: true });
   const result = await undo(adapter, await readSettings(adapter, path, home));
   if (result === undefined && !hook) {
     out.write(`The bridge changed nothing in ${printable(path)}.\n`);

@@ -14,8 +14,10 @@ import { type HarnessLine, lineValue, policyLine } from "@plimsoll/harnesses/bri
 import { pathText } from "@plimsoll/harnesses/fields";
 import type { PolicyAnswer } from "@plimsoll/protocol/api";
 import type { PolicyAckEvent } from "@plimsoll/protocol/events";
+import { followedPolicy } from "../reinject/followed-policy.ts";
 import { parseSettings, UnreadableSettings } from "./edit/edit.ts";
 import { hasHook, lastNote } from "./hook.ts";
+import { writeRecordFile } from "./journal.ts";
 import { layerFiles, layerOf } from "./layers.ts";
 import { sessionFiles } from "./newest-session.ts";
 import { planFor } from "./plan.ts";
@@ -103,6 +105,10 @@ async function applyOnce(
   now: () => number,
 ): Promise<BridgeReport> {
   const { adapter } = target;
+  if (adapter.reinjects) {
+    const { folder, name } = followedPolicy(target.home, adapter.family);
+    await writeRecordFile(folder, name, policy.settings);
+  }
   const processes = await runningOf(target, now());
   const reading = await readSettings(adapter, target.path, target.home);
   const known = await knownOf(target, reading.own, processes);

@@ -107,6 +107,7 @@ function unsupported(adapter: HarnessAdapter, policy: PolicySettings): Differenc
     ["masking.enabled", masking?.enabled, masking?.enabled === true],
     ["restart.mode", restart?.mode, restart?.mode === "auto" || restart?.mode === "ask"],
     ["loop.max_context_pct", loop?.max_context_pct, loop?.max_context_pct !== undefined],
+    ["compaction.reinject", compaction?.reinject, compaction?.reinject === true && !adapter.reinjects],
     [
       "compaction.mode",
       compaction?.mode,

@@ -4,7 +4,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 
 /** An event of a hook, before the harness instance is known. */
 export type HookEvent = WithoutHarness<PlimsollEventInput>;
-type WithoutHarness<Event> = Event extends { type: "compacted" | "cleared" | "session" }
+type WithoutHarness<Event> = Event extends { type: "compacted" | "cleared" | "reinjected" | "session" }
   ? Omit<Event, "harness">
   : never;
 

@@ -13,6 +13,7 @@ import {
   type ToolAnswer,
 } from "./answers.ts";
 import { keepNote, LONGEST_NOTE, MOST_CHARACTERS, readNote } from "./note-file.ts";
+import { checkpointEvent, type NoteReports } from "./note-reports.ts";
 import type { ServerLines } from "./server-line.ts";
 import type { BoundSession, Sessions } from "./sessions.ts";
 import { type Size, sizeOfFile, sizeOfTool } from "./size-of.ts";
@@ -20,6 +21,9 @@ import { type Size, sizeOfFile, sizeOfTool } from "./size-of.ts";
 export interface McpOptions {
   sessions: Sessions;
   lines: ServerLines;
+  reports: NoteReports;
+  /** Name of this machine in events. */
+  machine: string;
   places: Places;
   /** Data folder of Plimsoll, which keeps the notes. */
   home: string;
@@ -54,7 +58,8 @@ const refused = (reason: string, more: ToolAnswer = {}): ToolAnswer => ({
 });
 
 /** An MCP server for the agents of one process of a harness. It answers a call only about the session that the call is from. */
-export function createMcpServer({ sessions, lines, places, home, now }: McpOptions): McpServer {
+export function createMcpServer(options: McpOptions): McpServer {
+  const { sessions, lines, reports, machine, places, home, now } = options;
   const server = new McpServer(
     { name: "plimsoll", version: VERSION },
     { capabilities: { tools: {}, prompts: {}, resources: { subscribe: true } } },
@@ -165,10 +170,14 @@ export function createMcpServer({ sessions, lines, places, home, now }: McpOptio
       inputSchema: z.object({ note: z.string().max(100_000) }),
       annotations: { destructiveHint: false, idempotentHint: true, openWorldHint: false },
     },
-    about(async (own, { session }, { note }: { note: string }) => {
+    about(async (own, bound, { note }: { note: string }) => {
       if (own.agent !== "main") return refused("sub_agent");
-      const kept = await keepNote(home, { session, note, at: now() });
-      return "refused" in kept ? refused(kept.refused, { tokens: kept.tokens }) : { kept: true, ...kept };
+      const given = { session: bound.session, note, at: now() };
+      const kept = await keepNote(home, given);
+      if ("refused" in kept) return refused(kept.refused, { tokens: kept.tokens });
+      const { lineOf } = await besides(bound, false);
+      await reports.add(checkpointEvent(bound, { ...given, ...kept }, own, lineOf(own), machine));
+      return { kept: true, ...kept };
     }),
   );
 

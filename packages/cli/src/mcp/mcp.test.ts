@@ -1,15 +1,17 @@
 import { execFile, execFileSync } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { estimateTokens, tokenizerScale } from "@plimsoll/guard/measure";
+import { parseEvent } from "@plimsoll/protocol/events";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { until } from "../../../guard/src/testing/until.ts";
 import { ClaudeAgent } from "../testing/claude-agent.ts";
+import { json, startFakeServer } from "../testing/fake-server.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const PROGRAM = join(PACKAGE, "bin/plimsoll.js");
@@ -215,6 +217,45 @@ describe("plimsoll mcp", () => {
       checkpoint: "Done: the reader. Next: the server.",
     });
   });
+
+  it("reports the size of a note, also one that was kept while the server was away, and none of its text", async () => {
+    const agent = worker(3);
+    const note = "Next: the keel 🚢, then the mast. Key plim_secret.";
+    let isAway = true;
+    const server = await startFakeServer({
+      routes: {
+        "/api/v1/events": (_, response) =>
+          isAway ? response.destroy() : json(response, 200, { accepted: 1, rejected: [] }),
+      },
+    });
+    const events = () =>
+      server.seen
+        .filter(({ path }) => path === "/api/v1/events")
+        .flatMap(({ body }) => body.split("\n").map((line) => JSON.parse(line) as Record<string, unknown>));
+    try {
+      const env = { PLIMSOLL_KEY: "plim_x", PLIMSOLL_URL: server.url };
+      const first = await start(env);
+      expect(await ask(first, "checkpoint", { note }, agent.call(40_000))).toMatchObject({ kept: true });
+      await first.close();
+      isAway = false;
+      const tried = events().length;
+      const sent = () => events().slice(tried);
+      await ask(await start(env), "checkpoint", { note: "Next: the mast." }, agent.call(50_000));
+      await until(() => sent().length >= 2, 10_000);
+      const [one, two] = sent();
+      expect(parseEvent(one)).toMatchObject({ ok: true });
+      expect(one).toMatchObject({
+        ...{ type: "checkpoint", session: agent.session, harness: `claude-code@${hostname()}` },
+        ...{ characters: [...note].length, line_tokens: 167_000 },
+      });
+      expect(Math.abs((one!.context_tokens as number) - 40_000)).toBeLessThan(100);
+      expect(two).toMatchObject({ type: "checkpoint", characters: 15 });
+      expect(one!.id).not.toBe(two!.id);
+      expect(JSON.stringify(server.seen)).not.toMatch(/keel|mast|secret/);
+    } finally {
+      await server.close();
+    }
+  }, 30_000);
 
   it("answers no call that nothing ties to a session", async () => {
     const agent = worker(3);

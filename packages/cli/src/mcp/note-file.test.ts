@@ -3,9 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { compactedSession } from "../hook/hook-events.ts";
 import { keepNote, MOST_CHARACTERS, readNote, takeNote } from "./note-file.ts";
-import { returnNote } from "./return-note.ts";
 
 const AT = Date.UTC(2026, 10, 28, 12);
 const DAY = 86_400_000;
@@ -76,36 +74,5 @@ describe("the note of a session", () => {
     await rm(join(folder, name!));
     await mkdir(join(folder, name!));
     expect(await readNote(home, "s")).toBeUndefined();
-  });
-});
-
-describe("the hook after a compaction", () => {
-  it("is for the main agent alone", () => {
-    const input = { hook_event_name: "SessionStart", source: "compact", session_id: "s" };
-    expect(compactedSession(input)).toBe("s");
-    for (const other of [
-      { source: "resume" },
-      { agent_id: "a" },
-      { hook_event_name: "Stop" },
-      { session_id: 5 },
-    ])
-      expect(compactedSession({ ...input, ...other })).toBeUndefined();
-    for (const other of [null, [], "x", 5]) expect(compactedSession(other)).toBeUndefined();
-  });
-
-  it("prints the note as the agent's own, once", async () => {
-    await keep("s", "Next: the mast.");
-    const written: string[] = [];
-    const env = { PLIMSOLL_HOME: home };
-    for (const _ of [1, 2]) await returnNote("s", env, AT + 180_000, (text) => void written.push(text));
-    expect(written.map((text) => JSON.parse(text))).toEqual([
-      {
-        hookSpecificOutput: {
-          hookEventName: "SessionStart",
-          additionalContext:
-            "[Your own checkpoint, which you saved 3 min before the context was compacted:]\nNext: the mast.",
-        },
-      },
-    ]);
   });
 });

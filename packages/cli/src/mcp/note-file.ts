@@ -24,10 +24,10 @@ export const MOST_CHARACTERS = 9_500;
 /** Notes of sessions that ended long ago are removed after this time, ms. */
 const FORGET_MS = 30 * 86_400_000;
 
-const folderOf = (home: string) => join(home, "checkpoints");
+export const notesFolder = (home: string) => join(home, "checkpoints");
 /** A returned note is kept under another name, so that it is returned once, whichever hook is first. */
 const fileOf = (home: string, session: string, state: "kept" | "returned") =>
-  join(folderOf(home), `${createHash("sha256").update(session).digest("hex").slice(0, 32)}.${state}.json`);
+  join(notesFolder(home), `${createHash("sha256").update(session).digest("hex").slice(0, 32)}.${state}.json`);
 
 /**
  * Keeps the note of a session, in place of the one before.
@@ -40,7 +40,7 @@ export async function keepNote(
   const tokens = Math.ceil(estimateTokens(note));
   if (note.trim() === "") return { refused: "empty", tokens };
   if (tokens > LONGEST_NOTE || note.length > MOST_CHARACTERS) return { refused: "too_long", tokens };
-  const folder = folderOf(home);
+  const folder = notesFolder(home);
   if ((await rootPath(folder)).is === "changeable") return { refused: "folder_not_safe", tokens };
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const text = JSON.stringify({ session, at, tokens, note } satisfies Checkpoint);
@@ -78,7 +78,8 @@ async function noteIn(path: string, session: string): Promise<Checkpoint | undef
   }
 }
 
-async function forgetOld(folder: string, now: number): Promise<void> {
+/** Removes what is in the folder of notes for a month. */
+export async function forgetOld(folder: string, now: number): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
     const file = await stat(path).catch(() => undefined);

@@ -4,7 +4,9 @@ import { createClient } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { homeFolder } from "../home-folder.ts";
+import { machineOf } from "../origin/machine.ts";
 import { createMcpServer } from "./mcp-server.ts";
+import { NoteReports } from "./note-reports.ts";
 import { ServerLines } from "./server-line.ts";
 import { Sessions } from "./sessions.ts";
 
@@ -22,7 +24,9 @@ export async function serveMcp(
     const connection = await connect(flags, env);
     return connection.token === undefined ? undefined : createClient(connection, PATIENCE_MS);
   }, now);
-  const options = { sessions, lines, places, home: homeFolder(env), now };
+  const home = homeFolder(env);
+  const reports = new NoteReports(() => connect(flags, env), home);
+  const options = { sessions, lines, reports, machine: machineOf(env), places, home, now };
   const stopped = untilStopped();
   const handle = serveStdio(() => createMcpServer(options), {
     // Standard output belongs to the protocol.
@@ -34,4 +38,5 @@ export async function serveMcp(
   });
   await handle.close();
   await sessions.close();
+  await reports.close();
 }

@@ -55,6 +55,12 @@ export class ClaudeAgent {
     return this.#line("user", { message: { role: "user", content } });
   }
 
+  /** An instruction file that is loaded with a file beside it. */
+  memory(path: string, text: string): this {
+    const attachment = { type: "nested_memory", path, content: { path, content: text } };
+    return this.#line("attachment", { attachment });
+  }
+
   compaction(summary: string): this {
     this.#line("system", {
       subtype: "compact_boundary",

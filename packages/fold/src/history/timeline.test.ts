@@ -73,6 +73,8 @@ describe("a window without an index", () => {
     "compacted",
     "wind_down",
     "output_cut",
+    "checkpoint",
+    "reinjected",
     "prompt_refused",
     "withheld",
     "phase",

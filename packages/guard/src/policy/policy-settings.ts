@@ -130,6 +130,7 @@ const ELSEWHERE: Readonly<Record<string, (value: unknown) => string | undefined>
     typeof value === "number" && value > 0 && value <= 100
       ? undefined
       : "must be a number above 0, at most 100",
+  "compaction.reinject": isFlag,
   "notifications.compacting": isFlag,
   "notifications.boundary": (value) => isOneOf(value, "silent", "visible"),
   ...Object.fromEntries(

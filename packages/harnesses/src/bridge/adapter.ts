@@ -111,6 +111,8 @@ export interface BridgePart {
   layers(places: Places): readonly string[];
   /** Whether it can say through a hook that a session began. */
   hook?: true;
+  /** Whether a hook puts rules back into its context after a compaction. */
+  reinjects?: true;
   /** Folder in which each session creates files, which shows that a session began after a change. */
   sessions?(places: Places): string;
   /** The model that the settings name. */

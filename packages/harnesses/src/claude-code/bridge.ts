@@ -17,6 +17,7 @@ export const claudeCodeBridge: BridgePart = {
   name: "Claude Code",
   control: "next_session",
   hook: true,
+  reinjects: true,
   format: "json",
   programs: ["claude"],
   settingsFile: (places) => join(configFolder(places), "settings.json"),

@@ -1,11 +1,12 @@
 import { ValuesByTime } from "./dated.ts";
+import { isRule, SHINGLE, sentencesOf, wordsOf } from "./sentences.ts";
 import { type Filling, inOrder, type PartsReset } from "./transcript-parts.ts";
 
 /** Whether something is in what replaced it: word for word, mostly, or not. */
 export const SURVIVALS = ["verbatim", "near", "absent"] as const;
 export type Survival = (typeof SURVIVALS)[number];
 
-/** `rule`: a sentence of a person that asks for something for good, in English, as far as its words tell. */
+/** `rule`: a sentence of a person that asks for something for good. */
 export const LOSABLE_KINDS = ["rule", "prompt", "file"] as const;
 
 /** Something that a compaction took out of the context. */
@@ -32,12 +33,8 @@ export interface CompactionLoss {
   things: Losable[];
 }
 
-/** Three words in a row. Sentences that share most of theirs say nearly the same. */
-const SHINGLE = 3;
-/** Share of the shingles of a sentence. */
+/** Share of the words in a row of a sentence. Sentences that share so many say nearly the same. */
 const NEAR = 0.6;
-const RULE =
-  /\b(must|never|always|don['’]?t|do not|only|make sure|remember|prefer|avoid|instead of|no more than|at most|every time)\b/i;
 
 /**
  * Compares what the window held before the latest compaction with the summary and all else that entered it before the next turn.
@@ -65,7 +62,7 @@ export function latestLoss({ turns, lines, resets }: Filling): CompactionLoss | 
         const place = { turn: Math.min(turnsUntil(line!.at) + 1, turn), again: undefined };
         for (const said of kind === "user" ? sentencesOf(text) : [])
           things.set(said, {
-            kind: RULE.test(said) ? "rule" : "prompt",
+            kind: isRule(said) ? "rule" : "prompt",
             ...{ text: said, survival: kept.sentence(said), ...place },
           });
         if (file !== undefined)
@@ -86,16 +83,6 @@ export function latestLoss({ turns, lines, resets }: Filling): CompactionLoss | 
 
 /** Whether everything but the instructions was taken out. */
 const isWhole = (reset: PartsReset | undefined) => reset !== undefined && reset.cleared === undefined;
-
-/** Lines and sentences of at least three words. */
-function sentencesOf(text: string): string[] {
-  return text
-    .split(/\n+|(?<=[.!?])\s+/)
-    .map((sentence) => sentence.trim())
-    .filter((sentence) => wordsOf(sentence).length >= SHINGLE);
-}
-
-const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}_'’]+/gu) ?? [];
 
 function* shinglesOf(words: readonly string[]): Generator<string> {
   for (let at = 0; at + SHINGLE <= words.length; at++) yield words.slice(at, at + SHINGLE).join(" ");

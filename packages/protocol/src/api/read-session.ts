@@ -108,7 +108,7 @@ export const BoundaryView = z.object({
   id: z.string(),
   agent_id: z.string(),
   agent: z.string(),
-  /** A boundary type, or a sign: wind_down, output_cut, withheld, split_requested, split_resolved, phase, session, harness. */
+  /** A boundary type, or a sign: wind_down, output_cut, checkpoint, reinjected, withheld, split_requested, split_resolved, phase, session, harness. */
   type: z.string(),
   explains_fall: z.boolean(),
   inferred: z.boolean(),

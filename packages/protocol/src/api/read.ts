@@ -467,11 +467,11 @@ export const FallView = z.object({
 });
 export type FallView = z.infer<typeof FallView>;
 
-/** Calls that repeat an earlier one exactly, in the 20 calls before falls and after them, of the sessions with a turn in a range. */
-const LostWorkView = z.object({
+/** How often calls show a signal in the 20 calls before falls and after them, of the sessions with a turn in a range. */
+const ChangeAtFallsView = z.object({
   falls: z.number().int(),
   sessions: z.number().int(),
-  /** Repeats per call. */
+  /** Signals per call. */
   before: z.number(),
   after: z.number(),
   /** By how much it changes where nothing falls, at the same levels. */
@@ -482,7 +482,7 @@ const LostWorkView = z.object({
   high: z.number(),
   verdict: z.enum(SPLIT_VERDICTS),
 });
-export type LostWorkView = z.infer<typeof LostWorkView>;
+export type ChangeAtFallsView = z.infer<typeof ChangeAtFallsView>;
 
 /** What falls of a range were worth. */
 export const Falls = z.object({
@@ -496,8 +496,15 @@ export const Falls = z.object({
   levels: z.array(FallSums.extend({ from_tokens: z.number().int(), to_tokens: z.number().int().nullable() })),
   /** Of a session, the latest 100. Else those that lost most, at most 8. */
   falls: z.array(FallView),
-  /** What was fetched again after them. Null if no fall has calls on both sides, and for a session. */
-  work: LostWorkView.nullable(),
+  /** Calls that repeat an earlier one exactly. Null if no fall has calls on both sides, and for a session. */
+  work: ChangeAtFallsView.nullable(),
+  /**
+   * Calls that failed or that a person rejected or corrected, at compactions after which rules were put back and at the others of the same
+   * kinds of harness. Null if rules were put back nowhere, and for a session.
+   */
+  reinjection: z
+    .object({ with: ChangeAtFallsView.nullable(), without: ChangeAtFallsView.nullable() })
+    .nullable(),
 });
 export type Falls = z.infer<typeof Falls>;
 

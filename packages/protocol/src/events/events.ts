@@ -219,6 +219,35 @@ export const OutputCutEvent = z.object({
   characters: count,
 });
 
+/** An agent wrote a note for itself, to have it after the next fall. The note stays on its machine. */
+export const CheckpointEvent = z.object({
+  ...envelope,
+  type: z.literal("checkpoint"),
+  /** Of the note, and its tokens as the sender estimates them. */
+  characters: count,
+  tokens,
+  /** Of the next prompt, and of the agent's line. */
+  context_tokens: maybeTokens,
+  line_tokens: maybeTokens,
+});
+export type CheckpointEvent = z.infer<typeof CheckpointEvent>;
+
+/** What a compaction dropped was put back into the context, word for word. Counts only. */
+export const ReinjectedEvent = z.object({
+  ...envelope,
+  type: z.literal("reinjected"),
+  /** Of all that was put back, as the sender estimates them. */
+  tokens,
+  /** Whether the agent's own note was among it. */
+  checkpoint: z.boolean(),
+  /** Rules of instruction files, and sentences of the person. Missing if the policy asks for neither. */
+  rules: count.optional(),
+  lines: count.optional(),
+  /** Rules and sentences that did not fit. */
+  left_out: count.optional(),
+});
+export type ReinjectedEvent = z.infer<typeof ReinjectedEvent>;
+
 /** A provider refused a prompt that does not fit, and named the size of the window. */
 export const PromptRefusedEvent = z.object({
   ...envelope,
@@ -432,6 +461,8 @@ export const PlimsollEvent = z.discriminatedUnion("type", [
   ClearedEvent,
   WindDownEvent,
   OutputCutEvent,
+  CheckpointEvent,
+  ReinjectedEvent,
   PromptRefusedEvent,
   WithheldEvent,
   RestartedEvent,

@@ -26,6 +26,8 @@ const EXAMPLES: Record<(typeof EVENT_TYPES)[number], object> = {
   cleared: { tokens_before: 90_000, reason: "/clear" },
   wind_down: { context_tokens: 150_000, turns_left: 3 },
   output_cut: { tool: "Bash", characters: 61_204 },
+  checkpoint: { characters: 1_240, tokens: 310, context_tokens: 105_000, line_tokens: 117_000 },
+  reinjected: { tokens: 420, checkpoint: true, rules: 3, lines: 2, left_out: 1 },
   prompt_refused: {
     model: "claude-haiku-4-5",
     context_window: 200_000,

@@ -42,6 +42,8 @@ export const PolicySettings = z.looseObject({
       /** Most of the user's words kept word for word, as a fraction of the line. */
       keep_user_words: share.optional(),
       min_gain: share.optional(),
+      /** Whether the user's rules are put back into the context after a compaction, word for word. */
+      reinject: z.boolean().optional(),
     })
     .optional(),
   pace: z.looseObject({ room_turns: count.optional(), min_turns: count.optional() }).optional(),

@@ -437,7 +437,8 @@ export const AgentOutcomesScalarFieldEnum = {
   lastAt: 'lastAt',
   countedAt: 'countedAt',
   cells: 'cells',
-  work: 'work'
+  work: 'work',
+  wrong: 'wrong'
 } as const
 
 export type AgentOutcomesScalarFieldEnum = (typeof AgentOutcomesScalarFieldEnum)[keyof typeof AgentOutcomesScalarFieldEnum]

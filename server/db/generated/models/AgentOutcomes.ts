@@ -43,6 +43,7 @@ export type AgentOutcomesMinAggregateOutputType = {
   countedAt: Date | null
   cells: runtime.Bytes | null
   work: runtime.Bytes | null
+  wrong: runtime.Bytes | null
 }
 
 export type AgentOutcomesMaxAggregateOutputType = {
@@ -52,6 +53,7 @@ export type AgentOutcomesMaxAggregateOutputType = {
   countedAt: Date | null
   cells: runtime.Bytes | null
   work: runtime.Bytes | null
+  wrong: runtime.Bytes | null
 }
 
 export type AgentOutcomesCountAggregateOutputType = {
@@ -61,6 +63,7 @@ export type AgentOutcomesCountAggregateOutputType = {
   countedAt: number
   cells: number
   work: number
+  wrong: number
   _all: number
 }
 
@@ -82,6 +85,7 @@ export type AgentOutcomesMinAggregateInputType = {
   countedAt?: true
   cells?: true
   work?: true
+  wrong?: true
 }
 
 export type AgentOutcomesMaxAggregateInputType = {
@@ -91,6 +95,7 @@ export type AgentOutcomesMaxAggregateInputType = {
   countedAt?: true
   cells?: true
   work?: true
+  wrong?: true
 }
 
 export type AgentOutcomesCountAggregateInputType = {
@@ -100,6 +105,7 @@ export type AgentOutcomesCountAggregateInputType = {
   countedAt?: true
   cells?: true
   work?: true
+  wrong?: true
   _all?: true
 }
 
@@ -196,6 +202,7 @@ export type AgentOutcomesGroupByOutputType = {
   countedAt: Date
   cells: runtime.Bytes
   work: runtime.Bytes
+  wrong: runtime.Bytes
   _count: AgentOutcomesCountAggregateOutputType | null
   _avg: AgentOutcomesAvgAggregateOutputType | null
   _sum: AgentOutcomesSumAggregateOutputType | null
@@ -228,6 +235,7 @@ export type AgentOutcomesWhereInput = {
   countedAt?: Prisma.DateTimeFilter<"AgentOutcomes"> | Date | string
   cells?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   work?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
+  wrong?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
 }
 
 export type AgentOutcomesOrderByWithRelationInput = {
@@ -237,6 +245,7 @@ export type AgentOutcomesOrderByWithRelationInput = {
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
+  wrong?: Prisma.SortOrder
 }
 
 export type AgentOutcomesWhereUniqueInput = Prisma.AtLeast<{
@@ -250,6 +259,7 @@ export type AgentOutcomesWhereUniqueInput = Prisma.AtLeast<{
   countedAt?: Prisma.DateTimeFilter<"AgentOutcomes"> | Date | string
   cells?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   work?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
+  wrong?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
 }, "projectId_agent">
 
 export type AgentOutcomesOrderByWithAggregationInput = {
@@ -259,6 +269,7 @@ export type AgentOutcomesOrderByWithAggregationInput = {
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
+  wrong?: Prisma.SortOrder
   _count?: Prisma.AgentOutcomesCountOrderByAggregateInput
   _avg?: Prisma.AgentOutcomesAvgOrderByAggregateInput
   _max?: Prisma.AgentOutcomesMaxOrderByAggregateInput
@@ -276,6 +287,7 @@ export type AgentOutcomesScalarWhereWithAggregatesInput = {
   countedAt?: Prisma.DateTimeWithAggregatesFilter<"AgentOutcomes"> | Date | string
   cells?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
   work?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
+  wrong?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
 }
 
 export type AgentOutcomesCreateInput = {
@@ -285,6 +297,7 @@ export type AgentOutcomesCreateInput = {
   countedAt: Date | string
   cells: runtime.Bytes
   work: runtime.Bytes
+  wrong: runtime.Bytes
 }
 
 export type AgentOutcomesUncheckedCreateInput = {
@@ -294,6 +307,7 @@ export type AgentOutcomesUncheckedCreateInput = {
   countedAt: Date | string
   cells: runtime.Bytes
   work: runtime.Bytes
+  wrong: runtime.Bytes
 }
 
 export type AgentOutcomesUpdateInput = {
@@ -303,6 +317,7 @@ export type AgentOutcomesUpdateInput = {
   countedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesUncheckedUpdateInput = {
@@ -312,6 +327,7 @@ export type AgentOutcomesUncheckedUpdateInput = {
   countedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesCreateManyInput = {
@@ -321,6 +337,7 @@ export type AgentOutcomesCreateManyInput = {
   countedAt: Date | string
   cells: runtime.Bytes
   work: runtime.Bytes
+  wrong: runtime.Bytes
 }
 
 export type AgentOutcomesUpdateManyMutationInput = {
@@ -330,6 +347,7 @@ export type AgentOutcomesUpdateManyMutationInput = {
   countedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesUncheckedUpdateManyInput = {
@@ -339,6 +357,7 @@ export type AgentOutcomesUncheckedUpdateManyInput = {
   countedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesProjectIdAgentCompoundUniqueInput = {
@@ -353,6 +372,7 @@ export type AgentOutcomesCountOrderByAggregateInput = {
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
+  wrong?: Prisma.SortOrder
 }
 
 export type AgentOutcomesAvgOrderByAggregateInput = {
@@ -367,6 +387,7 @@ export type AgentOutcomesMaxOrderByAggregateInput = {
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
+  wrong?: Prisma.SortOrder
 }
 
 export type AgentOutcomesMinOrderByAggregateInput = {
@@ -376,6 +397,7 @@ export type AgentOutcomesMinOrderByAggregateInput = {
   countedAt?: Prisma.SortOrder
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
+  wrong?: Prisma.SortOrder
 }
 
 export type AgentOutcomesSumOrderByAggregateInput = {
@@ -392,6 +414,7 @@ export type AgentOutcomesSelect<ExtArgs extends runtime.Types.Extensions.Interna
   countedAt?: boolean
   cells?: boolean
   work?: boolean
+  wrong?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -401,6 +424,7 @@ export type AgentOutcomesSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   countedAt?: boolean
   cells?: boolean
   work?: boolean
+  wrong?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -410,6 +434,7 @@ export type AgentOutcomesSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   countedAt?: boolean
   cells?: boolean
   work?: boolean
+  wrong?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectScalar = {
@@ -419,9 +444,10 @@ export type AgentOutcomesSelectScalar = {
   countedAt?: boolean
   cells?: boolean
   work?: boolean
+  wrong?: boolean
 }
 
-export type AgentOutcomesOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agent" | "lastAt" | "countedAt" | "cells" | "work", ExtArgs["result"]["agentOutcomes"]>
+export type AgentOutcomesOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agent" | "lastAt" | "countedAt" | "cells" | "work" | "wrong", ExtArgs["result"]["agentOutcomes"]>
 
 export type $AgentOutcomesPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "AgentOutcomes"
@@ -442,6 +468,10 @@ export type $AgentOutcomesPayload<ExtArgs extends runtime.Types.Extensions.Inter
      * Calls that repeat an earlier one around falls.
      */
     work: runtime.Bytes
+    /**
+     * Calls that went wrong around falls.
+     */
+    wrong: runtime.Bytes
   }, ExtArgs["result"]["agentOutcomes"]>
   composites: {}
 }
@@ -871,6 +901,7 @@ export interface AgentOutcomesFieldRefs {
   readonly countedAt: Prisma.FieldRef<"AgentOutcomes", 'DateTime'>
   readonly cells: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
   readonly work: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
+  readonly wrong: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
 }
     
 

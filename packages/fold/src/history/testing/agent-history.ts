@@ -220,6 +220,8 @@ function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
       "phase",
       "wind_down",
       "output_cut",
+      "checkpoint",
+      "reinjected",
       "prompt_refused",
       "withheld",
       "session",
