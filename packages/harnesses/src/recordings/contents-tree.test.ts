@@ -1,7 +1,7 @@
-import type { HeldItem, WindowContents } from "@plimsoll/harnesses/recordings";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ContentPart, contentsTree, largestItems } from "./contents-tree.ts";
+import type { HeldItem, WindowContents } from "./transcript-parts.ts";
 
 const item = (more: Partial<HeldItem>): HeldItem => ({
   ...{ kind: "user", tokens: 10, turn: 1, at: 0 },
