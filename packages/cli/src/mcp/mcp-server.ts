@@ -99,7 +99,8 @@ export function createMcpServer({ sessions, lines, places, home, now }: McpOptio
             ? await sizeOfFile(path, places.project, own.model)
             : sizeOfTool(tool!, contentsOf(own, bound));
       if ("unsized" in size) return refused(size.unsized);
-      return fitAnswer(size.tokens, own, (await besides(bound, false)).lineOf(own));
+      const fit = fitAnswer(size.tokens, own, (await besides(bound, false)).lineOf(own));
+      return { ...fit, ...(size.medianOf !== undefined && { median_of: size.medianOf }) };
     }),
   );
 

@@ -18,7 +18,7 @@ export const TOOLS = {
     inputSchema: z.object({
       tokens: tokens.optional(),
       path: z.string().max(4_096).optional().describe("a file to read"),
-      tool: z.string().max(256).optional().describe("a tool, by its largest result so far"),
+      tool: z.string().max(256).optional().describe("a tool, by its median result so far"),
     }),
     annotations: READ_ONLY,
   },

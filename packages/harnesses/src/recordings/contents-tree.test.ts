@@ -8,7 +8,7 @@ const item = (more: Partial<HeldItem>): HeldItem => ({
   ...more,
 });
 const contents = (items: HeldItem[], rest = 0): WindowContents => ({
-  ...{ turn: 9, at: 0, rest, items, since: undefined },
+  ...{ turn: 9, at: 0, rest, items, since: undefined, results: [] },
   level: rest + items.reduce((sum, { tokens }) => sum + tokens, 0),
 });
 const call = (id: string, tool: string, tokens: number, more: Partial<HeldItem> = {}) =>
