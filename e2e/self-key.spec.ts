@@ -12,11 +12,11 @@ test("An agent elsewhere asks how full its window is, with a key from Setup @pho
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("support agents");
   await dialog.getByRole("checkbox", { name: /^ingest/ }).uncheck();
-  await expect(dialog.getByLabel("Harness")).toHaveCount(0);
+  await expect(dialog.getByRole("textbox", { name: "Harness" })).toHaveCount(0);
   await dialog.getByRole("checkbox", { name: /^self/ }).check();
   const create = dialog.getByRole("button", { name: "Create", exact: true });
   await expect(create).toBeDisabled();
-  await dialog.getByLabel("Harness").fill(harness);
+  await dialog.getByRole("textbox", { name: "Harness" }).fill(harness);
   expect(await violations(page)).toEqual([]);
   await create.click();
   const key = await dialog.getByTestId("secret").textContent();

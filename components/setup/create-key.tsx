@@ -100,7 +100,7 @@ export function CreateKey({ own, onCreated, onClose }: Props) {
                   type="checkbox"
                   checked={scopes.includes(scope)}
                   onChange={() => toggle(scope)}
-                  className="size-4 accent-accent"
+                  className="size-4 shrink-0 accent-accent"
                 />
                 <code className="w-28 shrink-0 font-mono text-xs">{label}</code>
                 <span className="text-muted">{note}</span>

@@ -101,7 +101,7 @@ export async function listKeys(
     cells: [
       key.prefix,
       key.name,
-      key.scopes.join(","),
+      `${key.scopes.join(",")}${key.harness === null ? "" : ` of ${key.harness}`}`,
       stateOf(key, keys, options.now),
       expiryOf(key, options.now),
       key.id,

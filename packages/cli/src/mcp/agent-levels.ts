@@ -15,7 +15,7 @@ import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/pure";
 import type { RecordedSession } from "./recorded-session.ts";
 
 /** The level of an agent, from the recording of its session. */
-export interface RecordedLevel extends AgentLevel {
+export interface RecordedAgentLevel extends AgentLevel {
   parent: string | undefined;
   /** When it fell, epoch ms. */
   falls: readonly number[];
@@ -30,7 +30,7 @@ const FOLD = {
 };
 
 /** The levels of all agents of a session, the main one first, then those that were heard from last. */
-export function agentLevels({ events, contents }: RecordedSession): RecordedLevel[] {
+export function agentLevels({ events, contents }: RecordedSession): RecordedAgentLevel[] {
   const agents = new Map<string, AgentEvent[]>();
   for (const event of events as readonly (PlimsollEventInput & AgentEvent)[]) {
     if (event.type !== "turn" && !isBoundary(event.type)) continue;
@@ -43,15 +43,15 @@ export function agentLevels({ events, contents }: RecordedSession): RecordedLeve
     const held = contents.find((one) => (one.agent ?? "main") === agent);
     return levelOf(agent, own, held) ?? [];
   });
-  const rank = ({ agent }: RecordedLevel) => Number(agent !== "main");
+  const rank = ({ agent }: RecordedAgentLevel) => Number(agent !== "main");
   return levels.sort((a, b) => rank(a) - rank(b) || b.at - a.at);
 }
 
 /** The levels of the latest lines, with all falls of a session of which `whole` knows the earlier ones. */
 export function withEarlierFalls(
-  recent: readonly RecordedLevel[],
-  whole: readonly RecordedLevel[],
-): RecordedLevel[] {
+  recent: readonly RecordedAgentLevel[],
+  whole: readonly RecordedAgentLevel[],
+): RecordedAgentLevel[] {
   return recent.map((level) => {
     const known = whole.find(({ agent }) => agent === level.agent);
     if (known === undefined) return level;
@@ -65,7 +65,7 @@ function levelOf(
   agent: string,
   events: readonly AgentEvent[],
   held: AgentContents | undefined,
-): RecordedLevel | undefined {
+): RecordedAgentLevel | undefined {
   const turns = new Map<string, TurnFacts>();
   const marks: MarkEvent[] = [];
   for (const event of events) {
