@@ -291,7 +291,7 @@ describe("the endpoint", () => {
   });
 
   it("answers each of 1,000 interleaved calls about its own agent", {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     const agents = ["main", "scout", "clerk"];
     const sessions = Array.from({ length: 12 }, (_, at) => unique(`interleaved-${at}`));
