@@ -90,6 +90,26 @@ function endpointsOf([name, { _def }]: [string, Procedure]): Endpoint[] {
 const inputOfProcedure = (name: string): JsonSchema =>
   schemaOf(procedures.find(([found]) => found === name)![1]._def.inputs[0]!);
 
+/** A message of JSON-RPC to the tools of an agent. */
+const McpMessage = z.object({
+  jsonrpc: z.literal("2.0"),
+  id: z.union([z.string(), z.number()]).optional(),
+  method: z.enum([
+    "tools/call",
+    "tools/list",
+    "initialize",
+    "ping",
+    "resources/read",
+    "notifications/initialized",
+  ]),
+  params: z.object({
+    name: z.enum(["headroom", "will_it_fit", "what_fills", "checkpoint"]),
+    arguments: z.object({ detail: z.boolean(), tokens: z.number(), path: z.string() }).partial(),
+    _meta: z.object({ threadId: z.string(), "claudecode/toolUseId": z.string() }).partial(),
+    protocolVersion: z.enum(["2025-11-25", "2026-07-28"]),
+  }),
+});
+
 const plain = (method: string, path: string, weight: number): Endpoint => ({
   method,
   path,
@@ -114,6 +134,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
     ...sending("PUT", "/api/v1/policy", 10, SavePolicyInput),
     headers: [["If-Match", `"${generation}"`]] as const,
   })),
+  {
+    ...sending("POST", "/api/v1/mcp", 150, McpMessage),
+    headers: [
+      ["Accept", "application/json, text/event-stream"],
+      ["Plimsoll-Session", "s1"],
+    ],
+  },
   plain("GET", "/api/v1/backup", 1),
   { ...plain("POST", "/api/v1/restore", 60), sends: "archive" },
   {

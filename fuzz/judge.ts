@@ -70,6 +70,9 @@ function isRefusal({ method, path }: HttpInput, answer: HttpAnswer): boolean {
   if (path.startsWith("/otlp/") && isProtobuf) return answer.body.length > 0;
   const json = jsonOf(answer.body);
   if (path.startsWith("/otlp/") && "message" in json) return typeof json.message === "string";
+  // So has MCP: JSON-RPC, unless the body was not read.
+  if (path.startsWith("/api/v1/mcp") && "jsonrpc" in json)
+    return typeof (json as { error?: { message?: unknown } }).error?.message === "string";
   return /^\/api\/trpc(?:[/?#]|$)/.test(path) ? isTrpcRefusal(json) : isErrorBody(json);
 }
 

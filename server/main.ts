@@ -25,6 +25,7 @@ import { createReadiness } from "./http/health.ts";
 import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
 import { machineLoginRoutes } from "./http/machine-login.ts";
+import { mcpRoutes } from "./http/mcp.ts";
 import { otlpRoutes } from "./http/otlp.ts";
 import { policyRoutes } from "./http/policy.ts";
 import { openReads } from "./http/reads.ts";
@@ -348,6 +349,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       }),
       machineLoginRoutes({ access, keys, logins: machineLogins, publicUrl }),
       csvRoutes({ log, access, room, ...reading }),
+      mcpRoutes({ log, access, room, version, clock, ...reading }),
       auditExportRoutes({
         ...{ log, access, reads },
         entries: (principal, query) => readEntries(prisma, auditReach(principal), query),

@@ -17,6 +17,7 @@ import { NewKey } from "./new-key.tsx";
 const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
   { scope: "ingest", label: "ingest", note: "send events" },
   { scope: "read", label: "read", note: "read metrics and exports" },
+  { scope: "self", label: "self", note: "an agent asks how full its own window is" },
   { scope: "policy:read", label: "policy:read", note: "a harness reads its policy" },
   { scope: "policy:write", label: "policy:write", note: "change policies" },
   { scope: "alerts:write", label: "alerts:write", note: "change alert rules and silences" },
@@ -45,6 +46,7 @@ export function CreateKey({ own, onCreated, onClose }: Props) {
   const [owner, setOwner] = useState<(typeof OWNERS)[number]["value"]>(own ? "me" : "service");
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["ingest"]);
+  const [harness, setHarness] = useState("");
   const [lifetime, setLifetime] = useState<Lifetime>("never");
   const [date, setDate] = useState("");
   const create = useMutation(
@@ -55,13 +57,20 @@ export function CreateKey({ own, onCreated, onClose }: Props) {
       },
     }),
   );
+  const isSelf = scopes.includes("self");
   const over = lifetime === "date" && date !== "" && chosenExpiry(lifetime, date, Date.now()) === null;
 
   function submit(event: FormEvent) {
     event.preventDefault();
     const expires_at = chosenExpiry(lifetime, date, Date.now());
     if (expires_at === null) return;
-    create.mutate({ name: name.trim(), scopes: [...scopes], expires_at, service: owner === "service" });
+    create.mutate({
+      name: name.trim(),
+      scopes: [...scopes],
+      ...(isSelf && { harness: harness.trim() }),
+      expires_at,
+      service: owner === "service",
+    });
   }
   function toggle(scope: Scope) {
     setScopes(scopes.includes(scope) ? scopes.filter((other) => other !== scope) : [...scopes, scope]);
@@ -91,7 +100,7 @@ export function CreateKey({ own, onCreated, onClose }: Props) {
                   type="checkbox"
                   checked={scopes.includes(scope)}
                   onChange={() => toggle(scope)}
-                  className="size-4 accent-accent"
+                  className="size-4 shrink-0 accent-accent"
                 />
                 <code className="w-28 shrink-0 font-mono text-xs">{label}</code>
                 <span className="text-muted">{note}</span>
@@ -99,6 +108,18 @@ export function CreateKey({ own, onCreated, onClose }: Props) {
             ),
           )}
         </fieldset>
+        {isSelf && (
+          <div className="mt-3">
+            <TextField
+              label="Harness"
+              required
+              maxLength={128}
+              value={harness}
+              onChange={(event) => setHarness(event.target.value)}
+              placeholder="support@web-1, or support for all instances"
+            />
+          </div>
+        )}
         {!own && account?.person && (
           <Radios legend="Belongs to" value={owner} options={OWNERS} onChange={setOwner} />
         )}
@@ -124,7 +145,13 @@ export function CreateKey({ own, onCreated, onClose }: Props) {
           <Button
             type="submit"
             look="primary"
-            disabled={create.isPending || scopes.length === 0 || name.trim() === "" || over}
+            disabled={
+              create.isPending ||
+              scopes.length === 0 ||
+              name.trim() === "" ||
+              (isSelf && harness.trim() === "") ||
+              over
+            }
           >
             Create
           </Button>

@@ -8,6 +8,7 @@ const key = (more: Partial<KeyView> = {}): KeyView => ({
   name: "ci",
   prefix: "plim_a",
   scopes: ["ingest"],
+  harness: null,
   created_at: new Date(NOW).toISOString(),
   last_used_at: null,
   revoked_at: null,

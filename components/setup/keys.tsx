@@ -102,6 +102,12 @@ function Row({ view, own, all, now, onRotate, onRevoke }: RowProps) {
         </Name>
         <span className="block truncate text-xs text-muted">
           <code className="font-mono text-faint">{prefix}…</code>
+          {view.harness !== null && (
+            <>
+              {" · agents of "}
+              <Name>{view.harness}</Name>
+            </>
+          )}
           {view.person !== null && !own && (
             <>
               {" · "}

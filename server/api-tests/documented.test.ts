@@ -294,8 +294,8 @@ describe("/openapi.json", () => {
     const plain = await plainRoutes();
     expect(plain).toContain("post /api/v1/login");
     expect(plain).toContain("get /api/v1/sign-in/callback");
-    // tRPC is for our own clients; what it does for others is in the REST paths.
-    const routes = plain.filter((route) => route !== "all /api/trpc/*");
+    // tRPC is for our own clients; what it does for others is in the REST paths. MCP refuses other methods than POST.
+    const routes = plain.filter((route) => !["all /api/trpc/*", "all /api/v1/mcp"].includes(route));
     const procedures = Object.keys(PROCEDURES).map((path) => `get ${path}`);
     expect(described.sort()).toEqual([...new Set([...OTHERS, ...procedures, ...routes])].sort());
   });
@@ -321,6 +321,8 @@ describe("/openapi.json", () => {
     ["post", "/api/v1/sessions.csv", 400, { body: {}, as: "local" }],
     ["get", "/api/v1/backup", 401],
     ["post", "/api/v1/restore", 401],
+    ["post", "/api/v1/mcp", 401],
+    ["post", "/api/v1/mcp", 400, { body: [], as: "local" }],
     ["get", "/api/v1/live", 401],
     ["get", "/healthz", 200],
     ["get", "/readyz", 200],

@@ -57,6 +57,7 @@ const ROUTES: [method: string, path: string, permission: Permission][] = [
   ["GET", "/metrics", "read"],
   ["GET", "/api/v1/fleet", "read"],
   ["GET", "/api/v1/sessions.csv", "read"],
+  ["POST", "/api/v1/mcp", "ask about oneself"],
   ["GET", "/api/v1/policy", "read policies"],
   ["PUT", "/api/v1/policy", "change policies"],
   ["GET", "/api/v1/audit", "administer"],

@@ -163,6 +163,7 @@ describe("the demo's process", () => {
       name,
       prefix: "plim_",
       scopes: ["ingest", "policy:read"],
+      harness: null,
       created_at: new Date(Date.now() - ageMs).toISOString(),
       last_used_at: null,
       revoked_at: revoked ? new Date().toISOString() : null,

@@ -72,7 +72,8 @@ test("no agents, no statement", async () => {
   expect(await readRecentLevels({ prisma: path.prisma, projectId: 1 }, [])).toEqual(new Map());
 });
 
-const at = (...times: number[]): LevelAt[] => times.map((time, index) => ({ at: time, tokens: 100 - index }));
+const at = (...times: number[]): LevelAt[] =>
+  times.map((time, index) => ({ at: time, tokens: 100 - index, output: undefined }));
 
 test.each([
   ["the next level", [{ type: "masked", at: 15 }], [{ index: 1, type: "masked" }]],

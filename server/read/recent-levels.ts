@@ -11,6 +11,8 @@ import type { Reader } from "../lines/reader.ts";
 export interface LevelAt {
   at: number;
   tokens: number;
+  /** Tokens of its answer. */
+  output: number | undefined;
 }
 
 /** A boundary. `at` in epoch ms. */
@@ -57,7 +59,7 @@ function latestLevels(rows: readonly TurnRow[]): LevelAt[] {
   return numberTurns(rows)
     .flatMap(({ turn }) => {
       const tokens = levelOf(turn);
-      return tokens === undefined ? [] : [{ at: turn.at, tokens }];
+      return tokens === undefined ? [] : [{ at: turn.at, tokens, output: turn.outputTokens }];
     })
     .slice(-RECENT_LEVELS);
 }

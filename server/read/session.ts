@@ -109,7 +109,7 @@ function linesReportedBy(newestFirst: readonly Crossing[], { id, model }: Agent)
 }
 
 /** The agents of a session, the first heard from first. Of very many, the main agent and those with the most turns. */
-async function findAgents({ prisma, projectId }: Reader, sessionId: string): Promise<Agent[]> {
+export async function findAgents({ prisma, projectId }: Reader, sessionId: string): Promise<Agent[]> {
   const where = { projectId, sessionId };
   const found = await prisma.agent.findMany({
     where,

@@ -1,4 +1,5 @@
 import {
+  AGENT_HEADER,
   AuditQuery,
   LOCAL_PROOF_PATH,
   LocalProof,
@@ -10,6 +11,7 @@ import {
   MachineLoginRequest,
   PasskeyOptions,
   PasskeySignIn,
+  SESSION_HEADER,
   SelectedSessions,
   ServerHealth,
   SessionsQuery,
@@ -46,7 +48,12 @@ const file = (description: string, type: string) => ({
   description,
   content: { [type]: { schema: { type: "string", format: "binary" } } },
 });
-const parameter = (name: string, place: "query" | "path", description: string, required = false) => ({
+const parameter = (
+  name: string,
+  place: "query" | "path" | "header",
+  description: string,
+  required = false,
+) => ({
   ...{ name, in: place, description, required },
   schema: { type: "string" },
 });
@@ -70,6 +77,7 @@ export function plainPaths(errorSchema: object): Paths {
     ...signInPaths(error),
     ...machineLoginPaths(error),
     ...exportPaths(error),
+    ...agentPaths(error),
     ...operationPaths(error),
   } as Paths;
 }
@@ -310,6 +318,34 @@ function exportPaths(error: ErrorOf) {
           ...parametersOf(TurnsQuery, ["id", "turn", "cursor", "limit"]),
         ],
         responses: { 200: csv, 400: bad, ...refused, 404: error("There is no such session") },
+      },
+    },
+  };
+}
+
+function agentPaths(error: ErrorOf) {
+  return {
+    "/api/v1/mcp": {
+      post: {
+        operationId: "mcp",
+        tags: ["agents"],
+        summary:
+          "Tools with which an agent asks how full its own window is (Model Context Protocol, Streamable HTTP)",
+        security: KEY,
+        parameters: [
+          parameter(SESSION_HEADER, "header", "The agent's session, URI-encoded."),
+          parameter(AGENT_HEADER, "header", "The agent, where its session has several; URI-encoded."),
+        ],
+        requestBody: { required: true, content: json({ type: "object" }) },
+        responses: {
+          200: { description: "A message of JSON-RPC", content: json({ type: "object" }) },
+          202: { description: "A notification, which has no answer" },
+          400: error("The body is not one message"),
+          401: error("No key, or a wrong one"),
+          403: error("The key lacks the scope self, or a page of another origin asks"),
+          413: error("Too large"),
+          429: error("Over the key's quota; see Retry-After"),
+        },
       },
     },
   };

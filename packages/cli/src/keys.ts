@@ -48,10 +48,17 @@ export function parseExpiry(text: string, now: number): string | undefined {
 export async function createKey(
   client: Client,
   terminal: Terminal,
-  options: { name: string; scopes: ScopeName[]; expiresAt: string | undefined; quiet: boolean },
+  options: {
+    name: string;
+    scopes: ScopeName[];
+    harness: string | undefined;
+    expiresAt: string | undefined;
+    quiet: boolean;
+  },
 ): Promise<void> {
-  const { name, scopes, expiresAt } = options;
-  const key = await client.mutate("keys.create", { name, scopes, expires_at: expiresAt }, CreatedKey);
+  const { name, scopes, harness, expiresAt } = options;
+  const input = { name, scopes, harness, expires_at: expiresAt };
+  const key = await client.mutate("keys.create", input, CreatedKey);
   // An older server ignores the expiry.
   if (expiresAt !== undefined && key.expires_at === null) {
     await client.mutate("keys.revoke", { id: key.id }, KeyView);
@@ -94,7 +101,7 @@ export async function listKeys(
     cells: [
       key.prefix,
       key.name,
-      key.scopes.join(","),
+      `${key.scopes.join(",")}${key.harness === null ? "" : ` of ${key.harness}`}`,
       stateOf(key, keys, options.now),
       expiryOf(key, options.now),
       key.id,

@@ -188,7 +188,11 @@ function addKeyCommands(program: Command, context: CommandContext): void {
     .option("--name <name>", "name of the key", `cli@${hostname()}`)
     .requiredOption(
       "--scope <scopes>",
-      "comma-separated: ingest, read, policy:read, policy:ack, policy:write, alerts:write, sessions:write, admin",
+      "comma-separated: ingest, read, self, policy:read, policy:ack, policy:write, alerts:write, sessions:write, admin",
+    )
+    .option(
+      "--harness <name>",
+      "with the scope self: whose agents it answers, such as support@web-1 or support",
     )
     .option("--expires <when>", "never, a number of days such as 90d, or a date such as 2027-03-03", "never")
     .option("-q, --quiet", "print only the key")
@@ -201,12 +205,20 @@ Examples:
   export PLIMSOLL_KEY=$(npx plimsoll key create --name laptop --scope ingest,read --quiet)`,
     )
     .action(
-      async (flags: ConnectionFlags & { name: string; scope: string; expires: string; quiet?: boolean }) => {
-        const { name, quiet = false } = flags;
+      async (
+        flags: ConnectionFlags & {
+          name: string;
+          scope: string;
+          harness?: string;
+          expires: string;
+          quiet?: boolean;
+        },
+      ) => {
+        const { name, harness, quiet = false } = flags;
         const scopes = parseScopes(flags.scope);
         const expiresAt = parseExpiry(flags.expires, context.now());
         const client = createClient(await connect(flags, context.env));
-        await createKey(client, context.out, { name, scopes, expiresAt, quiet });
+        await createKey(client, context.out, { name, scopes, harness, expiresAt, quiet });
       },
     );
   withConnection(key.command("rotate"))

@@ -48,6 +48,15 @@ export const CALLERS = {
 
 export type CallingFamily = keyof typeof CALLERS;
 
+/** What a call says of its caller, and in the way of which family. */
+export function callProof(meta: unknown): { family: CallingFamily; proof: CallProof } | undefined {
+  for (const [family, caller] of Object.entries(CALLERS) as [CallingFamily, CallerFamily][]) {
+    const proof = caller.proof?.(meta);
+    if (proof !== undefined) return { family, proof };
+  }
+  return undefined;
+}
+
 const TURN_METADATA = ["x-codex-turn-metadata", "thread_id"];
 /** Ids of calls and sessions have some 40 characters. */
 const LONGEST_ID = 200;

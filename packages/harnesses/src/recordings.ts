@@ -14,7 +14,7 @@ export { fileThread } from "./codex/recording-line.ts";
 export { logPlace } from "./ouroboros/recording-chain.ts";
 export { ouroContextLimit } from "./ouroboros/recordings.ts";
 export { LOSABLE_KINDS, type Losable, SURVIVALS } from "./recordings/compaction-loss.ts";
-export { type HeldThing, largestThings } from "./recordings/held-things.ts";
+export { type ContentPart, contentsTree, largestItems } from "./recordings/contents-tree.ts";
 export * from "./recordings/json.ts";
 export { candidateRecords, hasMappedRecords, mappedReader } from "./recordings/mapped.ts";
 export * from "./recordings/reader.ts";

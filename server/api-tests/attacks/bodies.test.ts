@@ -127,6 +127,7 @@ describe("every route that takes a body", () => {
     "/api/v1/alerts/rules",
     "/api/v1/alerts/import",
     "/api/v1/sessions.csv",
+    "/api/v1/mcp",
   ];
   const text = (value: string) => Buffer.from(value);
   const inSpans = (spans: string) => `{"resourceSpans":[{"scopeSpans":[{"spans":[${spans}]}]}]}`;

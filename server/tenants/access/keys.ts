@@ -33,6 +33,8 @@ export interface VerifiedKey {
   keyName: string;
   projectId: number;
   scopes: ReadonlySet<Scope>;
+  /** Whose agents it answers. Absent without the scope `self`. */
+  harness?: string;
   /** Whose key it is. Absent for a service's. */
   person?: { id: string; name: string };
   /** Scopes of the key that its owner's role does not allow now. */
@@ -150,6 +152,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
       keyName: row.name,
       projectId,
       scopes,
+      ...(row.harness !== null && { harness: row.harness }),
       ...(person && { person: { id: person.id, name: person.name } }),
       ...(withheld.size > 0 && { withheld }),
       expiresAt: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
@@ -203,8 +206,8 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
     /**
      * The secret is in this answer and nowhere else, ever.
      * @param owner whose key it is; absent: a service's
-     * @throws PlimsollError `invalid_field` for an expiry that is over or too far ahead; `forbidden_role` for a scope that the
-     * owner's role does not allow
+     * @throws PlimsollError `invalid_field` for an expiry that is over or too far ahead, and for a harness without the scope `self`
+     * or the other way round; `forbidden_role` for a scope that the owner's role does not allow
      */
     async create(
       projectId: number,
@@ -214,6 +217,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
     ): Promise<CreatedKey> {
       const at = now();
       if (owner !== undefined) requireGivable(owner.roles, projectId, input.scopes);
+      const harness = harnessOfSelf(input);
       const expiresAt = checkedExpiry(input.expires_at, at);
       const { secret, prefix, hash } = makeKey();
       const row = await prisma.$transaction(async (tx) => {
@@ -225,6 +229,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
             prefix,
             hash,
             scopes: [...new Set(input.scopes)],
+            harness,
             createdAt: new Date(at),
             expiresAt,
             personId: owner?.id ?? null,
@@ -291,6 +296,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
             prefix,
             hash,
             scopes: old.scopes,
+            harness: old.harness,
             createdAt: new Date(at),
             expiresAt: nextExpiry(old, at),
             personId: old.personId,
@@ -364,6 +370,21 @@ const expiredKey = ({ expiresAt, replaced }: Known): ExpiredKey => ({
 
 const noKey = () => new PlimsollError("not_found", "There is no such key.");
 
+/** @returns null without the scope `self` */
+function harnessOfSelf({
+  scopes,
+  harness = null,
+}: Pick<CreateKeyInput, "scopes" | "harness">): string | null {
+  if (scopes.includes("self") === (harness !== null)) return harness;
+  throw new PlimsollError(
+    "invalid_field",
+    harness === null
+      ? "harness: A key with the scope self answers agents of one harness. Name it: support@web-1, or support for all its instances."
+      : "harness: Only a key with the scope self names a harness. Add the scope, or leave out the harness.",
+    { details: { path: "harness" } },
+  );
+}
+
 function requireGivable(roles: Roles, projectId: number, scopes: readonly Scope[]): void {
   const refused = scopes.filter((scope) => !mayGive(roles, projectId, scope));
   if (refused.length === 0) return;
@@ -390,9 +411,10 @@ function requireRotatable<Key extends ApiKey>(key: Key | null, at: number): asse
 }
 
 /** For the audit log. */
-function detailOf({ prefix, scopes, expiresAt }: ApiKey): string {
+function detailOf({ prefix, scopes, harness, expiresAt }: ApiKey): string {
   const expiry = expiresAt === null ? "never expires" : `expires on ${utcDay(expiresAt.getTime())}`;
-  return `${prefix}, ${scopes.join(", ")}, ${expiry}`;
+  const whose = harness === null ? "" : `, agents of ${harness}`;
+  return `${prefix}, ${scopes.join(", ")}${whose}, ${expiry}`;
 }
 
 function viewOf(row: KeyRow, personId: string | undefined): KeyView {
@@ -401,6 +423,7 @@ function viewOf(row: KeyRow, personId: string | undefined): KeyView {
     name: row.name,
     prefix: row.prefix,
     scopes: row.scopes as Scope[],
+    harness: row.harness,
     created_at: row.createdAt.toISOString(),
     last_used_at: row.lastUsedAt?.toISOString() ?? null,
     revoked_at: row.revokedAt?.toISOString() ?? null,

@@ -48,6 +48,8 @@ export interface Principal {
   /** With kind `key`. */
   keyId?: string;
   keyName?: string;
+  /** Of a key with the scope `self`: whose agents it answers, an instance or a family. */
+  harness?: string;
   /** With kind `browser`: its session, the address of this request's client, and the origin of the page that asks. */
   browser?: { id: string; name: string | null; address: string; origin?: string | undefined };
 }
@@ -85,10 +87,11 @@ export interface Access {
    */
   authorize(incoming: IncomingMessage, permission: Permission): Promise<Principal>;
   /**
-   * `authorize` with the permission `read`, counted as one call of the key.
+   * `authorize`, counted as one call of the key.
+   * @param permission `read` by default
    * @throws PlimsollError also `quota_exceeded`
    */
-  authorizeRead(incoming: IncomingMessage): Promise<Principal>;
+  authorizeRead(incoming: IncomingMessage, permission?: Permission): Promise<Principal>;
   /** The address that a request came from, as far as trusted proxies tell. */
   clientOf(facts: Pick<RequestFacts, "remoteAddress" | "forwardedFor">): string;
 }
@@ -230,8 +233,8 @@ export function createAccess(parts: AccessParts): Access {
     authenticate,
     authorize,
     clientOf,
-    async authorizeRead(incoming) {
-      const principal = await authorize(incoming, "read");
+    async authorizeRead(incoming, permission = "read") {
+      const principal = await authorize(incoming, permission);
       reads.take(principal.keyId, 1);
       return principal;
     },

@@ -17,6 +17,7 @@ export const PERMISSIONS = {
   "send or acknowledge": needs("admin", "ingest", "policy:ack"),
   "see receipts": needs("viewer", "ingest"),
   read: needs("viewer", "read"),
+  "ask about oneself": needs("viewer", "self"),
   "read policies": needs("viewer", "policy:read", "read"),
   "know oneself": onlyPeople(null, "project"),
   "use an account": onlyPeople("viewer", "project"),

@@ -1,5 +1,13 @@
 import { homedir } from "node:os";
-import { type AgentContents, LOSABLE_KINDS, type Losable, SURVIVALS } from "@plimsoll/harnesses/recordings";
+import {
+  type AgentContents,
+  type ContentPart,
+  contentsTree,
+  LOSABLE_KINDS,
+  type Losable,
+  largestItems,
+  SURVIVALS,
+} from "@plimsoll/harnesses/recordings";
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";
@@ -8,7 +16,6 @@ import { planImport } from "../import/plan.ts";
 import { sourceLines } from "../import/source.ts";
 import { ago, percent, tokens } from "../number-format.ts";
 import { fitEnds, painter, printable, printableJson, type Terminal } from "../terminal.ts";
-import { type ContentPart, contentsTree, largestItems } from "./contents-tree.ts";
 import { findRecording } from "./find-recording.ts";
 
 /** Parts below this share of the level are summed up. */

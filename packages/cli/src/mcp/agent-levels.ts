@@ -8,28 +8,17 @@ import {
   type TurnFacts,
   turnFacts,
 } from "@plimsoll/fold";
+import type { AgentLevel } from "@plimsoll/harnesses/agent-tools";
 import type { AgentContents } from "@plimsoll/harnesses/recordings";
 import type { MarkEvent, PlimsollEventInput, TurnEvent } from "@plimsoll/protocol/events";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/pure";
 import type { RecordedSession } from "./recorded-session.ts";
 
-/** How full the window of an agent is, from the recording of its session. Tokens, epoch ms. */
-export interface AgentLevel {
-  agent: string;
+/** The level of an agent, from the recording of its session. */
+export interface RecordedAgentLevel extends AgentLevel {
   parent: string | undefined;
-  model: string;
-  /** Context tokens of the latest prompt, as the provider counted them. */
-  counted: number;
-  /** What the next prompt will have: the above, with what entered the context since. */
-  level: number;
-  at: number;
-  windowTokens: number | undefined;
-  /** Levels of turns since the last fall, oldest first. */
-  recent: readonly number[];
-  /** When it fell. */
+  /** When it fell, epoch ms. */
   falls: readonly number[];
-  /** The context was reset after that prompt, and no turn counted it since. */
-  isOutdated: boolean;
 }
 
 /** A turn or a mark of one agent. Readers give times in epoch ms. */
@@ -41,7 +30,7 @@ const FOLD = {
 };
 
 /** The levels of all agents of a session, the main one first, then those that were heard from last. */
-export function agentLevels({ events, contents }: RecordedSession): AgentLevel[] {
+export function agentLevels({ events, contents }: RecordedSession): RecordedAgentLevel[] {
   const agents = new Map<string, AgentEvent[]>();
   for (const event of events as readonly (PlimsollEventInput & AgentEvent)[]) {
     if (event.type !== "turn" && !isBoundary(event.type)) continue;
@@ -54,17 +43,21 @@ export function agentLevels({ events, contents }: RecordedSession): AgentLevel[]
     const held = contents.find((one) => (one.agent ?? "main") === agent);
     return levelOf(agent, own, held) ?? [];
   });
-  const rank = ({ agent }: AgentLevel) => Number(agent !== "main");
+  const rank = ({ agent }: RecordedAgentLevel) => Number(agent !== "main");
   return levels.sort((a, b) => rank(a) - rank(b) || b.at - a.at);
 }
 
 /** The levels of the latest lines, with all falls of a session of which `whole` knows the earlier ones. */
-export function withEarlierFalls(recent: readonly AgentLevel[], whole: readonly AgentLevel[]): AgentLevel[] {
+export function withEarlierFalls(
+  recent: readonly RecordedAgentLevel[],
+  whole: readonly RecordedAgentLevel[],
+): RecordedAgentLevel[] {
   return recent.map((level) => {
     const known = whole.find(({ agent }) => agent === level.agent);
     if (known === undefined) return level;
     const earlier = known.falls.filter((at) => at <= known.at);
-    return { ...level, falls: [...earlier, ...level.falls.filter((at) => at > known.at)] };
+    const falls = [...earlier, ...level.falls.filter((at) => at > known.at)];
+    return { ...level, falls, fallCount: falls.length };
   });
 }
 
@@ -72,7 +65,7 @@ function levelOf(
   agent: string,
   events: readonly AgentEvent[],
   held: AgentContents | undefined,
-): AgentLevel | undefined {
+): RecordedAgentLevel | undefined {
   const turns = new Map<string, TurnFacts>();
   const marks: MarkEvent[] = [];
   for (const event of events) {
@@ -93,6 +86,9 @@ function levelOf(
   if (counted === undefined || at === undefined || model === undefined) return undefined;
   const output = read.findLast(({ contextTokens }) => contextTokens !== undefined)?.turn.usage.output_tokens;
   const since = held?.at === at ? held.since : undefined;
+  const falls = [...readMarks.values(), ...inferred.values()].flatMap(({ type, at: fellAt }) =>
+    isBoundary(type) ? [fellAt] : [],
+  );
   return {
     agent,
     parent: events.find(({ parent_agent }) => parent_agent !== undefined)?.parent_agent,
@@ -103,9 +99,8 @@ function levelOf(
     at,
     windowTokens: state.windowTokens,
     recent: state.recent,
-    falls: [...readMarks.values(), ...inferred.values()].flatMap(({ type, at: fellAt }) =>
-      isBoundary(type) ? [fellAt] : [],
-    ),
+    falls,
+    fallCount: falls.length,
     isOutdated: state.pending.length > 0,
   };
 }

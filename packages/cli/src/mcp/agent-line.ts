@@ -1,10 +1,9 @@
+import type { AgentLevel, KnownLine } from "@plimsoll/harnesses/agent-tools";
 import type { HarnessLine, Places } from "@plimsoll/harnesses/bridge";
 import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import type { CallingFamily } from "@plimsoll/harnesses/callers";
 import { type BridgeTarget, knownOf } from "../bridge/harness-bridge.ts";
 import { readSettings } from "../bridge/settings-session.ts";
-import type { AgentLevel } from "./agent-levels.ts";
-import type { KnownLine } from "./headroom.ts";
 
 /** The line that the server knows of an agent, in tokens; undefined while it knows only a default. */
 export type ServerLine = KnownLine | undefined;

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { ADAPTERS, type Places } from "@plimsoll/harnesses/bridge";
-import { CALLERS, type CallerFamily, type CallingFamily, type CallProof } from "@plimsoll/harnesses/callers";
+import { CALLERS, type CallerFamily, type CallingFamily, callProof } from "@plimsoll/harnesses/callers";
 import { fileThread } from "@plimsoll/harnesses/recordings";
 import { sessionFiles, writtenSince } from "../bridge/newest-session.ts";
 import { sleep } from "../sleep.ts";
@@ -50,7 +50,7 @@ const FAMILIES = Object.entries(CALLERS) as [CallingFamily, CallerFamily][];
 /** Finds the recording of the agent that makes a call; see `bindCaller`. */
 export async function findCaller(question: CallerQuestion): Promise<Caller | { refused: CallRefusal }> {
   const { meta, argument } = question;
-  const [family, proof] = proofOf(meta);
+  const { family, proof } = callProof(meta) ?? {};
   const evidence = { argument, proof, writtenLast: undefined };
   if (argument !== undefined || (proof?.kind === "session" && family !== undefined)) {
     const families = argument === undefined ? [family!] : FAMILIES.map(([name]) => name);
@@ -66,14 +66,6 @@ export async function findCaller(question: CallerQuestion): Promise<Caller | { r
     bindCaller({ ...evidence, found: found.map(({ path }) => path), writtenLast }),
     found[0]?.family,
   );
-}
-
-function proofOf(meta: unknown): [CallingFamily, CallProof] | [undefined, undefined] {
-  for (const [family, caller] of FAMILIES) {
-    const proof = caller.proof?.(meta);
-    if (proof !== undefined) return [family, proof];
-  }
-  return [undefined, undefined];
 }
 
 function named(

@@ -1,17 +1,20 @@
 import { McpServer, ResourceNotFoundError, ResourceTemplate } from "@modelcontextprotocol/server";
-import type { Places } from "@plimsoll/harnesses/bridge";
-import { z } from "zod";
-import { VERSION } from "../version.ts";
-import type { AgentLevel } from "./agent-levels.ts";
-import { agentLine, settingsLine } from "./agent-line.ts";
 import {
+  type AgentLevel,
   type Beside,
   droppedAnswer,
   fillsAnswer,
   fitAnswer,
   headroomAnswer,
+  refused,
+  resultOf,
+  TOOLS,
   type ToolAnswer,
-} from "./answers.ts";
+} from "@plimsoll/harnesses/agent-tools";
+import type { Places } from "@plimsoll/harnesses/bridge";
+import { contentsTree, largestItems } from "@plimsoll/harnesses/recordings";
+import { VERSION } from "../version.ts";
+import { agentLine, settingsLine } from "./agent-line.ts";
 import { keepNote, LONGEST_NOTE, MOST_CHARACTERS, readNote } from "./note-file.ts";
 import { checkpointEvent, type NoteReports } from "./note-reports.ts";
 import type { ServerLines } from "./server-line.ts";
@@ -30,19 +33,8 @@ export interface McpOptions {
   now: () => number;
 }
 
-/** What a refused call may do. Of the refusals of a note and a size, the name says enough. */
-const HINTS: Partial<Record<string, string>> = {
-  call_again: "Nothing tied this call to a session yet. Call again.",
-  not_recorded: "No recording of this session on this machine shows the call.",
-  several_sessions: "Several sessions have recorded this call.",
-  other_session: "This server was started for another session.",
-  no_contents: "The recording does not show what fills the window.",
-  too_long: `A note has at most ${LONGEST_NOTE} tokens and ${MOST_CHARACTERS} characters.`,
-  sub_agent: "Only the main agent gets a note back. Return what you know in your answer.",
-};
-
-const READ_ONLY = { readOnlyHint: true, openWorldHint: false };
 const SESSION_URI = "plimsoll://sessions/";
+const NOTE_LIMITS = `A note has at most ${LONGEST_NOTE} tokens and ${MOST_CHARACTERS} characters.`;
 const NOT_CALLED = "No such session has called this server.";
 /** How often a session with subscribers is looked at, ms. */
 const LOOK_MS = 1_000;
@@ -50,12 +42,6 @@ const LOOK_MS = 1_000;
 const HANDOFF =
   "Write a handoff for the next session: what is done, what remains, what was found and must hold, and the files to read first. " +
   "Save it with the tool checkpoint, at most 2,000 tokens, and show it to me.";
-
-const refused = (reason: string, more: ToolAnswer = {}): ToolAnswer => ({
-  refused: reason,
-  ...(HINTS[reason] !== undefined && { hint: HINTS[reason] }),
-  ...more,
-});
 
 /** An MCP server for the agents of one process of a harness. It answers a call only about the session that the call is from. */
 export function createMcpServer(options: McpOptions): McpServer {
@@ -71,11 +57,11 @@ export function createMcpServer(options: McpOptions): McpServer {
     ) =>
     async (given: Arguments, { mcpReq }: { mcpReq: { _meta?: unknown } }) => {
       const bound = await sessions.caller(mcpReq._meta);
-      if ("refused" in bound) return textOf(refused(bound.refused, bound.mark ? { mark: bound.mark } : {}));
+      if ("refused" in bound) return resultOf(refused(bound.refused, bound.mark ? { mark: bound.mark } : {}));
       const own = bound.levels.find(({ agent }) => agent === bound.agent);
       const found = own === undefined ? refused("not_recorded") : await answer(own, bound, given);
       const mark = sessions.nextMark(bound);
-      return textOf(mark === undefined ? found : { ...found, mark });
+      return resultOf(mark === undefined ? found : { ...found, mark });
     };
 
   async function besides(bound: BoundSession, detail: boolean): Promise<Beside> {
@@ -94,12 +80,7 @@ export function createMcpServer(options: McpOptions): McpServer {
 
   server.registerTool(
     "headroom",
-    {
-      description:
-        "How much room your context window has left: plenty, plan_a_checkpoint or checkpoint_now, and steps until your line. Ask before long work.",
-      inputSchema: z.object({ detail: z.boolean().optional().describe("also token counts") }),
-      annotations: READ_ONLY,
-    },
+    TOOLS.headroom,
     about(async (own, bound, { detail = false }: { detail?: boolean | undefined }) =>
       headroomAnswer(
         own,
@@ -111,15 +92,7 @@ export function createMcpServer(options: McpOptions): McpServer {
 
   server.registerTool(
     "will_it_fit",
-    {
-      description: "Whether something fits below your line. Give one of the three.",
-      inputSchema: z.object({
-        tokens: z.int().min(0).max(100_000_000).optional(),
-        path: z.string().max(4_096).optional().describe("a file to read"),
-        tool: z.string().max(256).optional().describe("a tool, by its largest result so far"),
-      }),
-      annotations: READ_ONLY,
-    },
+    TOOLS.will_it_fit,
     about(async (own, bound, given: { tokens?: number; path?: string; tool?: string }) => {
       const { tokens, path, tool } = given;
       if ([tokens, path, tool].filter((one) => one !== undefined).length !== 1)
@@ -131,31 +104,25 @@ export function createMcpServer(options: McpOptions): McpServer {
             ? await sizeOfFile(path, places.project, own.model)
             : sizeOfTool(tool!, contentsOf(own, bound));
       if ("unsized" in size) return refused(size.unsized);
-      return fitAnswer(size.tokens, own, (await besides(bound, false)).lineOf(own));
+      const fit = fitAnswer(size.tokens, own, (await besides(bound, false)).lineOf(own));
+      return { ...fit, ...(size.medianOf !== undefined && { median_of: size.medianOf }) };
     }),
   );
 
   server.registerTool(
     "what_fills",
-    {
-      description: "What fills your window: shares by kind, tool and MCP server, and the largest things.",
-      inputSchema: z.object({}),
-      annotations: READ_ONLY,
-    },
+    TOOLS.what_fills,
     about((own, bound) => {
       const held = contentsOf(own, bound);
-      return held === undefined || held.items.length === 0 ? refused("no_contents") : fillsAnswer(held);
+      return held === undefined || held.items.length === 0
+        ? refused("no_contents")
+        : fillsAnswer({ level: held.level, parts: contentsTree(held), largest: largestItems(held) });
     }),
   );
 
   server.registerTool(
     "what_was_dropped",
-    {
-      description:
-        "Rules, sentences of prompts and files that the latest compaction dropped, and your checkpoint.",
-      inputSchema: z.object({}),
-      annotations: READ_ONLY,
-    },
+    TOOLS.what_was_dropped,
     about(async (own, bound) => {
       const note = await readNote(home, bound.session);
       return droppedAnswer(contentsOf(own, bound)?.loss, note);
@@ -164,17 +131,15 @@ export function createMcpServer(options: McpOptions): McpServer {
 
   server.registerTool(
     "checkpoint",
-    {
-      description:
-        "Keep a note for yourself, which comes back after the next compaction: what is done, what is next, what must hold. It replaces the last one.",
-      inputSchema: z.object({ note: z.string().max(100_000) }),
-      annotations: { destructiveHint: false, idempotentHint: true, openWorldHint: false },
-    },
+    TOOLS.checkpoint,
     about(async (own, bound, { note }: { note: string }) => {
       if (own.agent !== "main") return refused("sub_agent");
       const given = { session: bound.session, note, at: now() };
       const kept = await keepNote(home, given);
-      if ("refused" in kept) return refused(kept.refused, { tokens: kept.tokens });
+      if ("refused" in kept) {
+        const { refused: reason, tokens } = kept;
+        return refused(reason, { ...(reason === "too_long" && { hint: NOTE_LIMITS }), tokens });
+      }
       const { lineOf } = await besides(bound, false);
       await reports.add(checkpointEvent(bound, { ...given, ...kept }, own, lineOf(own), machine));
       return { kept: true, ...kept };
@@ -245,11 +210,4 @@ function sessionIn(uri: string): string {
   } catch {
     return "";
   }
-}
-
-function textOf(answer: ToolAnswer) {
-  return {
-    content: [{ type: "text" as const, text: JSON.stringify(answer) }],
-    ...("refused" in answer && { isError: true }),
-  };
 }

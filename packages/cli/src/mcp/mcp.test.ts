@@ -138,7 +138,7 @@ describe("plimsoll mcp", () => {
     expect(Math.abs(tokens - next) / next).toBeLessThan(0.02);
   });
 
-  it("says what fits: a number, a file of this machine, a tool by its largest result", async () => {
+  it("says what fits: a number, a file of this machine, a tool by its median result", async () => {
     const agent = worker(4);
     const client = await start();
     const fit = (given: object) => ask(client, "will_it_fit", given, agent.call(50_000));
@@ -151,7 +151,7 @@ describe("plimsoll mcp", () => {
     });
     expect(await fit({ tokens: 170_000 })).toMatchObject({ fits: "no" });
     expect(await fit({ path: "a.ts" })).toMatchObject({ fits: "yes", needs: Math.ceil(inModel(text)) });
-    expect(await fit({ tool: "Read" })).toMatchObject({ fits: "yes", line: "harness" });
+    expect(await fit({ tool: "Read" })).toMatchObject({ fits: "yes", line: "harness", median_of: 4 });
   });
 
   it("refuses what has no size, with the reason", async () => {

@@ -1,9 +1,8 @@
+import type { AgentLineSource, Beside } from "@plimsoll/harnesses/agent-tools";
 import { SessionDetail, SessionPage } from "@plimsoll/protocol/api";
 import { familyOf } from "@plimsoll/protocol/policy";
 import type { Client } from "../client.ts";
 import type { ServerLine } from "./agent-line.ts";
-import type { Beside } from "./answers.ts";
-import type { AgentLineSource } from "./headroom.ts";
 import type { BoundSession } from "./sessions.ts";
 
 /** The client is created with the first question; undefined without a key. */

@@ -4,7 +4,7 @@ import type { Places } from "@plimsoll/harnesses/bridge";
 import type { CallingFamily } from "@plimsoll/harnesses/callers";
 import { type AgentContents, fileThread } from "@plimsoll/harnesses/recordings";
 import { OpenFiles } from "../import/followed-file.ts";
-import { type AgentLevel, agentLevels, withEarlierFalls } from "./agent-levels.ts";
+import { agentLevels, type RecordedAgentLevel, withEarlierFalls } from "./agent-levels.ts";
 import type { Binding, CallRefusal } from "./bind-caller.ts";
 import { type Caller, findCaller, type GivenMark } from "./find-caller.ts";
 import { type RecordedSession, SessionReading } from "./recorded-session.ts";
@@ -18,7 +18,7 @@ export interface BoundSession {
   /** The agent that calls. */
   agent: string;
   by: Binding;
-  levels: readonly AgentLevel[];
+  levels: readonly RecordedAgentLevel[];
   /** What the window of each agent holds. Takes time that grows with the session. */
   contents(): readonly AgentContents[];
 }
@@ -45,7 +45,7 @@ export class Sessions {
   /** Sessions that called, by id, which may be read as resources. */
   readonly #called = new Map<string, Caller>();
   /** Of the session that called last. */
-  #wholeLevels: { of: RecordedSession; levels: AgentLevel[] } | undefined;
+  #wholeLevels: { of: RecordedSession; levels: RecordedAgentLevel[] } | undefined;
   #mark: GivenMark | undefined;
 
   constructor(options: CallingSessionsOptions) {

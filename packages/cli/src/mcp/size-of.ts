@@ -1,15 +1,23 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
+import { median } from "@plimsoll/fold";
 import { estimateTokens, tokenizerScale } from "@plimsoll/guard/measure";
 import type { AgentContents } from "@plimsoll/harnesses/recordings";
 
 /** Why something has no size. */
-export const UNSIZED = ["no_such_file", "not_a_file", "not_text", "unreadable", "tool_not_used"] as const;
+export const UNSIZED = [
+  "no_such_file",
+  "not_a_file",
+  "not_text",
+  "unreadable",
+  "no_contents",
+  "tool_not_used",
+] as const;
 export type Unsized = (typeof UNSIZED)[number];
 
-/** Tokens of the model. */
-export type Size = { tokens: number } | { unsized: Unsized };
+/** Tokens of the model, and of how many results of a tool they are the median. */
+export type Size = { tokens: number; medianOf?: number } | { unsized: Unsized };
 
 /** Bytes of a file that are read. The rest is estimated from them. */
 const MOST_READ = 1 << 20;
@@ -40,11 +48,10 @@ export async function sizeOfFile(path: string, folder: string, model: string): P
   }
 }
 
-/** The largest result of a tool in the window. The name may lack the prefix of its MCP server. */
-export function sizeOfTool(tool: string, contents: AgentContents | undefined): Size {
-  const results = (contents?.items ?? []).filter(
-    (item) => item.kind === "tool_result" && (item.tool === tool || item.tool?.endsWith(`__${tool}`)),
-  );
+/** The median result of a tool in the history of the agent. The name may lack the prefix of its MCP server. */
+export function sizeOfTool(tool: string, contents: Pick<AgentContents, "results"> | undefined): Size {
+  if (contents === undefined) return { unsized: "no_contents" };
+  const results = contents.results.filter(({ tool: name }) => name === tool || name?.endsWith(`__${tool}`));
   if (results.length === 0) return { unsized: "tool_not_used" };
-  return { tokens: Math.max(...results.map(({ tokens }) => tokens)) };
+  return { tokens: Math.ceil(median(results.map(({ tokens }) => tokens))), medianOf: results.length };
 }

@@ -8,7 +8,15 @@ const item = (more: Partial<HeldItem>): HeldItem => ({
   ...{ kind: "user", tokens: 10, turn: 1, at: 1_764_300_000_000 },
   ...more,
 });
-const windowOf = (items: HeldItem[]) => ({ turn: 9, at: 0, since: undefined, level: 9_000, rest: 0, items });
+const windowOf = (items: HeldItem[]) => ({
+  turn: 9,
+  at: 0,
+  since: undefined,
+  results: [],
+  level: 9_000,
+  rest: 0,
+  items,
+});
 
 describe("what is sent of a window's contents", () => {
   it("is sums by kind and tool, and the largest things with their times", () => {

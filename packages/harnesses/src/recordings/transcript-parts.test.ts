@@ -99,6 +99,10 @@ describe("what the window holds", () => {
       level: 2_000,
       rest: 2_000 - 870,
       since: { answer: 0, added: 9 },
+      results: [
+        { tool: "Read", tokens: 400 },
+        { tool: "mcp__docs__search", tokens: 300 },
+      ],
     });
     expect(items.map(({ kind, tool, file, tokens, turn: n }) => [kind, tool, file, tokens, n])).toEqual([
       ["system", undefined, undefined, 50, 1],
@@ -111,7 +115,9 @@ describe("what the window holds", () => {
   });
 
   it("is what came after a compaction, and the system prompt", () => {
-    const { items } = windowContents({ turns, lines, resets: [{ at: 20 }] })!;
+    const { items, results } = windowContents({ turns, lines, resets: [{ at: 20 }] })!;
+    // The results of a tool are history, in the window or not.
+    expect(results).toHaveLength(2);
     expect(items.map(({ kind, tokens }) => [kind, tokens])).toEqual([
       ["system", 50],
       ["tool_call", 10],

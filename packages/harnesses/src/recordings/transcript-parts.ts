@@ -121,6 +121,8 @@ export interface WindowContents {
    * context was reset since.
    */
   since: { answer: number; added: number } | undefined;
+  /** Every result of a tool so far, those that are no longer in the window too. */
+  results: readonly Pick<ContentItem, "tool" | "tokens">[];
 }
 
 /** Without items where the transcript does not tell. @returns undefined without a turn */
@@ -154,7 +156,15 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
   const items =
     factor === undefined ? [] : held.map((item) => ({ ...item, tokens: Math.floor(item.tokens * factor) }));
   const rest = last.level - sumOf(items);
-  return { turn: times.length, at: last.at, level: last.level, rest, items, since: sinceTurn(steps, last) };
+  const results = steps.flatMap(({ line }) =>
+    (line?.items ?? []).flatMap((item) =>
+      item.kind === "tool_result"
+        ? [{ tool: (calls.get(item.call) ?? item).tool, tokens: Math.ceil(item.tokens * last.scale) }]
+        : [],
+    ),
+  );
+  const since = sinceTurn(steps, last);
+  return { turn: times.length, at: last.at, level: last.level, rest, items, since, results };
 }
 
 function sinceTurn(steps: ReturnType<typeof inOrder>, { at, scale }: TurnLevel): WindowContents["since"] {

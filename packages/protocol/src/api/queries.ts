@@ -144,6 +144,8 @@ export type SeriesQuery = z.infer<typeof SeriesQuery>;
 export const CreateKeyInput = z.object({
   name: callText(100, named),
   scopes: z.array(Scope).min(1),
+  /** Required with the scope `self`, and only with it: an instance such as `support@web-1`, or `support` for all its instances. */
+  harness: callText(LONGEST.harness, named).nullish(),
   /** In the future, at most ten years ahead; a key without it never expires. */
   expires_at: time.nullish(),
   /** Belongs to nobody, so it does not end with who made it. Needs the role admin. */

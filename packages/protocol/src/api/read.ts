@@ -659,6 +659,7 @@ export type MachineList = z.infer<typeof MachineList>;
 export const SCOPES = [
   "ingest",
   "read",
+  "self",
   "policy:read",
   "policy:ack",
   "policy:write",
@@ -675,6 +676,8 @@ export const KeyView = z.object({
   /** The first characters, to tell keys apart. The rest was shown once. */
   prefix: z.string(),
   scopes: z.array(Scope),
+  /** With the scope `self`: the harness whose agents it answers, an instance or a family; else null. */
+  harness: z.string().nullable().default(null),
   created_at: time,
   last_used_at: time.nullable(),
   revoked_at: time.nullable(),

@@ -7,6 +7,7 @@ export type Role = (typeof ROLES)[number];
 /** The least role of a person whose key may have a scope. */
 export const ROLE_OF_SCOPE = {
   read: "viewer",
+  self: "viewer",
   "policy:read": "viewer",
   ingest: "member",
   "policy:ack": "member",

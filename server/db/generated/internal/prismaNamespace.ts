@@ -4230,6 +4230,7 @@ export const ApiKeyScalarFieldEnum = {
   prefix: 'prefix',
   hash: 'hash',
   scopes: 'scopes',
+  harness: 'harness',
   createdAt: 'createdAt',
   lastUsedAt: 'lastUsedAt',
   revokedAt: 'revokedAt',

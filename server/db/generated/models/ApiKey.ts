@@ -40,6 +40,7 @@ export type ApiKeyMinAggregateOutputType = {
   name: string | null
   prefix: string | null
   hash: runtime.Bytes | null
+  harness: string | null
   createdAt: Date | null
   lastUsedAt: Date | null
   revokedAt: Date | null
@@ -54,6 +55,7 @@ export type ApiKeyMaxAggregateOutputType = {
   name: string | null
   prefix: string | null
   hash: runtime.Bytes | null
+  harness: string | null
   createdAt: Date | null
   lastUsedAt: Date | null
   revokedAt: Date | null
@@ -69,6 +71,7 @@ export type ApiKeyCountAggregateOutputType = {
   prefix: number
   hash: number
   scopes: number
+  harness: number
   createdAt: number
   lastUsedAt: number
   revokedAt: number
@@ -93,6 +96,7 @@ export type ApiKeyMinAggregateInputType = {
   name?: true
   prefix?: true
   hash?: true
+  harness?: true
   createdAt?: true
   lastUsedAt?: true
   revokedAt?: true
@@ -107,6 +111,7 @@ export type ApiKeyMaxAggregateInputType = {
   name?: true
   prefix?: true
   hash?: true
+  harness?: true
   createdAt?: true
   lastUsedAt?: true
   revokedAt?: true
@@ -122,6 +127,7 @@ export type ApiKeyCountAggregateInputType = {
   prefix?: true
   hash?: true
   scopes?: true
+  harness?: true
   createdAt?: true
   lastUsedAt?: true
   revokedAt?: true
@@ -224,6 +230,7 @@ export type ApiKeyGroupByOutputType = {
   prefix: string
   hash: runtime.Bytes
   scopes: string[]
+  harness: string | null
   createdAt: Date
   lastUsedAt: Date | null
   revokedAt: Date | null
@@ -262,6 +269,7 @@ export type ApiKeyWhereInput = {
   prefix?: Prisma.StringFilter<"ApiKey"> | string
   hash?: Prisma.BytesFilter<"ApiKey"> | runtime.Bytes
   scopes?: Prisma.StringNullableListFilter<"ApiKey">
+  harness?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   createdAt?: Prisma.DateTimeFilter<"ApiKey"> | Date | string
   lastUsedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
@@ -278,6 +286,7 @@ export type ApiKeyOrderByWithRelationInput = {
   prefix?: Prisma.SortOrder
   hash?: Prisma.SortOrder
   scopes?: Prisma.SortOrder
+  harness?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -298,6 +307,7 @@ export type ApiKeyWhereUniqueInput = Prisma.AtLeast<{
   name?: Prisma.StringFilter<"ApiKey"> | string
   prefix?: Prisma.StringFilter<"ApiKey"> | string
   scopes?: Prisma.StringNullableListFilter<"ApiKey">
+  harness?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   createdAt?: Prisma.DateTimeFilter<"ApiKey"> | Date | string
   lastUsedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
@@ -314,6 +324,7 @@ export type ApiKeyOrderByWithAggregationInput = {
   prefix?: Prisma.SortOrder
   hash?: Prisma.SortOrder
   scopes?: Prisma.SortOrder
+  harness?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -337,6 +348,7 @@ export type ApiKeyScalarWhereWithAggregatesInput = {
   prefix?: Prisma.StringWithAggregatesFilter<"ApiKey"> | string
   hash?: Prisma.BytesWithAggregatesFilter<"ApiKey"> | runtime.Bytes
   scopes?: Prisma.StringNullableListFilter<"ApiKey">
+  harness?: Prisma.StringNullableWithAggregatesFilter<"ApiKey"> | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"ApiKey"> | Date | string
   lastUsedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ApiKey"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"ApiKey"> | Date | string | null
@@ -352,6 +364,7 @@ export type ApiKeyCreateInput = {
   prefix: string
   hash: runtime.Bytes
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
+  harness?: string | null
   createdAt: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
@@ -367,6 +380,7 @@ export type ApiKeyUncheckedCreateInput = {
   prefix: string
   hash: runtime.Bytes
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
+  harness?: string | null
   createdAt: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
@@ -382,6 +396,7 @@ export type ApiKeyUpdateInput = {
   prefix?: Prisma.StringFieldUpdateOperationsInput | string
   hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  harness?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -397,6 +412,7 @@ export type ApiKeyUncheckedUpdateInput = {
   prefix?: Prisma.StringFieldUpdateOperationsInput | string
   hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  harness?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -412,6 +428,7 @@ export type ApiKeyCreateManyInput = {
   prefix: string
   hash: runtime.Bytes
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
+  harness?: string | null
   createdAt: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
@@ -427,6 +444,7 @@ export type ApiKeyUpdateManyMutationInput = {
   prefix?: Prisma.StringFieldUpdateOperationsInput | string
   hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  harness?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -441,6 +459,7 @@ export type ApiKeyUncheckedUpdateManyInput = {
   prefix?: Prisma.StringFieldUpdateOperationsInput | string
   hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  harness?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -469,6 +488,7 @@ export type ApiKeyCountOrderByAggregateInput = {
   prefix?: Prisma.SortOrder
   hash?: Prisma.SortOrder
   scopes?: Prisma.SortOrder
+  harness?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
@@ -487,6 +507,7 @@ export type ApiKeyMaxOrderByAggregateInput = {
   name?: Prisma.SortOrder
   prefix?: Prisma.SortOrder
   hash?: Prisma.SortOrder
+  harness?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
@@ -501,6 +522,7 @@ export type ApiKeyMinOrderByAggregateInput = {
   name?: Prisma.SortOrder
   prefix?: Prisma.SortOrder
   hash?: Prisma.SortOrder
+  harness?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
@@ -589,6 +611,7 @@ export type ApiKeyCreateWithoutPersonInput = {
   prefix: string
   hash: runtime.Bytes
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
+  harness?: string | null
   createdAt: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
@@ -603,6 +626,7 @@ export type ApiKeyUncheckedCreateWithoutPersonInput = {
   prefix: string
   hash: runtime.Bytes
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
+  harness?: string | null
   createdAt: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
@@ -646,6 +670,7 @@ export type ApiKeyScalarWhereInput = {
   prefix?: Prisma.StringFilter<"ApiKey"> | string
   hash?: Prisma.BytesFilter<"ApiKey"> | runtime.Bytes
   scopes?: Prisma.StringNullableListFilter<"ApiKey">
+  harness?: Prisma.StringNullableFilter<"ApiKey"> | string | null
   createdAt?: Prisma.DateTimeFilter<"ApiKey"> | Date | string
   lastUsedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"ApiKey"> | Date | string | null
@@ -661,6 +686,7 @@ export type ApiKeyCreateManyPersonInput = {
   prefix: string
   hash: runtime.Bytes
   scopes?: Prisma.ApiKeyCreatescopesInput | string[]
+  harness?: string | null
   createdAt: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
@@ -675,6 +701,7 @@ export type ApiKeyUpdateWithoutPersonInput = {
   prefix?: Prisma.StringFieldUpdateOperationsInput | string
   hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  harness?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -689,6 +716,7 @@ export type ApiKeyUncheckedUpdateWithoutPersonInput = {
   prefix?: Prisma.StringFieldUpdateOperationsInput | string
   hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  harness?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -703,6 +731,7 @@ export type ApiKeyUncheckedUpdateManyWithoutPersonInput = {
   prefix?: Prisma.StringFieldUpdateOperationsInput | string
   hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   scopes?: Prisma.ApiKeyUpdatescopesInput | string[]
+  harness?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -719,6 +748,7 @@ export type ApiKeySelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   prefix?: boolean
   hash?: boolean
   scopes?: boolean
+  harness?: boolean
   createdAt?: boolean
   lastUsedAt?: boolean
   revokedAt?: boolean
@@ -735,6 +765,7 @@ export type ApiKeySelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extens
   prefix?: boolean
   hash?: boolean
   scopes?: boolean
+  harness?: boolean
   createdAt?: boolean
   lastUsedAt?: boolean
   revokedAt?: boolean
@@ -751,6 +782,7 @@ export type ApiKeySelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extens
   prefix?: boolean
   hash?: boolean
   scopes?: boolean
+  harness?: boolean
   createdAt?: boolean
   lastUsedAt?: boolean
   revokedAt?: boolean
@@ -767,6 +799,7 @@ export type ApiKeySelectScalar = {
   prefix?: boolean
   hash?: boolean
   scopes?: boolean
+  harness?: boolean
   createdAt?: boolean
   lastUsedAt?: boolean
   revokedAt?: boolean
@@ -775,7 +808,7 @@ export type ApiKeySelectScalar = {
   personId?: boolean
 }
 
-export type ApiKeyOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "name" | "prefix" | "hash" | "scopes" | "createdAt" | "lastUsedAt" | "revokedAt" | "expiresAt" | "replacedBy" | "personId", ExtArgs["result"]["apiKey"]>
+export type ApiKeyOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "name" | "prefix" | "hash" | "scopes" | "harness" | "createdAt" | "lastUsedAt" | "revokedAt" | "expiresAt" | "replacedBy" | "personId", ExtArgs["result"]["apiKey"]>
 export type ApiKeyInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   person?: boolean | Prisma.ApiKey$personArgs<ExtArgs>
 }
@@ -798,6 +831,10 @@ export type $ApiKeyPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     prefix: string
     hash: runtime.Bytes
     scopes: string[]
+    /**
+     * Whose agents a key with the scope `self` answers: an instance, or a family for all its instances.
+     */
+    harness: string | null
     createdAt: Date
     lastUsedAt: Date | null
     revokedAt: Date | null
@@ -1243,6 +1280,7 @@ export interface ApiKeyFieldRefs {
   readonly prefix: Prisma.FieldRef<"ApiKey", 'String'>
   readonly hash: Prisma.FieldRef<"ApiKey", 'Bytes'>
   readonly scopes: Prisma.FieldRef<"ApiKey", 'String[]'>
+  readonly harness: Prisma.FieldRef<"ApiKey", 'String'>
   readonly createdAt: Prisma.FieldRef<"ApiKey", 'DateTime'>
   readonly lastUsedAt: Prisma.FieldRef<"ApiKey", 'DateTime'>
   readonly revokedAt: Prisma.FieldRef<"ApiKey", 'DateTime'>

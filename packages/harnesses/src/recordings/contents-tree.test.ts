@@ -1,14 +1,14 @@
-import type { HeldItem, WindowContents } from "@plimsoll/harnesses/recordings";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ContentPart, contentsTree, largestItems } from "./contents-tree.ts";
+import type { HeldItem, WindowContents } from "./transcript-parts.ts";
 
 const item = (more: Partial<HeldItem>): HeldItem => ({
   ...{ kind: "user", tokens: 10, turn: 1, at: 0 },
   ...more,
 });
 const contents = (items: HeldItem[], rest = 0): WindowContents => ({
-  ...{ turn: 9, at: 0, rest, items, since: undefined },
+  ...{ turn: 9, at: 0, rest, items, since: undefined, results: [] },
   level: rest + items.reduce((sum, { tokens }) => sum + tokens, 0),
 });
 const call = (id: string, tool: string, tokens: number, more: Partial<HeldItem> = {}) =>

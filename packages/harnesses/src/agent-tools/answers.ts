@@ -1,8 +1,11 @@
-import { type AgentContents, LOSABLE_KINDS, type Losable, SURVIVALS } from "@plimsoll/harnesses/recordings";
-import { contentsTree, largestItems } from "../context/contents-tree.ts";
-import type { AgentLevel } from "./agent-levels.ts";
-import { type FitAnswer, fitOf, headroomOf, type KnownLine } from "./headroom.ts";
-import type { Checkpoint } from "./note-file.ts";
+import {
+  type CompactionLoss,
+  LOSABLE_KINDS,
+  type Losable,
+  SURVIVALS,
+} from "../recordings/compaction-loss.ts";
+import type { ContentPart, LargeItem } from "../recordings/contents-tree.ts";
+import { type AgentLevel, type FitAnswer, fitOf, headroomOf, type KnownLine } from "./headroom.ts";
 
 /**
  * Answers to an agent. They are data: names and texts of others are values of fields, cut to a length, and nothing in an answer asks for
@@ -15,13 +18,19 @@ const LONGEST_TEXT = 160;
 const MOST_LISTED = 8;
 const MOST_SUBAGENTS = 8;
 
-/** What is known beside the recording. */
-export interface Beside {
+/** What an agent wrote down for itself. `at` in epoch ms. */
+export interface OwnNote {
+  at: number;
+  note: string;
+}
+
+/** What is known beside the levels. */
+export interface Beside<Level extends AgentLevel = AgentLevel> {
   /** The line of an agent of the session. */
-  lineOf(agent: AgentLevel): KnownLine;
+  lineOf(agent: Level): KnownLine;
   /** Whether the server knows the session. */
   server: "known" | "not_yet" | "away" | "no_login";
-  note: Checkpoint | undefined;
+  note: OwnNote | undefined;
   /** Epoch ms. */
   now: number;
   detail: boolean;
@@ -29,7 +38,11 @@ export interface Beside {
 
 const seconds = (ms: number) => Math.max(0, Math.round(ms / 1_000));
 
-export function headroomAnswer(own: AgentLevel, others: readonly AgentLevel[], beside: Beside): ToolAnswer {
+export function headroomAnswer<Level extends AgentLevel>(
+  own: Level,
+  others: readonly Level[],
+  beside: Beside<Level>,
+): ToolAnswer {
   const { lineOf, server, note, now, detail } = beside;
   const line = lineOf(own);
   const { verdict, stepsLeft, basis } = headroomOf(own, line);
@@ -41,7 +54,7 @@ export function headroomAnswer(own: AgentLevel, others: readonly AgentLevel[], b
     line: { source: line.source, ...(detail && { tokens: line.tokens ?? null }) },
     level_age_s: seconds(now - own.at),
     ...(own.isOutdated && { outdated: true }),
-    falls: own.falls.length,
+    falls: own.fallCount,
     ...(detail && {
       level: { tokens: own.level, counted: own.counted, window: own.windowTokens ?? null },
       model: cut(own.model),
@@ -52,7 +65,7 @@ export function headroomAnswer(own: AgentLevel, others: readonly AgentLevel[], b
         agent: cut(one.agent),
         verdict: headroomOf(one, lineOf(one)).verdict,
         level_age_s: seconds(now - one.at),
-        falls: one.falls.length,
+        falls: one.fallCount,
         ...(detail && { tokens: one.level }),
       })),
     }),
@@ -72,22 +85,31 @@ export function fitAnswer(tokens: number, own: AgentLevel, line: KnownLine): Too
   };
 }
 
-export function fillsAnswer(contents: AgentContents): ToolAnswer {
-  const share = (tokens: number) => Number((tokens / contents.level).toFixed(3));
-  const parts = contentsTree(contents).flatMap(({ name, tokens, parts: own }) => [
+/** What the window of an agent holds. */
+export interface FilledWindow {
+  /** Context tokens. */
+  level: number;
+  parts: readonly ContentPart[];
+  /** The largest first. The turn is undefined where only a recording has it. */
+  largest: readonly (Omit<LargeItem, "turn"> & { turn?: number })[];
+}
+
+export function fillsAnswer({ level, parts: tree, largest }: FilledWindow): ToolAnswer {
+  const share = (tokens: number) => Number((tokens / level).toFixed(3));
+  const parts = tree.flatMap(({ name, tokens, parts: own }) => [
     { part: cut(name), share: share(tokens) },
     ...own.slice(0, MOST_LISTED).map((one) => ({ part: cut(one.name), of: name, share: share(one.tokens) })),
   ]);
   return {
     parts: parts.filter(({ share: part }) => part >= 0.005),
-    largest: largestItems(contents)
+    largest: largest
       .slice(0, MOST_LISTED)
       .map(({ name, tokens, turn }) => ({ name: cut(name), share: share(tokens), turn })),
   };
 }
 
 /** @param loss undefined where the recording shows no compaction with its summary */
-export function droppedAnswer(loss: AgentContents["loss"], note: Checkpoint | undefined): ToolAnswer {
+export function droppedAnswer(loss: CompactionLoss | undefined, note: OwnNote | undefined): ToolAnswer {
   const checkpoint = note === undefined ? {} : { checkpoint: note.note };
   if (loss === undefined) return { fall: null, ...checkpoint };
   const lost = (kind: (typeof LOSABLE_KINDS)[number]) =>

@@ -1,5 +1,22 @@
 import { type Forecast, forecast } from "@plimsoll/fold";
-import type { AgentLevel } from "./agent-levels.ts";
+
+/** How full the window of an agent is. Tokens, epoch ms. */
+export interface AgentLevel {
+  agent: string;
+  model: string;
+  /** Context tokens of the latest prompt, as the provider counted them. */
+  counted: number;
+  /** What the next prompt will have: the above, with what is known to have entered the context since. */
+  level: number;
+  at: number;
+  windowTokens: number | undefined;
+  /** Levels of turns since the last fall, oldest first. */
+  recent: readonly number[];
+  /** Falls so far. */
+  fallCount: number;
+  /** The context was reset after that prompt, and no turn counted it since. */
+  isOutdated: boolean;
+}
 
 /** What an agent should do about its level. `unknown`: neither its line nor the size of its window is known. */
 export const VERDICTS = ["plenty", "plan_a_checkpoint", "checkpoint_now", "unknown"] as const;
@@ -7,13 +24,14 @@ export type HeadroomVerdict = (typeof VERDICTS)[number];
 
 /**
  * Who says where the line is. `acknowledged`, `reported` and `policy` come from the server; `harness` from the settings of the harness on
- * this machine. `window_end`: nothing decisive happens before.
+ * this machine, `default` from those that its family has. `window_end`: nothing decisive happens before.
  */
 export const LINE_SOURCES = [
   "acknowledged",
   "reported",
   "policy",
   "harness",
+  "default",
   "window_end",
   "unknown",
 ] as const;

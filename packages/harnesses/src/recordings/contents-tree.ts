@@ -1,11 +1,6 @@
-import {
-  type ContentItem,
-  type ContentKind,
-  type HeldThing,
-  largestThings,
-  type WindowContents,
-} from "@plimsoll/harnesses/recordings";
 import { type HeldKind, mcpServerOf } from "@plimsoll/protocol/pure";
+import { type HeldThing, largestThings } from "./held-things.ts";
+import type { ContentItem, ContentKind, WindowContents } from "./transcript-parts.ts";
 
 /** A part of what a window holds. */
 export interface ContentPart {
@@ -38,8 +33,11 @@ const KIND_NAMES: Record<ContentKind | HeldKind, string> = {
 };
 const REST = "not in the recording: tool definitions, system prompt, thinking, images";
 
+/** Something in a window, or all things of a kind and a tool. */
+type HeldPart = Pick<ContentItem, "tool" | "tokens"> & { kind: ContentKind | HeldKind };
+
 /** What a window holds by kind, tools by name, those of an MCP server together. The largest parts come first. */
-export function contentsTree({ items, rest }: WindowContents): ContentPart[] {
+export function contentsTree({ items, rest }: { items: readonly HeldPart[]; rest: number }): ContentPart[] {
   const parts: ContentPart[] = [];
   for (const item of items) {
     let level = parts;
@@ -61,9 +59,9 @@ export function contentsTree({ items, rest }: WindowContents): ContentPart[] {
 
 /** The largest things in a window, a call and its result as one. */
 export const largestItems = ({ items }: WindowContents): LargeItem[] =>
-  largestThings(items).map((thing) => ({ name: nameOf(thing), tokens: thing.tokens, turn: thing.turn }));
+  largestThings(items).map((thing) => ({ name: thingName(thing), tokens: thing.tokens, turn: thing.turn }));
 
-function placeOf({ kind, tool }: ContentItem): string[] {
+function placeOf({ kind, tool }: HeldPart): string[] {
   const name = KIND_NAMES[kind];
   if (name !== TOOLS) return [name];
   const server = mcpServerOf(tool ?? "");
@@ -72,7 +70,7 @@ function placeOf({ kind, tool }: ContentItem): string[] {
     : [TOOLS, `MCP server ${server}`, tool!.slice(`mcp__${server}__`.length)];
 }
 
-function nameOf({ kind, tool, file }: HeldThing): string {
+export function thingName({ kind, tool, file }: Pick<HeldThing, "kind" | "tool" | "file">): string {
   const name = tool ?? KIND_NAMES[kind];
   return file === undefined ? name : `${name} ${file}`;
 }

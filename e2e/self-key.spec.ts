@@ -1,0 +1,45 @@
+import { expect, test } from "./fixtures.ts";
+import { violations } from "./support/axe.ts";
+
+test("An agent elsewhere asks how full its window is, with a key from Setup @phone", async ({
+  page,
+  server,
+  send,
+  harness,
+}) => {
+  await page.goto("/setup");
+  await page.getByRole("button", { name: "Create key" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("support agents");
+  await dialog.getByRole("checkbox", { name: /^ingest/ }).uncheck();
+  await expect(dialog.getByRole("textbox", { name: "Harness" })).toHaveCount(0);
+  await dialog.getByRole("checkbox", { name: /^self/ }).check();
+  const create = dialog.getByRole("button", { name: "Create", exact: true });
+  await expect(create).toBeDisabled();
+  await dialog.getByRole("textbox", { name: "Harness" }).fill(harness);
+  expect(await violations(page)).toEqual([]);
+  await create.click();
+  const key = await dialog.getByTestId("secret").textContent();
+  await dialog.getByRole("button", { name: "Done" }).click();
+  const row = page.getByTestId("keys").getByRole("listitem").filter({ hasText: "support agents" });
+  await expect(row).toContainText(`agents of ${harness}`);
+
+  const turn = { type: "turn", id: "t1", at: Date.now(), harness, session: "s1", model: "claude-sonnet-4-5" };
+  await send([{ ...turn, usage: { input_tokens: 150_000, output_tokens: 500 } }]);
+  const answer = await fetch(`${server.url}/api/v1/mcp`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${key?.trim()}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "plimsoll-session": "s1",
+    },
+    body: JSON.stringify({
+      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+      params: { name: "headroom", arguments: { detail: true } },
+    }),
+  });
+  expect(await answer.text()).toContain(String.raw`\"counted\":150000`);
+  await page.reload();
+  await expect(row).toContainText("used");
+});
