@@ -5,6 +5,7 @@ import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { createMcpServer } from "../packages/cli/src/mcp/mcp-server.ts";
+import { NoteReports } from "../packages/cli/src/mcp/note-reports.ts";
 import { ServerLines } from "../packages/cli/src/mcp/server-line.ts";
 import { Sessions } from "../packages/cli/src/mcp/sessions.ts";
 import { parsed } from "../packages/cli/src/statusline/claude-settings.ts";
@@ -47,9 +48,11 @@ export async function readByMcp(content: Buffer): Promise<object[]> {
   for (const path of paths) utimesSync(path, now, now);
   const places = { home, project: home, env: {}, platform: process.platform };
   const sessions = new Sessions({ places, argument: undefined, now: Date.now, patienceMs: PATIENCE_MS });
+  const notes = join(home, "notes");
   const options = {
-    ...{ sessions, places, home: join(home, "notes"), now: Date.now },
+    ...{ sessions, places, home: notes, machine: "fuzz", now: Date.now },
     lines: new ServerLines(async () => undefined, Date.now),
+    reports: new NoteReports(() => Promise.reject(new Error("no server")), notes),
   };
   const [input, output] = [new PassThrough(), new PassThrough()];
   let said = "";

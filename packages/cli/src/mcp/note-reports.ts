@@ -2,11 +2,10 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { fileSpool } from "@plimsoll/guard/node";
 import { createReporter, type Reporter, type SendTarget } from "@plimsoll/guard/report";
+import type { AgentLevel, KnownLine } from "@plimsoll/harnesses/agent-tools";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { Connection } from "../connection.ts";
 import { request } from "../request.ts";
-import type { AgentLevel } from "./agent-levels.ts";
-import type { KnownLine } from "./headroom.ts";
 import type { Checkpoint } from "./note-file.ts";
 import type { BoundSession } from "./sessions.ts";
 
