@@ -119,13 +119,15 @@ async function agentServer(deps: McpRoutesDeps, principal: Principal, c: Machine
 export function statedBy(
   header: (name: string) => string | undefined,
   meta: unknown,
-): Omit<StatedAgent, "harness"> | { refused: "no_session" | "other_session" | OwnRefusal } {
+): Omit<StatedAgent, "harness"> | { refused: "no_session" | "no_agent" | "other_session" | OwnRefusal } {
   const [session, agent] = [SESSION_HEADER, AGENT_HEADER].map((name) => decoded(header(name)) || undefined);
   const proof = callProof(meta)?.proof;
   const named = proof?.kind === "session" ? proof.id : undefined;
   if (session !== undefined && named !== undefined && session !== named) return { refused: "other_session" };
   const stated = session ?? named;
   if (stated === undefined) return { refused: "no_session" };
+  // A harness that tells its calls apart by their ids has its agents share a connection, and so the headers.
+  if (proof?.kind === "call" && agent === undefined) return { refused: "no_agent" };
   return [stated, agent ?? "main"].every((name) => NAME.test(name))
     ? { session: stated, agent }
     : { refused: "unknown_session" };

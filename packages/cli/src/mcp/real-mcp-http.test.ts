@@ -72,6 +72,7 @@ it.skipIf(!hasServer)(
         Authorization: `Bearer ${await keyFor("self", "--harness", "claude-code")}`,
         // Claude Code puts in the variable.
         "Plimsoll-Session": "$".concat("{AGENT_SESSION}"),
+        "Plimsoll-Agent": "main",
       };
       const server = { type: "http", url, alwaysLoad: true, headers };
       await writeFile(join(home, "project/mcp.json"), JSON.stringify({ mcpServers: { plimsoll: server } }));
@@ -89,6 +90,7 @@ it.skipIf(!hasServer)(
         "-p",
         "--dangerously-skip-permissions",
         "--mcp-config=mcp.json",
+        "--disallowedTools=Agent",
         `--session-id=${session}`,
       ];
       const run = { home, cwd: join(home, "project"), limit: PATIENCE - 60_000, env };

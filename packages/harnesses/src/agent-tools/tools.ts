@@ -55,6 +55,8 @@ const HINTS: Partial<Record<string, string>> = {
   several_sessions: "Several sessions match this call.",
   other_session: "The call is from another session than the one that was stated.",
   no_session: "State the session in the header Plimsoll-Session.",
+  no_agent:
+    "Agents of this harness share the headers. State the one that has the tools in the header Plimsoll-Agent.",
   unknown_session: "The server has no turn of this session and agent.",
   several_agents: "The session has several agents. State one in the header Plimsoll-Agent.",
   no_contents: "Nothing shows what fills the window.",
