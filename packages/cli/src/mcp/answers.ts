@@ -1,4 +1,5 @@
-import { type AgentContents, LOSABLE_KINDS, type Losable, SURVIVALS } from "@plimsoll/harnesses/recordings";
+import type { AgentContents, Losable } from "@plimsoll/harnesses/recordings";
+import { LOSABLE_KINDS, type LosableKind, SURVIVALS } from "@plimsoll/protocol/pure";
 import { contentsTree, largestItems } from "../context/contents-tree.ts";
 import type { AgentLevel } from "./agent-levels.ts";
 import { type FitAnswer, fitOf, headroomOf, type KnownLine } from "./headroom.ts";
@@ -90,7 +91,7 @@ export function fillsAnswer(contents: AgentContents): ToolAnswer {
 export function droppedAnswer(loss: AgentContents["loss"], note: Checkpoint | undefined): ToolAnswer {
   const checkpoint = note === undefined ? {} : { checkpoint: note.note };
   if (loss === undefined) return { fall: null, ...checkpoint };
-  const lost = (kind: (typeof LOSABLE_KINDS)[number]) =>
+  const lost = (kind: LosableKind) =>
     loss.things.filter((thing) => thing.kind === kind && thing.survival !== "verbatim").sort(inOrder);
   return {
     fall: { after_turn: loss.turn },

@@ -831,6 +831,69 @@ describe("Claude Code transcripts", () => {
     expect(foldEvents(events).get(`${S} main`)!.turns[1]!.turn).toMatchObject({ compositionEstimated: true });
   });
 
+  describe("what survived a compaction", () => {
+    const touched = (second: number, key: string, file_path: string) => {
+      const line = said(second, key, usage(150_000));
+      const content = [{ type: "tool_use", id: `c-${key}`, name: "Edit", input: { file_path } }];
+      return { ...line, message: { ...line.message, content } };
+    };
+    const summary = asked(21, "He wants the tests to pass. Edited src/billing.ts.", {
+      isCompactSummary: true,
+    });
+    const lines = (metadata: object) => [
+      asked(0, "Never touch the generated files. Make all of the tests pass again"),
+      touched(1, "m1", "/work/src/billing.ts"),
+      touched(2, "m2", "/work/src/secret-plans.ts"),
+      asked(3, "Always write a test for it."),
+      compacted(20, "b1", { trigger: "auto", preTokens: 160_000, ...metadata }),
+      summary,
+      said(30, "m3", usage(30_000)),
+    ];
+    const survived = (all: object[]) =>
+      read(...all).events.flatMap((event) => (event.type === "compacted" ? [event.survived] : []));
+
+    it("is counted without a word of it, in any order of lines", () => {
+      const counts = {
+        rule: { verbatim: 0, near: 0, absent: 2 },
+        prompt: { verbatim: 0, near: 0, absent: 1 },
+        file: { verbatim: 1, near: 0, absent: 1 },
+      };
+      expect(survived(lines({}))).toEqual([counts]);
+      expect(survived(lines({}).reverse())).toEqual([counts]);
+      expect(JSON.stringify(read(...lines({})).events)).not.toMatch(/Always|secret|billing/);
+    });
+
+    it.each([
+      ["named one by one", { preservedMessages: { anchorUuid: "q-21", uuids: ["u-m2-2", "q-3"] } }],
+      [
+        "from the first on",
+        { preservedSegment: { headUuid: "u-m2-2", anchorUuid: "q-21", tailUuid: "q-3" } },
+      ],
+    ])("has what Claude Code kept beside the summary, %s", (_, kept) => {
+      expect(survived(lines(kept))).toMatchObject([
+        { rule: { verbatim: 1, absent: 1 }, file: { verbatim: 2, absent: 0 } },
+      ]);
+    });
+
+    it("is unknown until the next turn, and without a summary", () => {
+      expect(survived(lines({}).slice(0, -1))).toEqual([undefined]);
+      expect(survived(lines({}).filter((line) => line !== summary))).toEqual([undefined]);
+    });
+
+    it("is that of each compaction", () => {
+      const later = [
+        asked(40, "Prefer small functions over comments."),
+        compacted(50, "b2", { trigger: "auto", preTokens: 150_000 }),
+        asked(51, "Prefer small functions over comments.", { isCompactSummary: true }),
+        said(60, "m4", usage(20_000)),
+      ];
+      expect(survived([...lines({}), ...later])).toMatchObject([
+        { rule: { absent: 2 } },
+        { rule: { verbatim: 1, absent: 0 } },
+      ]);
+    });
+  });
+
   it("tells what the window of each agent holds, without what a compaction dropped", () => {
     const side = { isSidechain: true, agentId: "abc" };
     const reader = claudeCodeRecordings.reader(options);

@@ -184,6 +184,8 @@ export const MaskedEvent = z.object({
   actor: z.enum(ACTORS).optional(),
 });
 
+const survivals = z.object({ verbatim: count, near: count, absent: count }).optional();
+
 export const CompactedEvent = z.object({
   ...envelope,
   type: z.literal("compacted"),
@@ -192,6 +194,8 @@ export const CompactedEvent = z.object({
   tokens_after: maybeTokens,
   sections: count.optional(),
   actor: z.enum(ACTORS).optional(),
+  /** How much of what the context held is in what replaced it: counts, and none of the texts. */
+  survived: z.object({ rule: survivals, prompt: survivals, file: survivals }).optional(),
 });
 
 /** The context was emptied by hand, such as `/clear`. */
