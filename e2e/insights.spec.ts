@@ -185,7 +185,7 @@ test("from which level on calls fail more often, and a policy draft from it @pho
     for (let turn = 1; turn <= 50; turn++) {
       const tokens = turn * (800 + 50 * session);
       const failed = (turn + session) % (tokens >= 50_000 ? 4 : 10) === 0 ? 1 : 0;
-      agent.turn(tokens, { outcome: { calls: 1, failed, repeated: 0 } });
+      agent.turn(tokens, { outcome: { calls: 1, failed, repeated: 0, retried: turn % 25 === 0 ? 1 : 0 } });
     }
     return agent.take();
   });
@@ -208,6 +208,8 @@ test("from which level on calls fail more often, and a policy draft from it @pho
   await panel.getByRole("button", { name: /^Repeated calls/ }).click();
   await expect(panel.getByTestId("quality-sentence")).toContainText("are not certainly more at any level");
   expect(await violations(page), "by share").toEqual([]);
+  await panel.getByRole("button", { name: "Sent again 4%" }).click();
+  await expect(panel.getByRole("columnheader", { name: "Of requests" })).toBeVisible();
 
   await panel.getByRole("button", { name: /^Failed calls/ }).click();
   await panel.getByRole("link", { name: "Draft a ceiling of 50k tokens" }).click();

@@ -167,7 +167,8 @@ export type Survived = { readonly [Kind in LosableKind]?: Readonly<Record<Surviv
 /**
  * What came of the tool calls of a turn. `repeated`: exactly as a call before. `reedited`: another edit of a file after a command.
  * `rejected`: not allowed by a person, or stopped. `corrected`: times that the person contradicted the agent. `cut_off`: answers that
- * ended at the limit of their length. Stored by position: append, at most 8, never reorder.
+ * ended at the limit of their length. `retried`: 1 if the request had failed and was sent again. Stored by position: never reorder, and there
+ * is no room for a tenth.
  */
 export const OUTCOME_COUNTS = [
   "calls",
@@ -178,6 +179,7 @@ export const OUTCOME_COUNTS = [
   "corrected",
   "failed_tests",
   "cut_off",
+  "retried",
 ] as const;
 export type OutcomeCount = (typeof OUTCOME_COUNTS)[number];
 /** Of these, what may go wrong with tool calls, the most telling first. */
@@ -189,6 +191,7 @@ export const OUTCOME_SIGNALS = [
   "rejected",
   "corrected",
   "cut_off",
+  "retried",
 ] as const satisfies OutcomeCount[];
 export type OutcomeSignal = (typeof OUTCOME_SIGNALS)[number];
 /**

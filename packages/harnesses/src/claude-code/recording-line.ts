@@ -98,6 +98,10 @@ export interface ClaudeLine {
   parts?: LineParts;
   /** Whether a tool may wait for a person from this line on. */
   asksPerson?: boolean;
+  /** A request failed, and is sent again. */
+  isRetry?: true;
+  /** Whether the version of the line writes one for each request that is sent again. */
+  tellsRetries: boolean;
   /** A person stopped the answer, or the tool that it called. */
   interrupts?: true;
   /** The text of a prompt written by a person. */
@@ -132,6 +136,7 @@ export function readClaudeLine(text: string, clocks?: LineClocks): ClaudeLine | 
     folder: asText(json.cwd),
     branch: asText(json.gitBranch),
     calls: [],
+    tellsRetries: Number.parseInt(asText(json.version) ?? "", 10) >= 2,
     child: asText(asObject(json.toolUseResult)?.agentId),
     ...personOf(json),
   };
@@ -353,6 +358,7 @@ function readSystem(line: ClaudeLine, json: JsonObject): ClaudeLine {
       },
     };
   }
+  if (json.subtype === "api_error") return { ...line, isRetry: true };
   if (json.subtype === "microcompact_boundary") {
     const metadata = asObject(json.microcompactMetadata);
     const before = asTokens(metadata?.preTokens);

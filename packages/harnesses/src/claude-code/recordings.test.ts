@@ -831,6 +831,52 @@ describe("Claude Code transcripts", () => {
     expect(foldEvents(events).get(`${S} main`)!.turns[1]!.turn).toMatchObject({ compositionEstimated: true });
   });
 
+  describe("requests that were sent again", () => {
+    const v2 = { version: "2.1.310" };
+    const failed = (second: number, uuid: string, more: object = {}) => ({
+      ...{ type: "system", subtype: "api_error", uuid, sessionId: S, timestamp: at(second), retryAttempt: 1 },
+      ...{ isSidechain: false, maxRetries: 10, error: { status: 529 }, ...v2, ...more },
+    });
+    const retried = (...lines: object[]) =>
+      turns(read(...lines).events).map((event) => [
+        event.agent ?? "main",
+        event.id,
+        "outcome" in event ? event.outcome?.retried : undefined,
+      ]);
+    const side = { isSidechain: true, agentId: "abc", uuid: "s1" };
+    const lines = [
+      said(1, "m1", usage(9_000), v2),
+      failed(2, "f1"),
+      failed(3, "f2"),
+      failed(3, "f3", { ...side, uuid: "f3" }),
+      said(4, "m2", usage(9_500), v2),
+      said(5, "m3", usage(9_800), v2),
+      said(6, "s1", usage(900), { ...v2, ...side }),
+      said(7, "s2", usage(950), { ...v2, ...side, uuid: "s2", parentUuid: "s1" }),
+    ];
+
+    it("are those after an error, once for any number of errors, each for its agent, in any order of lines", () => {
+      const found = [
+        ["main", "req-m1", 0],
+        ["main", "req-m2", 1],
+        ["main", "req-m3", 0],
+        ["agent-abc", "req-s1", 1],
+        ["agent-abc", "req-s2", 0],
+      ];
+      expect(retried(...lines)).toEqual(found);
+      expect(retried(...[...lines, ...lines].reverse()).sort()).toEqual(found.sort());
+    });
+
+    it("are unknown of versions that do not write them, also before an update", () => {
+      const old = said(0, "m0", usage(8_000), { version: "1.0.128" });
+      expect(retried(old, said(1, "m1", usage(9_000), v2))).toEqual([
+        ["main", "req-m0", undefined],
+        ["main", "req-m1", 0],
+      ]);
+      expect(retried(said(1, "m1", usage(9_000)))).toEqual([["main", "req-m1", undefined]]);
+    });
+  });
+
   describe("what survived a compaction", () => {
     const touched = (second: number, key: string, file_path: string) => {
       const line = said(second, key, usage(150_000));

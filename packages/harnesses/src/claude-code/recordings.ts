@@ -77,6 +77,10 @@ interface Session {
   marks: Map<string, ClaudeMark>;
   /** Prompts that the provider refused as too long, by the uuid of the line. */
   refusals: Map<string, { at: number; isSide: boolean; refusal: SizedRefusal }>;
+  /** Requests that failed and were sent again, by the uuid of the line. */
+  retries: Map<string, { at: number; isSide: boolean }>;
+  /** From when on there is a line for each of them. Epoch ms. */
+  tellsRetriesFrom: number;
   /** By the uuid of the line. */
   parts: Map<string, LineParts & { isSide: boolean }>;
   /** Whether a tool may wait for a person, by the time of the lines that tell. */
@@ -196,6 +200,9 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       session.place = { at: line.at, folder: line.folder, branch: line.branch };
     if (line.asksPerson !== undefined)
       session.asksPerson.set(line.at, line.asksPerson && session.asksPerson.get(line.at) !== false);
+    if (line.tellsRetries) session.tellsRetriesFrom = Math.min(session.tellsRetriesFrom, line.at);
+    if (line.isRetry === true && line.uuid !== undefined)
+      session.retries.set(line.uuid, { at: line.at, isSide: side });
     if (line.interrupts === true) session.interrupts.add(line.at);
     if (line.parts !== undefined && line.uuid !== undefined)
       session.parts.set(line.uuid, { ...line.parts, isSide: side });
@@ -260,6 +267,8 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       results: new Map(),
       marks: new Map(),
       refusals: new Map(),
+      retries: new Map(),
+      tellsRetriesFrom: Number.POSITIVE_INFINITY,
       parts: new Map(),
       asksPerson: new Map(),
       survived: new Map(),
@@ -355,11 +364,13 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
               [...turns.values()],
               (call) => agentAt(session.sideCalls.get(call)) === agentId,
             );
+      const retried = retriedTurns(session, agentId, turns, agentAt);
       const order = session.hasSeveralClocks ? placesOf(turns) : undefined;
       for (const turn of turns.values()) {
         const stop = interrupted.has(turn.key) ? "end_turn" : stopOf(turn, asksPerson);
         const seq = order?.get(turn.key);
-        const outcome = outcomes.get(turn.key);
+        const known = turn.at >= session.tellsRetriesFrom && { retried: Number(retried.has(turn.key)) };
+        const outcome = known ? { ...outcomes.get(turn.key), ...known } : outcomes.get(turn.key);
         events.push({
           ...own,
           ...turnEvent(turn, parts),
@@ -509,6 +520,19 @@ function interruptedTurns(
   if (interrupts.size === 0) return new Set();
   const byTime = new ValuesByTime([...turns.values()].map(({ at, key }) => ({ at, value: key })));
   return new Set([...interrupts].map((at) => byTime.at(at)));
+}
+
+/** The keys of an agent's turns whose requests had failed before. */
+function retriedTurns(
+  { retries }: Session,
+  agent: string | undefined,
+  turns: ReadonlyMap<string, ClaudeTurn>,
+  agentAt: AgentAt,
+): ReadonlySet<string | undefined> {
+  if (retries.size === 0) return new Set();
+  const ordered = [...turns.values()].sort((a, b) => a.at - b.at);
+  const own = [...retries].filter(([uuid, { isSide }]) => (isSide ? agentAt(uuid) : undefined) === agent);
+  return new Set(own.map(([, { at }]) => ordered.find((turn) => turn.at >= at)?.key));
 }
 
 /** The agent of a line; undefined for the main one. */

@@ -9,7 +9,7 @@ import {
   STOP_REASONS,
   WITNESSES,
 } from "../terms.ts";
-import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
+import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST, mostOf } from "./event-rules.ts";
 import { branchName, machineName, repositoryName } from "./origin-names.ts";
 
 export { DEFAULT_AGENT, instantMs, LARGEST, LONGEST };
@@ -43,9 +43,8 @@ const tokens = z.number().int().min(0).max(LARGEST.tokens);
 /** A missing count is unknown, never zero; `null` says the same as leaving it out. */
 const maybeTokens = tokens.nullish().transform((value) => value ?? undefined);
 const count = z.number().int().min(0).max(LARGEST.integer);
-const maybeOutcome = count
-  .nullish()
-  .transform((value) => (value == null ? undefined : Math.min(value, LARGEST.outcome)));
+const maybeOutcome = (name: OutcomeCount) =>
+  count.nullish().transform((value) => (value == null ? undefined : Math.min(value, mostOf(name))));
 
 const NOT_AN_INSTANT = "must be RFC 3339 (2026-11-20T10:00:00Z) or epoch milliseconds";
 
@@ -120,9 +119,9 @@ export type TurnContents = z.infer<typeof TurnContents>;
 
 /** What came of the tool calls of a turn; a missing count is unknown. */
 export const TurnOutcome = z.object(
-  Object.fromEntries(OUTCOME_COUNTS.map((name) => [name, maybeOutcome])) as Record<
+  Object.fromEntries(OUTCOME_COUNTS.map((name) => [name, maybeOutcome(name)])) as Record<
     OutcomeCount,
-    typeof maybeOutcome
+    ReturnType<typeof maybeOutcome>
   >,
 );
 
