@@ -4,8 +4,11 @@ import { OUTCOME_SIGNALS, type OutcomeSignal, type ToolOutcome } from "@plimsoll
 export const LEVEL_BANDS = [0, 20_000, 50_000, 100_000, 200_000, 400_000] as const;
 /** Where a group of shares of the line begins. */
 export const SHARE_BANDS = [0, 0.25, 0.5, 0.75, 0.9, 1] as const;
-/** The first turn of a group of places in an agent's history. */
-export const POSITION_BANDS = [1, 10, 20, 40, 80, 160, 320, 640, 1_280] as const;
+/**
+ * The first turn of a group of places in an agent's history. Within a group the level still rises with the place, so where calls fail more often
+ * with the place, wide groups leave some of that to the level: groups that double in width left 1.2 points of 30, these 0.4.
+ */
+export const POSITION_BANDS = [1, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1_280] as const;
 
 /** A source that tells one of these has seen the inputs of the calls. */
 const COMPARED = ["repeated", "reedited", "corrected"] as const satisfies OutcomeSignal[];
