@@ -77,7 +77,14 @@ test("what falls were worth, over all and one by one @phone", async ({ page, sen
   });
   const turn = turnsOf(agent);
   for (let level = 40_000; level <= 160_000; level += 20_000) turn(level - 20_000, 20_000);
-  agent.event("compacted", { trigger: "auto" });
+  agent.event("compacted", {
+    trigger: "auto",
+    survived: {
+      rule: { verbatim: 8, near: 1, absent: 3 },
+      prompt: { verbatim: 10, near: 4, absent: 26 },
+      file: { verbatim: 6, near: 1, absent: 2 },
+    },
+  });
   turn(10_000, 30_000);
   for (let level = 60_000; level <= 160_000; level += 20_000) turn(level - 20_000, 20_000);
   agent.event("compacted", { trigger: "auto" });
@@ -93,6 +100,9 @@ test("what falls were worth, over all and one by one @phone", async ({ page, sen
   );
   await expect(panel.getByRole("row", { name: /claude-opus-4-6 · compacted/ })).toContainText("1 of 3");
   await expect(panel.getByRole("row", { name: /^150k to 200k/ })).toContainText("1 of 3");
+  await expect(
+    panel.getByRole("table", { name: "What compactions kept" }).getByRole("row").last(),
+  ).toContainText(/1 of 3.*75% of 12.*78% of 9/);
   const lost = panel.getByTestId("falls").getByRole("listitem");
   await expect(lost).toHaveCount(1);
   await expect(lost).toContainText(/Compacted, 160k to 155k · falls|compacted, 160k to 155k · falls/);
@@ -102,9 +112,9 @@ test("what falls were worth, over all and one by one @phone", async ({ page, sen
   await lost.getByRole("link", { name: "falls" }).click();
   const own = page.getByRole("region", { name: "What falls were worth" });
   await expect(own.getByRole("listitem")).toHaveText([
-    /compacted, 155k to 30k.*1 turn since/,
+    /compacted, 155k to 30k.*1 turn since.*what it lost cannot be seen/,
     /compacted, 160k to 155k.*not paid back.*full again at once/,
-    /compacted, 160k to 40k.*paid back after 3 turns · full again after 7 turns · cost \$0\.17\d\d; saved \$0\.42\d\d/,
+    /compacted, 160k to 40k.*paid back after 3 turns · full again after 7 turns · cost \$0\.17\d\d; saved \$0\.42\d\d.*lost 3 of 12 rules, 26 of 40 other sentences, 2 of 9 files/,
   ]);
   expect(await violations(page), "a session").toEqual([]);
 });
@@ -175,7 +185,7 @@ test("from which level on calls fail more often, and a policy draft from it @pho
     for (let turn = 1; turn <= 50; turn++) {
       const tokens = turn * (800 + 50 * session);
       const failed = (turn + session) % (tokens >= 50_000 ? 4 : 10) === 0 ? 1 : 0;
-      agent.turn(tokens, { outcome: { calls: 1, failed, repeated: 0 } });
+      agent.turn(tokens, { outcome: { calls: 1, failed, repeated: 0, retried: turn % 25 === 0 ? 1 : 0 } });
     }
     return agent.take();
   });
@@ -198,6 +208,8 @@ test("from which level on calls fail more often, and a policy draft from it @pho
   await panel.getByRole("button", { name: /^Repeated calls/ }).click();
   await expect(panel.getByTestId("quality-sentence")).toContainText("are not certainly more at any level");
   expect(await violations(page), "by share").toEqual([]);
+  await panel.getByRole("button", { name: "Sent again 4%" }).click();
+  await expect(panel.getByRole("columnheader", { name: "Of requests" })).toBeVisible();
 
   await panel.getByRole("button", { name: /^Failed calls/ }).click();
   await panel.getByRole("link", { name: "Draft a ceiling of 50k tokens" }).click();

@@ -109,7 +109,7 @@ export async function readRecording({ format, files }: Recording): Promise<ReadV
         .filter(isSendable);
       return verdictOn(format, events, performance.now() - began);
     }
-    const reader = createReader(format as Format, { harness: "fuzz@host", titles: true, texts: true });
+    const reader = createReader(format as Format, { harness: "fuzz@host", titles: true });
     for (const { path, content } of files) {
       const lines = new Lines();
       for (let at = 0; at < content.length; at += CHUNK) {

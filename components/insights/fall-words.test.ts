@@ -2,7 +2,9 @@ import type { FallSums, FallView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
 import {
   fallTitle,
+  keptCells,
   lastedText,
+  lostText,
   moneyText,
   outcomeText,
   reinjectionCells,
@@ -33,6 +35,13 @@ const FALL: FallView = {
   saved_per_turn_usd: 0.06,
   break_even_turns: 2,
   thrash: false,
+  survived: null,
+  unseen: null,
+};
+const SURVIVED = {
+  rule: { verbatim: 8, near: 1, absent: 3 },
+  prompt: null,
+  file: { verbatim: 1, near: 0, absent: 0 },
 };
 
 describe("a fall", () => {
@@ -62,6 +71,16 @@ describe("a fall", () => {
     expect(fallTitle({ ...FALL, type: "subtick", tokens_after: null })).toBe("sub-tick");
   });
 
+  it.each<[Partial<FallView>, string | undefined]>([
+    [{ survived: SURVIVED }, "lost 3 of 12 rules, 0 of 1 file"],
+    [{ survived: { rule: null, prompt: null, file: null } }, "no prompt or file was there to lose"],
+    [{ unseen: "not_recorded" }, "what it lost cannot be seen: its recordings do not show the summary"],
+    [{ unseen: "not_imported" }, "what it lost cannot be seen: no recording with its summary was imported"],
+    [{ type: "masked" }, undefined],
+  ])("%j: %s", (more, text) => {
+    expect(lostText({ ...FALL, ...more })).toBe(text);
+  });
+
   it("says what it cost and saved, and how much of it a summary was", () => {
     expect(moneyText(FALL)).toBe("cost $0.1200; saved $0.5400");
     expect(moneyText({ ...FALL, summary_usd: 1 })).toBe(
@@ -82,7 +101,12 @@ describe("some falls", () => {
     outcomes: { paid_back: 6, pending: 1, not_paid_back: 1, unknown: 2 },
     cost_usd: 2,
     saved_usd: 5,
+    seen: 4,
+    survived: SURVIVED,
   };
+  it("are a row of what was kept, verbatim or nearly", () => {
+    expect(keptCells(sums)).toEqual(["4 of 10", "75% of 12", "—", "100% of 1"]);
+  });
   it("are a sentence", () => {
     expect(sumsText(sums)).toBe(
       "10 falls. Half of them freed 75% of the level or more, and half lasted 22 turns or more. 6 of 8 with a list price have paid back: $2.00 spent, $5.00 saved so far.",

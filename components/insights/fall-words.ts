@@ -1,4 +1,5 @@
 import type { ChangeAtFallsView, FallSums, FallView } from "@plimsoll/protocol/api";
+import { LOSABLE_KINDS, type LosableKind, type Survival } from "@plimsoll/protocol/pure";
 import { compact, exact, loadPercent, money, NONE, plural } from "../format.ts";
 import { boundaryName } from "../words.ts";
 import { differenceOf, differenceText, rateText } from "./quality-words.ts";
@@ -40,6 +41,41 @@ export function moneyText(fall: FallView): string | undefined {
   if (rewrite === null || perTurn === null) return undefined;
   const parts = summary === null ? "" : `, ${money(summary)} of it for the summary`;
   return `cost ${money(rewrite + (summary ?? 0))}${parts}; saved ${money(Math.max(0, perTurn * had))}`;
+}
+
+const LOSABLE_NOUNS: Record<LosableKind, string> = { rule: "rule", prompt: "other sentence", file: "file" };
+const UNSEEN_TEXTS: Record<NonNullable<FallView["unseen"]>, string> = {
+  not_recorded: "its recordings do not show the summary",
+  not_imported: "no recording with its summary was imported",
+};
+
+type SurvivalCounts = Readonly<Record<Survival, number>>;
+const thingsOf = ({ verbatim, near, absent }: SurvivalCounts) => verbatim + near + absent;
+
+/** What a compaction lost, such as `lost 3 of 12 rules, 0 of 2 files`; undefined for another fall. */
+export function lostText({ survived, unseen }: FallView): string | undefined {
+  if (unseen !== null) return `what it lost cannot be seen: ${UNSEEN_TEXTS[unseen]}`;
+  if (survived === null) return undefined;
+  const parts = LOSABLE_KINDS.flatMap((kind) => {
+    const counts = survived[kind];
+    return counts === null
+      ? []
+      : `${exact(counts.absent)} of ${plural(thingsOf(counts), LOSABLE_NOUNS[kind])}`;
+  });
+  return parts.length === 0 ? "no prompt or file was there to lose" : `lost ${parts.join(", ")}`;
+}
+
+export const KEPT_HEAD = ["Seen", "Rules", "Other sentences", "Files"] as const;
+
+/** The share of each kind that is in the new context, in the order of `KEPT_HEAD`. */
+export function keptCells({ falls, seen, survived }: FallSums): string[] {
+  const shares = LOSABLE_KINDS.map((kind) => {
+    const counts = survived[kind];
+    if (counts === null) return NONE;
+    const all = thingsOf(counts);
+    return `${loadPercent((all - counts.absent) / all)} of ${compact(all)}`;
+  });
+  return [`${exact(seen)} of ${exact(falls)}`, ...shares];
 }
 
 /** What all falls were worth, as a sentence. */

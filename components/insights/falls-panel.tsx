@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import type { FallSums, Falls, FallView, SessionSummary } from "@plimsoll/protocol/api";
+import type { Falls, FallView, SessionSummary } from "@plimsoll/protocol/api";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useId } from "react";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
@@ -18,7 +18,10 @@ import { Term } from "../ui/term.tsx";
 import { boundaryName } from "../words.ts";
 import {
   fallTitle,
+  KEPT_HEAD,
+  keptCells,
   lastedText,
+  lostText,
   moneyText,
   outcomeText,
   REINJECTION_HEAD,
@@ -40,6 +43,8 @@ interface Props {
 
 const HINT =
   "Each fall is compared with going on without it. It costs the call that wrote a summary, as far as one was reported, and the tokens that the next prompt had to write to the cache. It saves, with each later turn, what reading the longer prompt from the cache would have cost. At list prices.";
+const KEPT_HINT =
+  "Sentences of prompts and files of tool calls from before a compaction, looked for in its summary and in all that was sent with it, on the machine of the recording. A rule is a sentence with a word such as never or always. A sentence that the summary says in other words counts as lost.";
 
 /** What falls freed, cost and saved: by harness and model, by level, and the worst of them. */
 export function FallsPanel({ falls, error, retry }: Props) {
@@ -67,9 +72,10 @@ export function FallsPanel({ falls, error, retry }: Props) {
             <>
               <Sums
                 title="By harness, model and kind"
+                columns={SUMS_HEAD}
                 rows={data.rows.map(({ harness, model, type, ...sums }) => ({
                   key: `${harness}\n${model}\n${type}`,
-                  sums,
+                  cells: sumsCells(sums),
                   head: (
                     <span className="flex items-center gap-1.5">
                       <BoundaryGlyph type={type} className="shrink-0" />
@@ -89,12 +95,14 @@ export function FallsPanel({ falls, error, retry }: Props) {
               />
               <Sums
                 title="By the level before the fall"
+                columns={SUMS_HEAD}
                 rows={data.levels.map(({ from_tokens: from, to_tokens: to, ...sums }) => ({
                   key: String(from),
-                  sums,
+                  cells: sumsCells(sums),
                   head: to === null ? `${compact(from)} or more` : `${compact(from)} to ${compact(to)}`,
                 }))}
               />
+              <Kept rows={data.rows.filter(({ type }) => type === "compacted")} />
             </>
           )}
           {data.falls.length > 0 && (
@@ -114,79 +122,82 @@ const REINJECTION_HINT =
 
 /** What went wrong after compactions with rules put back, beside those without. */
 function Reinjection({ reinjection }: { reinjection: NonNullable<Falls["reinjection"]> }) {
-  const id = useId();
   const rows = [
     { head: "Rules put back", change: reinjection.with },
     { head: "Not put back", change: reinjection.without },
   ];
   return (
-    <div className="mt-4 min-w-0" data-testid="reinjection">
-      <h3 id={id} className="text-xs font-medium text-muted">
-        <Term here={REINJECTION_HINT}>Calls that went wrong around compactions</Term>
-      </h3>
-      <table aria-labelledby={id} className="mt-1 w-full table-fixed text-[13px]">
-        <thead className="text-xs text-faint">
-          <tr>
-            <th scope="col" className="w-[34%] py-1 text-left font-normal">
-              <span className="sr-only">Rules</span>
-            </th>
-            {REINJECTION_HEAD.map((name) => (
-              <th
-                key={name}
-                scope="col"
-                className={cn("text-right font-normal", ON_PHONES.has(name) || "max-sm:hidden")}
-              >
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ head, change }) => (
-            <tr
-              key={head}
-              className={cn(
-                "border-t",
-                (change === null || change.verdict === "few_sessions") && "text-faint",
-              )}
-            >
-              <th scope="row" className="py-1.5 pr-2 text-left font-normal">
-                {head}
-              </th>
-              {reinjectionCells(change).map((cell, index) => (
-                <td
-                  key={REINJECTION_HEAD[index]}
-                  className={cn("text-right", ON_PHONES.has(REINJECTION_HEAD[index]!) || "max-sm:hidden")}
-                >
-                  {cell}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Sums
+      title="Calls that went wrong around compactions"
+      hint={REINJECTION_HINT}
+      columns={REINJECTION_HEAD}
+      rows={rows.map(({ head, change }) => ({
+        key: head,
+        head,
+        cells: reinjectionCells(change),
+        faint: change === null || change.verdict === "few_sessions",
+      }))}
+      testid="reinjection"
+    />
   );
 }
 
-/** The columns of the comparison that a phone has room for. */
-const ON_PHONES = new Set<string>(["Sessions", "Change, points"]);
-
-interface SumsRow {
-  key: string;
-  head: ReactNode;
-  sums: FallSums;
+/** What compactions kept of prompts and files, where a recording shows it. Nothing without a compaction. */
+function Kept({ rows }: { rows: Falls["rows"] }) {
+  if (rows.length === 0) return null;
+  if (rows.every(({ seen }) => seen === 0))
+    return (
+      <p className="mt-4 text-[13px] text-muted" data-testid="kept-unseen">
+        What compactions kept of prompts and files cannot be seen: no recording with their summaries was
+        imported. Recordings of Claude Code and Codex hold them.
+      </p>
+    );
+  return (
+    <Sums
+      title="What compactions kept"
+      hint={KEPT_HINT}
+      columns={KEPT_HEAD}
+      rows={rows.map((row) => ({
+        key: `${row.harness}\n${row.model}`,
+        cells: keptCells(row),
+        head: (
+          <span
+            className="block min-w-0 truncate max-sm:grid max-sm:*:truncate"
+            title={`${row.harness}, ${row.model}`}
+          >
+            <Name>{row.harness}</Name>
+            <span className="text-muted">
+              <span className="max-sm:hidden"> · </span>
+              {row.model}
+            </span>
+          </span>
+        ),
+      }))}
+    />
+  );
 }
 
-/** A phone has no room for how long falls lasted and what they cost. */
-const ROOMY = new Set(["Lasted", "Full again after", "Cost", "Saved"]);
+interface SumsProps {
+  title: string;
+  hint?: string;
+  columns: readonly string[];
+  /** With a cell for each column. */
+  rows: readonly { key: string; head: ReactNode; cells: readonly string[]; faint?: boolean }[];
+  testid?: string;
+}
 
-function Sums({ title, rows }: { title: string; rows: readonly SumsRow[] }) {
+/** Columns that a phone has no room for. */
+const ROOMY = new Set([
+  ...["Lasted", "Full again after", "Cost", "Saved", "Other sentences"],
+  ...["Compactions", "20 calls before", "20 after"],
+]);
+
+function Sums({ title, hint, columns, rows, testid }: SumsProps) {
   const id = useId();
   return (
-    <div className="mt-4 min-w-0">
+    <div className="mt-4 min-w-0" data-testid={testid}>
       <h3 id={id} className="text-xs font-medium text-muted">
-        {title}
+        {hint === undefined ? title : <Term here={hint}>{title}</Term>}
       </h3>
       <table aria-labelledby={id} className="mt-1 w-full table-fixed text-[13px]">
         <thead className="text-xs text-faint">
@@ -194,7 +205,7 @@ function Sums({ title, rows }: { title: string; rows: readonly SumsRow[] }) {
             <th scope="col" className="w-[46%] sm:w-[30%]">
               <span className="sr-only">{title}</span>
             </th>
-            {SUMS_HEAD.map((name) => (
+            {columns.map((name) => (
               <th
                 key={name}
                 scope="col"
@@ -206,15 +217,15 @@ function Sums({ title, rows }: { title: string; rows: readonly SumsRow[] }) {
           </tr>
         </thead>
         <tbody>
-          {rows.map(({ key, head, sums }) => (
-            <tr key={key} className="border-t">
+          {rows.map(({ key, head, cells, faint = false }) => (
+            <tr key={key} className={cn("border-t", faint && "text-faint")}>
               <th scope="row" className="py-1.5 pr-2 text-left font-normal">
                 {head}
               </th>
-              {sumsCells(sums).map((text, index) => (
+              {cells.map((text, index) => (
                 <td
-                  key={SUMS_HEAD[index]}
-                  className={cn("py-1.5 text-right", ROOMY.has(SUMS_HEAD[index]!) && "max-sm:hidden")}
+                  key={columns[index]}
+                  className={cn("py-1.5 text-right", ROOMY.has(columns[index]!) && "max-sm:hidden")}
                 >
                   {text}
                 </td>
@@ -231,40 +242,44 @@ function Sums({ title, rows }: { title: string; rows: readonly SumsRow[] }) {
 export function FallList({ falls, inSession = false }: { falls: readonly FallView[]; inSession?: boolean }) {
   return (
     <ul className="mt-1 grid grid-cols-1" data-testid="falls">
-      {falls.map((fall) => (
-        <li key={`${fall.agent_id}\n${fall.id}`} className="border-t py-1.5 text-[13px] first:border-t-0">
-          <div className="flex items-center gap-1.5">
-            <BoundaryGlyph type={fall.type} className="shrink-0" />
-            <span className="min-w-0 truncate">
-              <span className="inline-block first-letter:uppercase">{fallTitle(fall)}</span>
-              {!inSession && (
-                <>
-                  {" · "}
-                  <Link
-                    href={`/sessions/${fall.session_id}?agent=${fall.agent_id}`}
-                    className="hover:underline"
-                  >
-                    <Name>{fall.session}</Name>
-                    {fall.agent !== null && (
-                      <span className="text-muted">
-                        {" "}
-                        / <Name>{fall.agent}</Name>
-                      </span>
-                    )}
-                  </Link>
-                </>
+      {falls.map((fall) => {
+        const lost = lostText(fall);
+        return (
+          <li key={`${fall.agent_id}\n${fall.id}`} className="border-t py-1.5 text-[13px] first:border-t-0">
+            <div className="flex items-center gap-1.5">
+              <BoundaryGlyph type={fall.type} className="shrink-0" />
+              <span className="min-w-0 truncate">
+                <span className="inline-block first-letter:uppercase">{fallTitle(fall)}</span>
+                {!inSession && (
+                  <>
+                    {" · "}
+                    <Link
+                      href={`/sessions/${fall.session_id}?agent=${fall.agent_id}`}
+                      className="hover:underline"
+                    >
+                      <Name>{fall.session}</Name>
+                      {fall.agent !== null && (
+                        <span className="text-muted">
+                          {" "}
+                          / <Name>{fall.agent}</Name>
+                        </span>
+                      )}
+                    </Link>
+                  </>
+                )}
+              </span>
+              <Ago at={fall.at} className="ml-auto shrink-0 text-xs text-faint" />
+            </div>
+            <p className="pl-[18px] text-xs text-muted">
+              {[outcomeText(fall), lastedText(fall), moneyText(fall)].filter(Boolean).join(" · ")}
+              {fall.thrash && (
+                <span className="text-warn-ink"> · the third that was full again at once: thrashing</span>
               )}
-            </span>
-            <Ago at={fall.at} className="ml-auto shrink-0 text-xs text-faint" />
-          </div>
-          <p className="pl-[18px] text-xs text-muted">
-            {[outcomeText(fall), lastedText(fall), moneyText(fall)].filter(Boolean).join(" · ")}
-            {fall.thrash && (
-              <span className="text-warn-ink"> · the third that was full again at once: thrashing</span>
-            )}
-          </p>
-        </li>
-      ))}
+            </p>
+            {lost !== undefined && <p className="pl-[18px] text-xs text-muted">{lost}</p>}
+          </li>
+        );
+      })}
     </ul>
   );
 }

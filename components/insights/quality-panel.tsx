@@ -16,7 +16,7 @@ import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
 import { InsightPanel } from "./insight-panel.tsx";
-import { bandText, differenceText, groupText, rateText, SIGNAL_WORDS } from "./quality-words.ts";
+import { bandText, differenceText, groupText, rateText, SIGNAL_WORDS, unitOf } from "./quality-words.ts";
 
 interface Props {
   /** Undefined while loading. */
@@ -170,10 +170,10 @@ function Group({
                 Sessions
               </th>
               <th scope="col" className="text-right font-normal max-sm:hidden">
-                Calls
+                {unitOf(signal) === "calls" ? "Calls" : "Requests"}
               </th>
               <th scope="col" className="w-[26%] pl-3 text-left font-normal sm:w-[30%]">
-                Of calls
+                Of {unitOf(signal)}
               </th>
               <th scope="col" className="text-right font-normal max-sm:hidden">
                 Usual there

@@ -47,6 +47,11 @@ describe("a group in words", () => {
   ])("%s", (_, more, text) => {
     expect(groupText(group(more), "failed")).toBe(text);
   });
+  it("says of requests that they are no calls", () => {
+    expect(groupText(group({ clearest: split() }), "retried")).toContain(
+      "11% of requests from 200k tokens on",
+    );
+  });
 });
 
 it("rates and differences are written as people read them", () => {

@@ -8,7 +8,12 @@ interface SignalWords {
   /** The subject of a sentence. */
   subject: string;
   hint: string;
+  /** What its rate is of, if not of tool calls. */
+  of?: "requests";
 }
+
+/** What a rate of a signal is of. */
+export const unitOf = (signal: OutcomeSignal) => SIGNAL_WORDS[signal].of ?? "calls";
 
 export const SIGNAL_WORDS: Record<OutcomeSignal, SignalWords> = {
   failed: {
@@ -46,6 +51,12 @@ export const SIGNAL_WORDS: Record<OutcomeSignal, SignalWords> = {
     subject: "Answers that were cut off",
     hint: "The answer ended at the limit of its length.",
   },
+  retried: {
+    name: "Sent again",
+    subject: "Requests that failed and were sent again",
+    hint: "The provider or the network refused the request, and the harness sent it again. That is load of the provider more than work of the agent.",
+    of: "requests",
+  },
 };
 
 /** A rate per call, such as `6.2%`. */
@@ -73,7 +84,7 @@ export function groupText(
   const { subject } = SIGNAL_WORDS[signal];
   if (clearest !== null) {
     const { at, sessions, rate_below: below, difference, low, high } = clearest;
-    return `${subject} rise from ${rateText(below)} to ${rateText(below + difference)} of calls from ${compact(at)} tokens on (${plural(sessions, "session")}, ${points(low)} to ${points(high)} points).`;
+    return `${subject} rise from ${rateText(below)} to ${rateText(below + difference)} of ${unitOf(signal)} from ${compact(at)} tokens on (${plural(sessions, "session")}, ${points(low)} to ${points(high)} points).`;
   }
   if (levels.filter(({ calls }) => calls > 0).length < 2)
     return "All calls were made at about the same level, so levels cannot be compared.";

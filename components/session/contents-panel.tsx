@@ -20,7 +20,7 @@ interface Props {
 }
 
 const HINT =
-  "The level is what the provider counted. Its parts are estimates from the texts of the recording, which stay on their machine: only kinds, names of tools and counts are sent.";
+  "The level is what the provider counted. Its parts are estimates from the texts of the recording or of the guard's messages, which stay on their machine: only kinds, names of tools and counts are sent.";
 
 /** What fills the window of an agent, and the largest things in it. Nothing if no source tells it. */
 export function ContentsPanel({ session, agentId, points = [], onTurn }: Props) {

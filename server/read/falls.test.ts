@@ -193,6 +193,44 @@ describe("what falls were worth", () => {
     ]);
   });
 
+  test("what survived a compaction is told once, whichever of its reports tells it and in any order", async () => {
+    const survived = { rule: { verbatim: 8, near: 1, absent: 3 }, file: { verbatim: 2, near: 0, absent: 2 } };
+    const seen = { ...survived, prompt: null };
+    for (const [place, order] of [
+      [0, 1, 2],
+      [2, 1, 0],
+      [1, 2, 0],
+    ].entries()) {
+      const kept = `claude-code@kept${place}`;
+      const hook = compacted(kept, 2);
+      const recording = { ...compacted(kept, 2), at: hook.at + 900 };
+      const late = [hook, recording, { ...recording, survived }];
+      await server.send(turn(kept, 0, 100, 100), turn(kept, 1, 120, 20), turn(kept, 3, 30, 30));
+      for (const index of [...order, ...order]) await server.send(late[index]);
+      const { total, rows } = await falls({ harness: kept });
+      expect(total).toMatchObject({ falls: 1, seen: 1, survived: seen });
+      expect(rows).toMatchObject([{ type: "compacted", seen: 1, survived: seen }]);
+      expect((await falls({ harness: kept, session: await sessionOf(kept) })).falls).toMatchObject([
+        { survived: seen, unseen: null },
+      ]);
+    }
+  });
+
+  test("where nothing shows what survived, the reason is told", async () => {
+    for (const [harness, unseen] of [
+      ["claude-code@unseen", "not_imported"],
+      ["goose@unseen", "not_recorded"],
+    ] as const) {
+      await server.send(turn(harness, 0, 100, 100), compacted(harness, 1), turn(harness, 2, 30, 30));
+      expect(await falls({ harness })).toMatchObject({
+        total: { seen: 0, survived: { rule: null, prompt: null, file: null } },
+      });
+      expect((await falls({ harness, session: await sessionOf(harness) })).falls).toMatchObject([
+        { survived: null, unseen },
+      ]);
+    }
+  });
+
   test("how often calls repeat an earlier one around them", async () => {
     const busy = "busy@1";
     const calls = (repeated: number) => ({ outcome: { calls: 20, repeated } });

@@ -12,8 +12,22 @@ import {
   reclaimedTokens,
   thrashes,
 } from "@plimsoll/fold";
-import type { ChangeAtFallsView, FallSums, Falls, FallsQuery, FallView } from "@plimsoll/protocol/api";
-import { type BoundaryType, DEFAULT_AGENT } from "@plimsoll/protocol/events";
+import { showsSummaries } from "@plimsoll/harnesses/recordings";
+import type {
+  ChangeAtFallsView,
+  FallSums,
+  Falls,
+  FallsQuery,
+  FallView,
+  SurvivedView,
+} from "@plimsoll/protocol/api";
+import {
+  type BoundaryType,
+  DEFAULT_AGENT,
+  LOSABLE_KINDS,
+  SURVIVALS,
+  type Survived,
+} from "@plimsoll/protocol/events";
 import { familyOf } from "@plimsoll/protocol/pure";
 import { Prisma } from "../db/client.ts";
 import { unpackAroundFalls } from "../db/tables/agent-outcomes.ts";
@@ -277,10 +291,37 @@ function sumsOf(falls: readonly JudgedFall[]): FallSums {
     refill_turns: medianOf(falls, ({ sequel }) => sequel.refill),
     outcomes,
     ...sums,
+    ...survivedOf(falls),
   };
 }
 
-function viewOf({ of, id, type, at, before, after, fall, sequel, worth, thrash }: JudgedFall): FallView {
+function survivedOf(falls: readonly JudgedFall[]): Pick<FallSums, "seen" | "survived"> {
+  const all = falls.flatMap(({ fall }) => fall.survived ?? []);
+  const survived = survivedView({});
+  for (const kind of LOSABLE_KINDS)
+    for (const { [kind]: counts } of all) {
+      if (counts === undefined) continue;
+      survived[kind] ??= { verbatim: 0, near: 0, absent: 0 };
+      for (const one of SURVIVALS) survived[kind][one] += counts[one];
+    }
+  return { seen: all.length, survived };
+}
+
+const survivedView = ({ rule, prompt, file }: Survived): SurvivedView => ({
+  rule: rule ?? null,
+  prompt: prompt ?? null,
+  file: file ?? null,
+});
+
+const unseenOf = ({ of: { harness }, type, fall }: JudgedFall): FallView["unseen"] =>
+  type !== "compacted" || fall.survived !== undefined
+    ? null
+    : showsSummaries(harness)
+      ? "not_imported"
+      : "not_recorded";
+
+function viewOf(judged: JudgedFall): FallView {
+  const { of, id, type, at, before, after, fall, sequel, worth, thrash } = judged;
   const { harness, session_id, session, agent_id, agent } = of;
   return {
     ...{ id, type, at: iso(at), harness, session_id, session, agent_id, agent },
@@ -297,5 +338,7 @@ function viewOf({ of, id, type, at, before, after, fall, sequel, worth, thrash }
     saved_per_turn_usd: worth.savedPerTurnUsd ?? null,
     break_even_turns: worth.breakEvenTurns ?? null,
     thrash,
+    survived: fall.survived === undefined ? null : survivedView(fall.survived),
+    unseen: unseenOf(judged),
   };
 }

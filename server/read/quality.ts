@@ -107,14 +107,15 @@ export async function groupedCells(reader: Reader, rows: readonly StoredCells[])
 }
 
 function sumsOf(groups: readonly OutcomeGroup[]): Pick<OutcomeCell, KnownCalls | "found"> {
-  const sums = { calls: 0, judged: 0, compared: 0, tested: 0, found: noSignals() };
+  const sums = { calls: 0, judged: 0, compared: 0, tested: 0, asked: 0, found: noSignals() };
   for (const { sessions } of groups)
     for (const cells of sessions.values())
-      for (const { calls, judged, compared, tested, found } of cells) {
+      for (const { calls, judged, compared, tested, asked, found } of cells) {
         sums.calls += calls;
         sums.judged += judged;
         sums.compared += compared;
         sums.tested += tested;
+        sums.asked += asked;
         for (const signal of OUTCOME_SIGNALS) sums.found[signal] += found[signal];
       }
   return sums;

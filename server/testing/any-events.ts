@@ -61,6 +61,7 @@ export const anyEvent = fc
             trigger: "auto",
             tokens_before: 9_000,
             tokens_after: 1_000,
+            ...(output > 25 && { survived: { rule: { verbatim: 1, near: 0, absent: output } } }),
           };
         case "restarted":
           return {

@@ -1,4 +1,5 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
+import { familyOf } from "@plimsoll/protocol/pure";
 import { asObject, parseJson, parseObject } from "./recordings/json.ts";
 import {
   addSkips,
@@ -13,8 +14,9 @@ import { type FamilyWith, HARNESSES, partsOf } from "./registry.ts";
 export { fileThread } from "./codex/recording-line.ts";
 export { logPlace } from "./ouroboros/recording-chain.ts";
 export { ouroContextLimit } from "./ouroboros/recordings.ts";
-export { LOSABLE_KINDS, type Losable, SURVIVALS } from "./recordings/compaction-loss.ts";
+export type { Losable } from "./recordings/compaction-loss.ts";
 export { type ContentPart, contentsTree, largestItems } from "./recordings/contents-tree.ts";
+export { type HeldThing, largestThings } from "./recordings/held-things.ts";
 export * from "./recordings/json.ts";
 export { candidateRecords, hasMappedRecords, mappedReader } from "./recordings/mapped.ts";
 export * from "./recordings/reader.ts";
@@ -40,6 +42,12 @@ export const FORMATS: readonly Format[] = RECORDINGS.map(([format]) => format);
 export const FORMAT_PLACES: readonly (readonly [name: string, place: string])[] = RECORDINGS.map(
   ([format, { place }]) => [HARNESSES[format].name, place],
 );
+
+/** Whether recordings of a harness instance can show what survived a compaction. */
+export const showsSummaries = (harness: string): boolean =>
+  RECORDINGS.some(
+    ([format, recordings]) => format === familyOf(harness) && recordings.showsSummaries === true,
+  );
 
 /** Crush and Roo Code hold totals, and so does Goose before its ledger. Their files are looked at, so that the summary says why they are not read. */
 const TOTALS = [/^crush\.db$/, /^history_item\.json$/];

@@ -15,7 +15,7 @@ export { ROLE_OF_SCOPE, ROLES } from "./api/roles.ts";
 export * from "./backoff.ts";
 export * from "./blocked-ports.ts";
 export { LARGEST, LONGEST } from "./events/event-rules.ts";
-export type { PlimsollEventInput, Usage } from "./events/events.ts";
+export type { PlimsollEventInput, TurnContents, Usage } from "./events/events.ts";
 export { branchName, repositoryName } from "./events/origin-names.ts";
 export * from "./fleet-order.ts";
 export * from "./mapping/map-command.ts";

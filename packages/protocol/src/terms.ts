@@ -152,10 +152,23 @@ export const MOST_HELD = { parts: 64, largest: 10 } as const;
 /** Tools of an MCP server have names such as `mcp__github__search`. Returns the server; undefined for other tools. */
 export const mcpServerOf = (tool: string): string | undefined => /^mcp__(.+?)__./.exec(tool)?.[1];
 
+/** Whether something is in what replaced it: word for word, mostly, or not. */
+export const SURVIVALS = ["verbatim", "near", "absent"] as const;
+export type Survival = (typeof SURVIVALS)[number];
+/**
+ * What a compaction may lose. `rule`: a sentence of a person that asks for something for good, in English, as far as its words tell. `prompt`:
+ * any other sentence of a person. `file`: a path that a tool call named.
+ */
+export const LOSABLE_KINDS = ["rule", "prompt", "file"] as const;
+export type LosableKind = (typeof LOSABLE_KINDS)[number];
+/** How much of what the context held is in what replaced it. A missing kind is unknown. */
+export type Survived = { readonly [Kind in LosableKind]?: Readonly<Record<Survival, number>> | undefined };
+
 /**
  * What came of the tool calls of a turn. `repeated`: exactly as a call before. `reedited`: another edit of a file after a command.
  * `rejected`: not allowed by a person, or stopped. `corrected`: times that the person contradicted the agent. `cut_off`: answers that
- * ended at the limit of their length. Stored by position: append, at most 8, never reorder.
+ * ended at the limit of their length. `retried`: 1 if the request had failed and was sent again. Stored by position: never reorder, and there
+ * is no room for a tenth.
  */
 export const OUTCOME_COUNTS = [
   "calls",
@@ -166,6 +179,7 @@ export const OUTCOME_COUNTS = [
   "corrected",
   "failed_tests",
   "cut_off",
+  "retried",
 ] as const;
 export type OutcomeCount = (typeof OUTCOME_COUNTS)[number];
 /** Of these, what may go wrong with tool calls, the most telling first. */
@@ -177,6 +191,7 @@ export const OUTCOME_SIGNALS = [
   "rejected",
   "corrected",
   "cut_off",
+  "retried",
 ] as const satisfies OutcomeCount[];
 export type OutcomeSignal = (typeof OUTCOME_SIGNALS)[number];
 /**

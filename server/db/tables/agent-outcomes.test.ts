@@ -3,7 +3,6 @@ import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { packAroundFalls, packOutcomes, unpackAroundFalls, unpackOutcomes } from "./agent-outcomes.ts";
-import { VarintWriter } from "./varints.ts";
 
 const count = fc.nat(63);
 const anyCells = fc
@@ -20,6 +19,7 @@ const anyCells = fc
           rejected: count,
           cut_off: count,
           failed_tests: count,
+          retried: fc.nat({ max: 1 }),
         },
         { requiredKeys: [] },
       ),
@@ -54,23 +54,6 @@ it("packed work is unpacked as it was", () => {
       expect(unpackAroundFalls(packAroundFalls(all))).toEqual(all);
     }),
   );
-});
-
-it("outcomes of the format before are read as if every source had told everything", () => {
-  const writer = new VarintWriter(64);
-  const [format, model, cells, code, calls, judged, mask] = [1, 7, 1, 0, 9, 4, 0];
-  for (const value of [format, model, cells, code, calls, judged, mask]) writer.number(value);
-  expect(unpackOutcomes(writer.end()).get(7)).toMatchObject([
-    { calls: 9, judged: 4, compared: 9, tested: 4 },
-  ]);
-});
-
-it("calls around falls of the format before are read as if nothing was put back", () => {
-  const writer = new VarintWriter(64);
-  for (const value of [1, 2, 3, 4, 20, 1, 20, 6]) writer.number(value);
-  expect(unpackAroundFalls(writer.end())).toMatchObject([
-    { reinjected: false, band: 3, points: 4, callsBefore: 20, foundAfter: 6 },
-  ]);
 });
 
 it("bytes of another format are refused", () => {

@@ -23,29 +23,26 @@ export type AgentOutcomesRow = RowOf<typeof agentOutcomes>;
 /** The cells of an agent by the number of the model. */
 export type CellsByModel = ReadonlyMap<number, readonly OutcomeCell[]>;
 
-const FORMAT = 2;
-/** Without `compared` and `tested`. Rows of agents that sent nothing since are still in it. */
-const FORMAT_BEFORE = 1;
+const FORMAT = 3;
 const AROUND_FORMAT = 2;
-/** Without `reinjected`. */
-const AROUND_FORMAT_BEFORE = 1;
 /** Bytes of the longest number. */
 const LONGEST = 8;
 
 /** The signals are stored by position: append, never reorder. */
 export function packOutcomes(models: CellsByModel): Buffer {
   const cells = [...models.values()].reduce((sum, { length }) => sum + length, 0);
-  const writer = new VarintWriter(LONGEST * (2 + 2 * models.size + (6 + OUTCOME_SIGNALS.length) * cells));
+  const writer = new VarintWriter(LONGEST * (2 + 2 * models.size + (7 + OUTCOME_SIGNALS.length) * cells));
   writer.number(FORMAT);
   for (const [model, own] of models) {
     writer.number(model);
     writer.number(own.length);
-    for (const { calls, judged, compared, tested, found, ...place } of own) {
+    for (const { calls, judged, compared, tested, asked, found, ...place } of own) {
       writer.number(cellCode(place));
       writer.number(calls);
       writer.number(judged);
       writer.number(compared);
       writer.number(tested);
+      writer.number(asked);
       // Most signals are rare.
       const present = OUTCOME_SIGNALS.filter((signal) => found[signal] > 0);
       writer.number(present.reduce((mask, signal) => mask + 2 ** OUTCOME_SIGNALS.indexOf(signal), 0));
@@ -58,9 +55,7 @@ export function packOutcomes(models: CellsByModel): Buffer {
 /** @throws RangeError for bytes that are no packed outcomes */
 export function unpackOutcomes(data: Uint8Array): CellsByModel {
   const reader = new VarintReader(data);
-  const format = reader.number();
-  if (format !== FORMAT && format !== FORMAT_BEFORE)
-    throw new RangeError("packed outcomes have an unknown format");
+  if (reader.number() !== FORMAT) throw new RangeError("packed outcomes have an unknown format");
   const models = new Map<number, OutcomeCell[]>();
   while (!reader.ended) {
     const model = reader.number();
@@ -69,13 +64,14 @@ export function unpackOutcomes(data: Uint8Array): CellsByModel {
       const place = cellPlace(reader.number());
       const calls = reader.number();
       const judged = reader.number();
-      const compared = format === FORMAT ? reader.number() : calls;
-      const tested = format === FORMAT ? reader.number() : judged;
+      const compared = reader.number();
+      const tested = reader.number();
+      const asked = reader.number();
       const found = noSignals();
       for (let index = 0, mask = reader.number(); mask > 0; index++, mask >>= 1)
         if ((mask & 1) === 1) found[OUTCOME_SIGNALS[index]!] = reader.number();
       const { level, share, position } = place;
-      cells.push({ level, share, position, calls, judged, compared, tested, found });
+      cells.push({ level, share, position, calls, judged, compared, tested, asked, found });
     }
     models.set(model, cells);
   }
@@ -99,13 +95,12 @@ const AROUND_FIELDS = ["band", "points", "callsBefore", "foundBefore", "callsAft
 /** @throws RangeError for bytes that are no packed calls around falls */
 export function unpackAroundFalls(data: Uint8Array): AroundFalls[] {
   const reader = new VarintReader(data);
-  const format = reader.number();
-  if (format !== AROUND_FORMAT && format !== AROUND_FORMAT_BEFORE)
+  if (reader.number() !== AROUND_FORMAT)
     throw new RangeError("packed calls around falls have an unknown format");
   const all: AroundFalls[] = [];
   while (!reader.ended) {
     const type = reader.number();
-    const reinjected = format === AROUND_FORMAT && reader.number() === 1;
+    const reinjected = reader.number() === 1;
     const [band, points, callsBefore, foundBefore, callsAfter, foundAfter] = AROUND_FIELDS.map(() =>
       reader.number(),
     ) as [number, number, number, number, number, number];

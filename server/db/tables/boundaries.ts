@@ -1,5 +1,5 @@
 import type { BoundaryReading, FallFacts, InferredBoundary, MarkFacts } from "@plimsoll/fold";
-import type { MarkEvent } from "@plimsoll/protocol/events";
+import { LOSABLE_KINDS, type MarkEvent, SURVIVALS, type Survived } from "@plimsoll/protocol/events";
 import { BOUNDARY_ORIGIN } from "./codes.ts";
 import { defineTable, type RowOf } from "./table.ts";
 
@@ -122,15 +122,27 @@ export function markOfRow(row: BoundaryRow): ReportedMark {
               contextTokens: detail.context_tokens as number,
             }
           : undefined,
+      survived: detail.survived as Survived | undefined,
     },
   };
 }
 
-/** Of two different marks with one id: the earlier, then the smaller text. The order of arrival does not matter. */
+/**
+ * Of two different marks with one id: the earlier, then the one that saw more of the recording, then the smaller text. The order of arrival does
+ * not matter.
+ */
 export function preferredMark<Mark extends ReportedMark>(known: Mark, other: Mark): Mark {
   if (known.facts.at !== other.facts.at) return known.facts.at < other.facts.at ? known : other;
+  const more = thingsIn(known.facts.survived) - thingsIn(other.facts.survived);
+  if (more !== 0) return more > 0 ? known : other;
   return textOf(known) <= textOf(other) ? known : other;
 }
+
+const thingsIn = (survived: Survived | undefined) =>
+  LOSABLE_KINDS.flatMap((kind) => SURVIVALS.map((one) => survived?.[kind]?.[one] ?? 0)).reduce(
+    (sum, count) => sum + count,
+    0,
+  );
 
 /** Whether two marks say the same. */
 export function sameMark(a: ReportedMark, b: ReportedMark): boolean {

@@ -34,6 +34,9 @@ const report = fc.record({
   contextTokens: tokens,
 });
 
+const counts = fc.record({ verbatim: tokens, near: tokens, absent: tokens });
+const survived = fc.record({ rule: counts, prompt: counts, file: counts }, { requiredKeys: [] });
+
 const anyState: fc.Arbitrary<AgentState> = fc.record({
   tail: maybe(fc.record({ window: index, seq: tokens, at: time, key: name })),
   lastTurnAt: maybe(time),
@@ -70,6 +73,7 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
       tokensBefore: maybe(tokens),
       tokensAfter: maybe(tokens),
       statesBefore: fc.boolean(),
+      survived: maybe(survived),
     }),
     { maxLength: 3 },
   ),

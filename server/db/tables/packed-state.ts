@@ -9,7 +9,7 @@ import {
   type SummaryCalls,
   type WindowSummary,
 } from "@plimsoll/fold";
-import type { ThresholdName } from "@plimsoll/protocol/policy";
+import { LOSABLE_KINDS, SURVIVALS, type Survived, type ThresholdName } from "@plimsoll/protocol/pure";
 
 /** What the next event of an agent needs, as `agents.state` keeps it. */
 export interface StoredState {
@@ -81,8 +81,10 @@ type PackedBoundary = [
   window: number,
   tokensBefore: Maybe<number>,
   tokensAfter: Maybe<number>,
-  /** Left out if no report gave `tokensBefore`. */
-  statesBefore?: 1,
+  /** Left out if no report gave `tokensBefore`, and nothing is known of what survived. */
+  statesBefore?: 0 | 1,
+  /** Counts by `LOSABLE_KINDS` and `SURVIVALS`. */
+  survived?: Maybe<number[]>[],
 ];
 
 type PackedLevel = [
@@ -235,7 +237,12 @@ export function unpackSummary(text: string): Summary {
 }
 
 function packBoundary(boundary: PendingBoundary): Nullish<PackedBoundary> {
-  const { id, type, at, window, tokensBefore, tokensAfter, statesBefore } = boundary;
+  const { id, type, at, window, tokensBefore, tokensAfter, statesBefore, survived } = boundary;
+  if (survived !== undefined)
+    return [
+      ...([id, type, at, window, tokensBefore, tokensAfter, statesBefore ? 1 : 0] as const),
+      LOSABLE_KINDS.map((kind) => survived[kind] && SURVIVALS.map((one) => survived[kind]![one])),
+    ];
   if (statesBefore) return [id, type, at, window, tokensBefore, tokensAfter, 1];
   return [id, type, at, window, tokensBefore, tokensAfter];
 }
@@ -325,7 +332,7 @@ function callsOf([model, calls, prompt, fresh, read, written, output]: PackedCal
 }
 
 function boundaryOf(packed: PackedBoundary): PendingBoundary {
-  const [id, type, at, window, tokensBefore, tokensAfter, statesBefore] = packed;
+  const [id, type, at, window, tokensBefore, tokensAfter, statesBefore, survived] = packed;
   return {
     id,
     type,
@@ -334,7 +341,16 @@ function boundaryOf(packed: PackedBoundary): PendingBoundary {
     tokensBefore: tokensBefore ?? undefined,
     tokensAfter: tokensAfter ?? undefined,
     statesBefore: statesBefore === 1,
+    survived: survived && survivedOf(survived),
   };
+}
+
+function survivedOf(counts: readonly Maybe<number[]>[]): Survived {
+  const kinds = LOSABLE_KINDS.flatMap((kind, index) => {
+    const own = counts[index];
+    return own ? [[kind, Object.fromEntries(SURVIVALS.map((one, place) => [one, own[place]!]))]] : [];
+  });
+  return Object.fromEntries(kinds);
 }
 
 function windowOf(packed: PackedWindow): WindowSummary {

@@ -1,4 +1,4 @@
-import type { PlimsollEvent } from "@plimsoll/protocol/events";
+import type { PlimsollEvent, Survived } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { preferredMark, type ReportedMark, sameMark } from "../../db/tables/boundaries.ts";
@@ -138,7 +138,11 @@ describe("events are grouped", () => {
 });
 
 describe("of two marks with one id", () => {
-  const mark = (at: number, type: "masked" | "phase", detail: Record<string, unknown>): ReportedMark => ({
+  const mark = (
+    at: number,
+    type: "masked" | "compacted" | "phase",
+    detail: Record<string, unknown>,
+  ): ReportedMark => ({
     facts: {
       id: "m",
       at,
@@ -147,6 +151,7 @@ describe("of two marks with one id", () => {
       tokensBefore: undefined,
       tokensAfter: undefined,
       crossing: undefined,
+      survived: detail.survived as Survived | undefined,
     },
     detail,
   });
@@ -157,6 +162,11 @@ describe("of two marks with one id", () => {
       "of one time, the smaller text is kept",
       mark(1, "masked", { observations: 1 }),
       mark(1, "masked", { observations: 2 }),
+    ],
+    [
+      "of one time, the one that knows more of what survived is kept",
+      mark(1, "compacted", { survived: { rule: { verbatim: 2, near: 0, absent: 1 } }, trigger: "manual" }),
+      mark(1, "compacted", { survived: { file: { verbatim: 2, near: 0, absent: 0 } }, trigger: "auto" }),
     ],
     ["of one time, the smaller type is kept", mark(1, "masked", {}), mark(1, "phase", {})],
   ])("%s, whichever came first", (_, kept, dropped) => {

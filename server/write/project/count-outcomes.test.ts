@@ -81,7 +81,13 @@ describe("what came of tool calls", () => {
   const history: Sent[] = Array.from({ length: 60 }, (_, n) => ({
     second: n,
     tokens: 3_000 * (n + 1),
-    ...(n % 7 !== 3 && { outcome: { calls: n % 4, ...(n % 5 !== 0 && { failed: n % 2 }), repeated: n % 3 } }),
+    ...(n % 7 !== 3 && {
+      outcome: {
+        ...{ calls: n % 4, repeated: n % 3 },
+        ...(n % 5 !== 0 && { failed: n % 2 }),
+        ...(n % 2 !== 0 && { retried: Number(n % 4 === 1) }),
+      },
+    }),
     agent: n % 11 === 5 ? "helper" : "main",
   }));
 

@@ -3,11 +3,10 @@ import {
   type AgentContents,
   type ContentPart,
   contentsTree,
-  LOSABLE_KINDS,
   type Losable,
   largestItems,
-  SURVIVALS,
 } from "@plimsoll/harnesses/recordings";
+import { LOSABLE_KINDS, type LosableKind, SURVIVALS } from "@plimsoll/protocol/pure";
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";
@@ -71,7 +70,7 @@ async function contentsOf(path: string): Promise<AgentContents[]> {
   const found: AgentContents[] = [];
   let isShown = false;
   for (const { format, files } of groups) {
-    const reader = readerFor(format, { titles: false, texts: true });
+    const reader = readerFor(format, { titles: false });
     if (reader.contents === undefined) continue;
     isShown = true;
     for (const file of files)
@@ -143,7 +142,7 @@ function lossLines(contents: AgentContents, { color, width }: Terminal, { now, h
   const { at, turn, before, after, things } = loss;
   const levels =
     before === undefined || after === undefined ? "" : `, ${tokens(before)} to ${tokens(after)} tokens`;
-  const ofKind = (kind: (typeof LOSABLE_KINDS)[number]) => {
+  const ofKind = (kind: LosableKind) => {
     const own = things.filter((thing) => thing.kind === kind);
     if (own.length === 0) return [];
     const counts = SURVIVALS.map(

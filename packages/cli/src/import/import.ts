@@ -26,8 +26,6 @@ export interface ImportOptions {
   /** See `ReaderOptions`. */
   repositoryOf?: ReaderOptions["repositoryOf"];
   titles: boolean;
-  /** See `ReaderOptions`. */
-  texts?: boolean;
   /** For files of the format `mapped`. */
   mapping?: CompiledMapping | undefined;
 }
@@ -54,9 +52,9 @@ export interface ImportProgress {
 }
 
 export function readerFor(format: SourceFormat, options: ImportOptions): HarnessReader {
-  const { machine = machineOf(), mapping, titles, texts = false, repositoryOf } = options;
+  const { machine = machineOf(), mapping, titles, repositoryOf } = options;
   const family = format === "mapped" ? mapping!.mapping.name : format;
-  const fields = { harness: options.harness ?? `${family}@${machine}`, titles, texts, repositoryOf };
+  const fields = { harness: options.harness ?? `${family}@${machine}`, titles, repositoryOf };
   const reader = format === "mapped" ? mappedReader(mapping!, fields) : createReader(format, fields);
   return options.machine === undefined ? reader : onMachine(reader, options.machine);
 }

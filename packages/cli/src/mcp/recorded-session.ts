@@ -54,7 +54,7 @@ export class SessionReading {
     this.#family = family;
     this.#recording = recording;
     this.#open = open;
-    this.#whole = readerFor(family, { titles: false, texts: true });
+    this.#whole = readerFor(family, { titles: false });
     this.#recent = this.#recentReader();
   }
 

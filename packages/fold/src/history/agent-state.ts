@@ -1,4 +1,4 @@
-import type { FallHint, ThresholdName, WindowSource } from "@plimsoll/protocol/pure";
+import type { FallHint, Survived, ThresholdName, WindowSource } from "@plimsoll/protocol/pure";
 import type { ReportTrace } from "../witnesses/match-reports.ts";
 import type { CachedPrompt, CacheRebuild } from "./cache-rebuild.ts";
 import type { CrossingReport, KnownLevel } from "./crossings.ts";
@@ -116,6 +116,7 @@ export interface BoundaryReading {
 export interface PendingBoundary extends BoundaryReading {
   /** Whether some report of it gave `tokensBefore`; otherwise it is the level of the turn before. */
   statesBefore: boolean;
+  survived: Survived | undefined;
 }
 
 /** A boundary nobody sent: the level fell, or the window index moved, without a word. */

@@ -47,6 +47,16 @@ describe("a fall", () => {
     });
   });
 
+  it("knows what survived a compaction from any report of it", () => {
+    const survived = { rule: { verbatim: 2, near: 0, absent: 1 } };
+    const hook = mark("hook", 2, "compacted", { tokensBefore: 900 });
+    const recording = mark("line", 5, "compacted", { survived });
+    const events = [...levels(0, 100, 900), turn("t6", 6, 300)];
+    for (const reports of [[hook, recording], [recording, hook], [{ ...hook, survived }]])
+      expect(falls(...events, ...reports).hook).toMatchObject({ turns: 2, survived });
+    expect(falls(...events, hook).hook).not.toHaveProperty("survived");
+  });
+
   it.each<[string, number[], number | undefined]>([
     ["at the turn that reaches nine tenths of the level before", [300, 600, 810, 900], 3],
     ["at the first one if it freed nothing", [850, 900], 1],

@@ -1,3 +1,4 @@
+import { LOSABLE_KINDS, SURVIVALS, type Survived } from "@plimsoll/protocol/pure";
 import type { TurnFacts } from "./turn.ts";
 import { contextTokens, normaliseUsage } from "./usage.ts";
 
@@ -13,6 +14,8 @@ export interface FallFacts {
   read: number | undefined;
   /** The calls that wrote what replaced the context; undefined if none was reported. */
   summary: SummaryCalls | undefined;
+  /** What a recording shows of what was in the context before. Absent without it. */
+  survived?: Survived;
 }
 
 /** Calls whose prompt only compacts a context, added up. Tokens. */
@@ -59,8 +62,13 @@ export function sameFall(a: FallFacts | undefined, b: FallFacts | undefined): bo
     a.refill === b.refill &&
     a.model === b.model &&
     a.read === b.read &&
-    sameCalls(a.summary, b.summary)
+    sameCalls(a.summary, b.summary) &&
+    sameSurvived(a.survived, b.survived)
   );
+}
+
+function sameSurvived(a: Survived | undefined, b: Survived | undefined): boolean {
+  return LOSABLE_KINDS.every((kind) => SURVIVALS.every((one) => a?.[kind]?.[one] === b?.[kind]?.[one]));
 }
 
 function sameCalls(a: SummaryCalls | undefined, b: SummaryCalls | undefined): boolean {

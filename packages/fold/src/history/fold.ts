@@ -261,7 +261,11 @@ function readMark(result: FoldRun, mark: MarkFacts, window: number, options: Fol
   const previous = state.pending.at(-1);
   const statesBefore = reading.tokensBefore !== undefined;
   reading.tokensBefore ??= previous === undefined ? state.current : previous.tokensAfter;
-  state.pending = withPending(state.pending, { ...reading, statesBefore }, state.waited);
+  state.pending = withPending(
+    state.pending,
+    { ...reading, statesBefore, survived: mark.survived },
+    state.waited,
+  );
 }
 
 function rememberMark(state: FoldRun["state"], mark: { at: number; id: string }, window: number): void {
@@ -478,7 +482,9 @@ function explainFall(
     const last = state.pending.at(-1)!;
     if (state.waited < MOST_WAITED) {
       const tokensAfter = last.tokensAfter ?? contextTokens;
-      result.marks.set(last.id, { ...settled(last), tokensAfter, fall: facts() });
+      const { survived } = last;
+      const fall = survived === undefined ? facts() : { ...facts(), survived };
+      result.marks.set(last.id, { ...settled(last), tokensAfter, fall });
     }
     beginAfterFall(state, state.pending[0]!.tokensBefore, contextTokens);
     state.pending = [];

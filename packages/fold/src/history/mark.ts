@@ -1,5 +1,5 @@
 import type { MarkEvent } from "@plimsoll/protocol/events";
-import { BOUNDARY_TYPES, type BoundaryType } from "@plimsoll/protocol/pure";
+import { BOUNDARY_TYPES, type BoundaryType, type Survived } from "@plimsoll/protocol/pure";
 
 /** How a mark reads that reports a boundary again, such as the hook and the log of one compaction. It explains nothing. */
 export const REPEATED = "repeated";
@@ -16,6 +16,7 @@ export interface MarkFacts {
   tokensBefore: number | undefined;
   tokensAfter: number | undefined;
   crossing: ReportedCrossing | undefined;
+  survived: Survived | undefined;
 }
 
 /** A crossing as a harness reported it. Tokens. */
@@ -43,6 +44,7 @@ export function markFacts(event: MarkEvent): MarkFacts {
             contextTokens: event.context_tokens,
           }
         : undefined,
+    survived: event.type === "compacted" ? event.survived : undefined,
   };
 }
 

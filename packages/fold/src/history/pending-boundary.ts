@@ -44,10 +44,11 @@ export function joinReport(known: PendingBoundary, mark: MarkFacts): PendingBoun
     tokensBefore: mark.tokensBefore ?? known.tokensBefore,
     tokensAfter: mark.tokensAfter ?? known.tokensAfter,
     statesBefore: known.statesBefore || mark.tokensBefore !== undefined,
+    survived: mark.survived ?? known.survived,
   };
 }
 
 /** The boundary as it is stored. */
-export function settled({ statesBefore: _, ...reading }: PendingBoundary): BoundaryReading {
+export function settled({ statesBefore: _, survived: __, ...reading }: PendingBoundary): BoundaryReading {
   return reading;
 }

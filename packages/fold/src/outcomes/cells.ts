@@ -4,14 +4,17 @@ import { OUTCOME_SIGNALS, type OutcomeSignal, type ToolOutcome } from "@plimsoll
 export const LEVEL_BANDS = [0, 20_000, 50_000, 100_000, 200_000, 400_000] as const;
 /** Where a group of shares of the line begins. */
 export const SHARE_BANDS = [0, 0.25, 0.5, 0.75, 0.9, 1] as const;
-/** The first turn of a group of places in an agent's history. */
-export const POSITION_BANDS = [1, 10, 20, 40, 80, 160, 320, 640, 1_280] as const;
+/**
+ * The first turn of a group of places in an agent's history. Within a group the level still rises with the place, so where calls fail more often
+ * with the place, wide groups leave some of that to the level: groups that double in width left 1.2 points of 30, these 0.4.
+ */
+export const POSITION_BANDS = [1, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1_280] as const;
 
 /** A source that tells one of these has seen the inputs of the calls. */
 const COMPARED = ["repeated", "reedited", "corrected"] as const satisfies OutcomeSignal[];
 
-/** The calls of a cell for which some source told what may have gone wrong. */
-export type KnownCalls = "calls" | "judged" | "compared" | "tested";
+/** The calls of a cell for which some source told what may have gone wrong; `asked` counts requests. */
+export type KnownCalls = "calls" | "judged" | "compared" | "tested" | "asked";
 
 /** Which calls could have shown a signal. */
 const CALLS_OF: Record<OutcomeSignal, KnownCalls> = {
@@ -22,6 +25,7 @@ const CALLS_OF: Record<OutcomeSignal, KnownCalls> = {
   reedited: "compared",
   corrected: "compared",
   cut_off: "calls",
+  retried: "asked",
 };
 
 /** What came of the calls that an agent made with contexts of about one level, at about one place in its history. */
@@ -37,6 +41,8 @@ export interface OutcomeCell {
   compared: number;
   /** Calls with a result, of which is known whether they ran tests. */
   tested: number;
+  /** Requests of which is known whether they were sent again. */
+  asked: number;
   readonly found: Record<OutcomeSignal, number>;
 }
 
@@ -66,13 +72,14 @@ export class OutcomeCells {
     const code = cellCode(place);
     let cell = this.#cells.get(code);
     if (cell === undefined) {
-      cell = { ...place, calls: 0, judged: 0, compared: 0, tested: 0, found: noSignals() };
+      cell = { ...place, calls: 0, judged: 0, compared: 0, tested: 0, asked: 0, found: noSignals() };
       this.#cells.set(code, cell);
     }
     const { calls = 0 } = outcome;
     cell.calls += calls;
     if (outcome.failed !== undefined) cell.judged += calls;
     if (outcome.failed_tests !== undefined) cell.tested += calls;
+    if (outcome.retried !== undefined) cell.asked += 1;
     if (COMPARED.some((signal) => outcome[signal] !== undefined)) cell.compared += calls;
     for (const signal of OUTCOME_SIGNALS) cell.found[signal] += outcome[signal] ?? 0;
   }

@@ -1,5 +1,5 @@
 import { stopOfAnswer, utilizationOf } from "@plimsoll/fold";
-import { LONGEST } from "@plimsoll/protocol/pure";
+import { LONGEST, type TurnContents } from "@plimsoll/protocol/pure";
 import {
   howToCompact,
   isExhausted,
@@ -72,6 +72,8 @@ type Withheld = Extract<EventBody, { type: "withheld" }>;
 const WARNED_AT = 2;
 /** The warning about tools, which is given once whatever its numbers are. */
 const TOOLS_TOO_LARGE = "tools";
+/** Contents are reported again once the level has changed by this share. */
+const CONTENTS_STEP = 0.1;
 
 /**
  * Keeps the context of one conversation under its line. Synchronous and without I/O: `observe` reads the usage that a
@@ -87,6 +89,10 @@ export class Conversation<M = Message> {
   readonly #clock: () => number;
   readonly #events: ConversationEvents;
   readonly #besides: BesidesReader;
+  /** What the latest request holds beside its messages. */
+  #beside: unknown;
+  /** The level whose contents were reported last, tokens. */
+  #contentsLevel: number | undefined;
   #state: GuardState;
   readonly #warned = new Set<string>();
   readonly #tell: (text: string) => void;
@@ -404,6 +410,7 @@ export class Conversation<M = Message> {
   #ask({ besides, model, outputTokens }: PrepareFacts): void {
     const reserved = outputTokens ?? this.#state.reserved;
     const asked = model === undefined ? this.#state.asked : [model].flat();
+    if (besides !== undefined) this.#beside = besides;
     const tokens = besides === undefined ? this.#state.besides : this.#besides.tokensOf(besides);
     this.#state = { ...this.#state, asked, besides: tokens, reserved };
     if (asked[0] === undefined || this.#options.tokenizer !== undefined) return;
@@ -515,8 +522,8 @@ export class Conversation<M = Message> {
     const fixed = inContext(calibration, tokens);
     if (roomTokens === undefined || fixed < roomTokens || this.#warned.has(TOOLS_TOO_LARGE)) return;
     this.#warned.add(TOOLS_TOO_LARGE);
-    const largest = this.#besides.largest(besides);
-    this.#warn(toolsTooLarge(fixed, roomTokens, largest));
+    const largest = this.#besides.tools(besides).sort((one, other) => other.tokens - one.tokens);
+    this.#warn(toolsTooLarge(fixed, roomTokens, largest.slice(0, 3)));
   }
 
   #learnWindows(windows: Readonly<Record<string, number>>): void {
@@ -527,7 +534,7 @@ export class Conversation<M = Message> {
 
   /** @param agent that made the call, if it is named */
   #reportTurn(
-    turn: Omit<TurnToReport, "reportedWindow" | "composition">,
+    turn: Omit<TurnToReport, "reportedWindow" | "composition" | "contents">,
     names: readonly string[],
     at: number,
     agent: string | undefined,
@@ -540,7 +547,21 @@ export class Conversation<M = Message> {
     const isKnown = source === "reported" || source === "configured";
     const reportedWindow = other === undefined && isKnown ? tokens : undefined;
     const composition = level === undefined ? undefined : this.#editor.composition(this.#state, level);
-    this.#events.emitTurn({ ...turn, reportedWindow, composition }, at, this.#state.window, other);
+    const contents = level === undefined ? undefined : this.#contents(level);
+    this.#events.emitTurn({ ...turn, reportedWindow, composition, contents }, at, this.#state.window, other);
+  }
+
+  /** What a level holds, unless the last report of it was at about the same level: it is the largest part of an event. */
+  #contents(level: number): TurnContents | undefined {
+    const told = this.#contentsLevel;
+    if (told !== undefined && Math.abs(level - told) < CONTENTS_STEP * told) return undefined;
+    this.#contentsLevel = level;
+    const beside = this.#beside;
+    const definitions = this.#besides.tools(beside);
+    return this.#editor.contents(this.#state, level, {
+      definitions,
+      instructions: this.#besides.instructions(beside),
+    });
   }
 
   /**

@@ -27,18 +27,19 @@ export class BesidesReader {
     return tokens;
   }
 
-  /** The largest tools among what a request holds, at most three. */
-  largest(value: unknown): NamedSize[] {
-    return this.#tools(value)
-      .sort((one, other) => other.tokens - one.tokens)
-      .slice(0, 3);
+  /** Estimated tokens of the texts among what a request holds, which are instructions. */
+  instructions(value: unknown): number {
+    const isText = (one: unknown) =>
+      typeof one === "string" || typeof (one as { text?: unknown } | null | undefined)?.text === "string";
+    return [value].flat(2).reduce<number>((sum, one) => sum + (isText(one) ? this.tokensOf(one) : 0), 0);
   }
 
-  #tools(value: unknown): NamedSize[] {
-    if (Array.isArray(value)) return value.flatMap((one) => this.#tools(one));
+  /** The tools among what a request holds. */
+  tools(value: unknown): NamedSize[] {
+    if (Array.isArray(value)) return value.flatMap((one) => this.tools(one));
     if (typeof value !== "object" || value === null) return [];
     const { name, function: called, functionDeclarations } = value as Record<string, unknown>;
-    if (Array.isArray(functionDeclarations)) return this.#tools(functionDeclarations);
+    if (Array.isArray(functionDeclarations)) return this.tools(functionDeclarations);
     const named = name ?? (called as { name?: unknown } | undefined)?.name;
     return typeof named === "string" ? [{ name: named, tokens: this.tokensOf(value) }] : [];
   }

@@ -1,5 +1,5 @@
 import type { Crossing, UsageEvidence } from "@plimsoll/fold";
-import type { StopReason, Usage } from "@plimsoll/protocol/pure";
+import type { StopReason, TurnContents, Usage } from "@plimsoll/protocol/pure";
 import type { ObserveFacts } from "../conversation/types.ts";
 import type { TurnObserved } from "../state/observe-turn.ts";
 import type { ContextComposition } from "../view/composition.ts";
@@ -16,6 +16,7 @@ export interface TurnToReport {
   /** Window size in tokens, as reported by the provider or configured. */
   reportedWindow: number | undefined;
   composition: ContextComposition | undefined;
+  contents: TurnContents | undefined;
   stop: StopReason | undefined;
 }
 
@@ -24,7 +25,7 @@ export interface TurnToReport {
  * contradict each other are sent as they are, and set it too.
  */
 export function turnBody(turn: TurnToReport): EventBody {
-  const { id, model, usage, evidence, facts, observed, reportedWindow, composition, stop } = turn;
+  const { id, model, usage, evidence, facts, observed, reportedWindow, composition, contents, stop } = turn;
   const contradictory = evidence === "contradiction";
   const replaced = !contradictory && observed?.estimated === true && observed.level !== undefined;
   return {
@@ -35,6 +36,7 @@ export function turnBody(turn: TurnToReport): EventBody {
     ...(replaced || contradictory ? { estimated: true } : {}),
     ...(reportedWindow === undefined ? {} : { context_window: reportedWindow }),
     ...(composition === undefined ? {} : { composition }),
+    ...(contents === undefined ? {} : { contents }),
     ...(facts.durationMs === undefined ? {} : { duration_ms: facts.durationMs }),
     ...(facts.costUsd === undefined ? {} : { cost_usd: facts.costUsd }),
     ...(facts.purpose === undefined ? {} : { purpose: facts.purpose }),

@@ -1,4 +1,5 @@
 import type { GuardState, Mask } from "../state/state.ts";
+import { scaleTo } from "./contents.ts";
 import type { MessageHistory } from "./history.ts";
 import { estimateRange } from "./view.ts";
 
@@ -28,9 +29,8 @@ export function compositionOf<M>(
       output += result.tokens - (masks.get(result.mark)?.saved ?? 0);
     }
   }
-  const slope = state.calibration.slope;
-  // Scale estimates that exceed the count down to it; otherwise the difference is counted as tools.
-  const scale = all * slope > level ? level / all : slope;
+  // What the estimates do not explain is counted as tools.
+  const scale = scaleTo(state, level);
   const parts = {
     system: Math.round(system * scale),
     tool_output: Math.round(output * scale),

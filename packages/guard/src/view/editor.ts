@@ -1,10 +1,11 @@
-import type { CallResult } from "@plimsoll/protocol/pure";
+import type { CallResult, TurnContents } from "@plimsoll/protocol/pure";
 import type { Limits } from "../decide/decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy, type MaskPolicy } from "../policy/policy.ts";
 import { type NoticeCounts, summaryHead, tellsCounts } from "../respond/texts.ts";
 import type { AgentNotice, Filed, GuardState, Mask, SeenHistory } from "../state/state.ts";
 import { type ContextComposition, compositionOf } from "./composition.ts";
+import { contentsOf, type SizesBeside } from "./contents.ts";
 import {
   type CutInput,
   carryover,
@@ -134,6 +135,12 @@ export class Editor<M> {
   /** Splits `level` by kind of content, in tokens. */
   composition(state: GuardState, level: number): ContextComposition {
     return compositionOf(this.#history, state, this.#masks, level);
+  }
+
+  /** What `level` holds by kind and tool, in tokens. */
+  contents(state: GuardState, level: number, beside: Omit<SizesBeside, "head">): TurnContents {
+    const head = state.cut === undefined ? 0 : this.#tokenizer(state.cut.head);
+    return contentsOf(this.#history, state, this.#masks, level, { ...beside, head });
   }
 
   /** What is sent of the harness's messages, part by part, and which parts a policy lets a shorter text replace. */

@@ -1,9 +1,5 @@
-import {
-  type CompactionLoss,
-  LOSABLE_KINDS,
-  type Losable,
-  SURVIVALS,
-} from "../recordings/compaction-loss.ts";
+import { LOSABLE_KINDS, type LosableKind, SURVIVALS } from "@plimsoll/protocol/pure";
+import type { CompactionLoss, Losable } from "../recordings/compaction-loss.ts";
 import type { ContentPart, LargeItem } from "../recordings/contents-tree.ts";
 import { type AgentLevel, type FitAnswer, fitOf, headroomOf, type KnownLine } from "./headroom.ts";
 
@@ -112,7 +108,7 @@ export function fillsAnswer({ level, parts: tree, largest }: FilledWindow): Tool
 export function droppedAnswer(loss: CompactionLoss | undefined, note: OwnNote | undefined): ToolAnswer {
   const checkpoint = note === undefined ? {} : { checkpoint: note.note };
   if (loss === undefined) return { fall: null, ...checkpoint };
-  const lost = (kind: (typeof LOSABLE_KINDS)[number]) =>
+  const lost = (kind: LosableKind) =>
     loss.things.filter((thing) => thing.kind === kind && thing.survival !== "verbatim").sort(inOrder);
   return {
     fall: { after_turn: loss.turn },

@@ -15,7 +15,12 @@ import {
 import type { SkipReason } from "../recordings/reader.ts";
 import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { firstText } from "../recordings/text.ts";
-import { type ContentItem, type LineParts, textTokens } from "../recordings/transcript-parts.ts";
+import {
+  type ContentItem,
+  type LineParts,
+  LONGEST_PROMPT,
+  textTokens,
+} from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 import type { LineClocks } from "./line-clocks.ts";
 
@@ -53,11 +58,16 @@ export interface ClaudeMark {
   uuid?: string | undefined;
   /** Set for the summary of a compaction: the line before it, which is the boundary if there is one. */
   summaryOf?: { line: string | undefined };
+  /** Lines that stay as they are beside the summary. */
+  kept?: KeptLines | undefined;
   event:
     | (MarkBase & { type: "compacted"; trigger: "auto" | "manual"; tokens_before?: number })
     | (MarkBase & { type: "masked"; observations: number; tokens_before?: number; tokens_after?: number })
     | (MarkBase & { type: "cleared"; reason: string });
 }
+
+/** Lines by their uuid, or all from one on. */
+export type KeptLines = { lines: readonly string[] } | { from: string };
 
 /** The context window data of one transcript line. */
 export interface ClaudeLine {
@@ -84,10 +94,14 @@ export interface ClaudeLine {
   mark?: ClaudeMark;
   /** A prompt of the agent was refused as too long. */
   refusal?: SizedRefusal;
-  /** What the line adds to the context, unless it adds nothing. */
+  /** What a line of the conversation adds to the context. */
   parts?: LineParts;
   /** Whether a tool may wait for a person from this line on. */
   asksPerson?: boolean;
+  /** A request failed, and is sent again. */
+  isRetry?: true;
+  /** Whether the version of the line writes one for each request that is sent again. */
+  tellsRetries: boolean;
   /** A person stopped the answer, or the tool that it called. */
   interrupts?: true;
   /** The text of a prompt written by a person. */
@@ -98,17 +112,8 @@ export interface ClaudeLine {
   skip?: SkipReason;
 }
 
-interface LineOptions {
-  /** For lines of sessions that went on at another machine. */
-  clocks?: LineClocks;
-  /** See `ReaderOptions`. */
-  texts?: boolean | undefined;
-}
-
-export function readClaudeLine(
-  text: string,
-  { clocks, texts = false }: LineOptions = {},
-): ClaudeLine | SkipReason {
+/** @param clocks for lines of sessions that went on at another machine */
+export function readClaudeLine(text: string, clocks?: LineClocks): ClaudeLine | SkipReason {
   const json = parseObject(text);
   if (json === undefined) return "unreadable";
   const written = asTime(json.timestamp);
@@ -119,7 +124,7 @@ export function readClaudeLine(
       at: written,
     });
   const line: ClaudeLine = {
-    ...partsOf(json, texts),
+    ...partsOf(json),
     session: asText(json.sessionId),
     at: asTime(json.timestamp),
     isLater: asTime(json.timestamp) !== written,
@@ -131,6 +136,7 @@ export function readClaudeLine(
     folder: asText(json.cwd),
     branch: asText(json.gitBranch),
     calls: [],
+    tellsRetries: Number.parseInt(asText(json.version) ?? "", 10) >= 2,
     child: asText(asObject(json.toolUseResult)?.agentId),
     ...personOf(json),
   };
@@ -178,7 +184,7 @@ function forkOrigin(json: JsonObject): string | undefined {
 }
 
 /** Notices and progress are shown to the user, and are not sent to the model. */
-function partsOf(json: JsonObject, texts: boolean): Pick<ClaudeLine, "parts"> {
+function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
   const at = asTime(json.timestamp);
   if (at === undefined || (json.type !== "assistant" && json.type !== "user")) return {};
   const message = asObject(json.message);
@@ -188,12 +194,13 @@ function partsOf(json: JsonObject, texts: boolean): Pick<ClaudeLine, "parts"> {
   const items = blocks.flatMap((block) => {
     const item = block && itemOf(block, text);
     if (block === undefined || item === undefined || item.tokens === 0) return [];
-    const said = texts ? asText(block.text) : undefined;
+    const said = asText(block.text);
     if (said === undefined) return [item];
-    const isPrompt = text === "user" && json.isMeta !== true && !NOT_A_PROMPT.test(said);
+    const isPrompt =
+      text === "user" && json.isMeta !== true && said.length <= LONGEST_PROMPT && !NOT_A_PROMPT.test(said);
     return [isPrompt || text === "summary" ? { ...item, text: said } : item];
   });
-  return items.length === 0 ? {} : { parts: { at, items } };
+  return { parts: { at, items } };
 }
 
 function itemOf(block: JsonObject, text: "summary" | "user" | "assistant"): ContentItem | undefined {
@@ -340,6 +347,7 @@ function readSystem(line: ClaudeLine, json: JsonObject): ClaudeLine {
       ...line,
       mark: {
         id: uuid,
+        kept: keptIn(metadata),
         event: {
           id: uuid,
           at,
@@ -350,6 +358,7 @@ function readSystem(line: ClaudeLine, json: JsonObject): ClaudeLine {
       },
     };
   }
+  if (json.subtype === "api_error") return { ...line, isRetry: true };
   if (json.subtype === "microcompact_boundary") {
     const metadata = asObject(json.microcompactMetadata);
     const before = asTokens(metadata?.preTokens);
@@ -373,6 +382,15 @@ function readSystem(line: ClaudeLine, json: JsonObject): ClaudeLine {
     };
   }
   return line;
+}
+
+/** Versions of early 2026 named only the first of the lines. */
+function keptIn(metadata: JsonObject | undefined): KeptLines | undefined {
+  const { uuids, allUuids } = asObject(metadata?.preservedMessages) ?? {};
+  const lines = [...asArray(uuids), ...asArray(allUuids)].flatMap((uuid) => asText(uuid) ?? []);
+  if (lines.length > 0) return { lines };
+  const from = asText(asObject(metadata?.preservedSegment)?.headUuid);
+  return from === undefined ? undefined : { from };
 }
 
 /** The agent id in `…/subagents/agent-<id>.jsonl`. Older versions put the file next to the session's file. */

@@ -831,6 +831,115 @@ describe("Claude Code transcripts", () => {
     expect(foldEvents(events).get(`${S} main`)!.turns[1]!.turn).toMatchObject({ compositionEstimated: true });
   });
 
+  describe("requests that were sent again", () => {
+    const v2 = { version: "2.1.310" };
+    const failed = (second: number, uuid: string, more: object = {}) => ({
+      ...{ type: "system", subtype: "api_error", uuid, sessionId: S, timestamp: at(second), retryAttempt: 1 },
+      ...{ isSidechain: false, maxRetries: 10, error: { status: 529 }, ...v2, ...more },
+    });
+    const retried = (...lines: object[]) =>
+      turns(read(...lines).events).map((event) => [
+        event.agent ?? "main",
+        event.id,
+        "outcome" in event ? event.outcome?.retried : undefined,
+      ]);
+    const side = { isSidechain: true, agentId: "abc", uuid: "s1" };
+    const lines = [
+      said(1, "m1", usage(9_000), v2),
+      failed(2, "f1"),
+      failed(3, "f2"),
+      failed(3, "f3", { ...side, uuid: "f3" }),
+      said(4, "m2", usage(9_500), v2),
+      said(5, "m3", usage(9_800), v2),
+      said(6, "s1", usage(900), { ...v2, ...side }),
+      said(7, "s2", usage(950), { ...v2, ...side, uuid: "s2", parentUuid: "s1" }),
+    ];
+
+    it("are those after an error, once for any number of errors, each for its agent, in any order of lines", () => {
+      const found = [
+        ["main", "req-m1", 0],
+        ["main", "req-m2", 1],
+        ["main", "req-m3", 0],
+        ["agent-abc", "req-s1", 1],
+        ["agent-abc", "req-s2", 0],
+      ];
+      expect(retried(...lines)).toEqual(found);
+      expect(retried(...[...lines, ...lines].reverse()).sort()).toEqual(found.sort());
+    });
+
+    it("are unknown of versions that do not write them, also before an update", () => {
+      const old = said(0, "m0", usage(8_000), { version: "1.0.128" });
+      expect(retried(old, said(1, "m1", usage(9_000), v2))).toEqual([
+        ["main", "req-m0", undefined],
+        ["main", "req-m1", 0],
+      ]);
+      expect(retried(said(1, "m1", usage(9_000)))).toEqual([["main", "req-m1", undefined]]);
+    });
+  });
+
+  describe("what survived a compaction", () => {
+    const touched = (second: number, key: string, file_path: string) => {
+      const line = said(second, key, usage(150_000));
+      const content = [{ type: "tool_use", id: `c-${key}`, name: "Edit", input: { file_path } }];
+      return { ...line, message: { ...line.message, content } };
+    };
+    const summary = asked(21, "He wants the tests to pass. Edited src/billing.ts.", {
+      isCompactSummary: true,
+    });
+    const lines = (metadata: object) => [
+      asked(0, "Never touch the generated files. Make all of the tests pass again"),
+      touched(1, "m1", "/work/src/billing.ts"),
+      touched(2, "m2", "/work/src/secret-plans.ts"),
+      asked(3, "Always write a test for it."),
+      compacted(20, "b1", { trigger: "auto", preTokens: 160_000, ...metadata }),
+      summary,
+      said(30, "m3", usage(30_000)),
+    ];
+    const survived = (all: object[]) =>
+      read(...all).events.flatMap((event) => (event.type === "compacted" ? [event.survived] : []));
+
+    it("is counted without a word of it, in any order of lines", () => {
+      const counts = {
+        rule: { verbatim: 0, near: 0, absent: 2 },
+        prompt: { verbatim: 0, near: 0, absent: 1 },
+        file: { verbatim: 1, near: 0, absent: 1 },
+      };
+      expect(survived(lines({}))).toEqual([counts]);
+      expect(survived(lines({}).reverse())).toEqual([counts]);
+      expect(JSON.stringify(read(...lines({})).events)).not.toMatch(/Always|secret|billing/);
+    });
+
+    it.each([
+      ["named one by one", { preservedMessages: { anchorUuid: "q-21", uuids: ["u-m2-2", "q-3"] } }],
+      [
+        "from the first on",
+        { preservedSegment: { headUuid: "u-m2-2", anchorUuid: "q-21", tailUuid: "q-3" } },
+      ],
+    ])("has what Claude Code kept beside the summary, %s", (_, kept) => {
+      expect(survived(lines(kept))).toMatchObject([
+        { rule: { verbatim: 1, absent: 1 }, file: { verbatim: 2, absent: 0 } },
+      ]);
+    });
+
+    it("is unknown until the next turn, and without a summary", () => {
+      expect(survived(lines({}).slice(0, -1))).toEqual([undefined]);
+      expect(survived(lines({}).filter((line) => line !== summary))).toEqual([undefined]);
+    });
+
+    it("is that of each compaction", () => {
+      const later = [
+        asked(40, "Prefer small functions over comments."),
+        compacted(50, "b2", { trigger: "auto", preTokens: 150_000 }),
+        asked(51, "Prefer small functions over comments.", { isCompactSummary: true }),
+        said(60, "m4", usage(20_000)),
+      ];
+      expect(survived([...lines({}), ...later])).toMatchObject([
+        { rule: { absent: 2 } },
+        { rule: { verbatim: 1, absent: 0 } },
+      ]);
+    });
+  });
+
   it("tells what the window of each agent holds, without what a compaction dropped", () => {
     const side = { isSidechain: true, agentId: "abc" };
     const reader = claudeCodeRecordings.reader(options);

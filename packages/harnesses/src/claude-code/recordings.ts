@@ -1,9 +1,9 @@
 import { contextTokens } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import type { StopReason } from "@plimsoll/protocol/pure";
+import type { StopReason, Survived } from "@plimsoll/protocol/pure";
 import { CallLog } from "../recordings/call-outcomes.ts";
-import { latestLoss } from "../recordings/compaction-loss.ts";
+import { latestLoss, survivals } from "../recordings/compaction-loss.ts";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import { turnContents } from "../recordings/held-things.ts";
@@ -77,10 +77,16 @@ interface Session {
   marks: Map<string, ClaudeMark>;
   /** Prompts that the provider refused as too long, by the uuid of the line. */
   refusals: Map<string, { at: number; isSide: boolean; refusal: SizedRefusal }>;
+  /** Requests that failed and were sent again, by the uuid of the line. */
+  retries: Map<string, { at: number; isSide: boolean }>;
+  /** From when on there is a line for each of them. Epoch ms. */
+  tellsRetriesFrom: number;
   /** By the uuid of the line. */
   parts: Map<string, LineParts & { isSide: boolean }>;
   /** Whether a tool may wait for a person, by the time of the lines that tell. */
   asksPerson: Map<number, boolean>;
+  /** What survived the compactions of each agent; see `survivals`. */
+  survived: Map<string | undefined, Map<string, Survived>>;
   /** When a person stopped an answer or a tool. */
   interrupts: Set<number>;
   prompt: { at: number; text: string } | undefined;
@@ -98,6 +104,7 @@ interface Session {
 export const claudeCodeRecordings: Recordings = {
   place: "~/.claude/projects, a project folder, or a session file",
   recognizes: isClaudeCode,
+  showsSummaries: true,
   reader: claudeCodeReader,
 };
 
@@ -152,7 +159,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   }
 
   function readLine(text: string, file: FileHint): SkipReason | undefined {
-    const line = readClaudeLine(text, { clocks, texts: options.texts });
+    const line = readClaudeLine(text, clocks);
     if (typeof line === "string") return line;
     if (line.summary !== undefined) {
       summaries.set(line.summary.leaf, line.summary.text);
@@ -193,6 +200,9 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       session.place = { at: line.at, folder: line.folder, branch: line.branch };
     if (line.asksPerson !== undefined)
       session.asksPerson.set(line.at, line.asksPerson && session.asksPerson.get(line.at) !== false);
+    if (line.tellsRetries) session.tellsRetriesFrom = Math.min(session.tellsRetriesFrom, line.at);
+    if (line.isRetry === true && line.uuid !== undefined)
+      session.retries.set(line.uuid, { at: line.at, isSide: side });
     if (line.interrupts === true) session.interrupts.add(line.at);
     if (line.parts !== undefined && line.uuid !== undefined)
       session.parts.set(line.uuid, { ...line.parts, isSide: side });
@@ -257,8 +267,11 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       results: new Map(),
       marks: new Map(),
       refusals: new Map(),
+      retries: new Map(),
+      tellsRetriesFrom: Number.POSITIVE_INFINITY,
       parts: new Map(),
       asksPerson: new Map(),
+      survived: new Map(),
       interrupts: new Set(),
       prompt: undefined,
       place: undefined,
@@ -322,6 +335,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     const events: PlimsollEventInput[] = [];
     const marks = distinct([...session.marks.values()], agentAt);
     const fillingOf = agentFilling(session, marks, chains);
+    const survived = new Map<string | undefined, ReturnType<typeof survivals>>();
     const asksPerson = new ValuesByTime([...session.asksPerson].map(([at, value]) => ({ at, value })));
     const main = messageTurns(session.main);
     const agents = new Map<string | undefined, Map<string, ClaudeTurn>>([
@@ -339,6 +353,9 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       const filling = fillingOf(agentId, agentId === undefined ? main : turns);
       const parts = partsAtTurns(filling);
       const held = windowContents(filling);
+      const known = session.survived.get(agentId) ?? new Map<string, Survived>();
+      session.survived.set(agentId, known);
+      survived.set(agentId, survivals(filling, known));
       const interrupted = interruptedTurns(session, turns);
       const outcomes =
         agentId === undefined
@@ -347,11 +364,13 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
               [...turns.values()],
               (call) => agentAt(session.sideCalls.get(call)) === agentId,
             );
+      const retried = retriedTurns(session, agentId, turns, agentAt);
       const order = session.hasSeveralClocks ? placesOf(turns) : undefined;
       for (const turn of turns.values()) {
         const stop = interrupted.has(turn.key) ? "end_turn" : stopOf(turn, asksPerson);
         const seq = order?.get(turn.key);
-        const outcome = outcomes.get(turn.key);
+        const known = turn.at >= session.tellsRetriesFrom && { retried: Number(retried.has(turn.key)) };
+        const outcome = known ? { ...outcomes.get(turn.key), ...known } : outcomes.get(turn.key);
         events.push({
           ...own,
           ...turnEvent(turn, parts),
@@ -390,9 +409,11 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         skips.add("before_first_turn");
         continue;
       }
+      const left = event.type === "compacted" ? survived.get(agentId)?.get(event.at) : undefined;
       events.push({
         ...fields,
         ...withWholeLevels(event),
+        ...(left !== undefined && { survived: left }),
         id: fitName(event.id, 128),
         ...agentFields(agentId),
       });
@@ -416,7 +437,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       const window = windowContents(filling);
       if (window === undefined || agentId?.startsWith("acompact")) return [];
       const { model } = [...turns.values()].find(({ at }) => at === window.at)!;
-      const loss = options.texts ? latestLoss(filling) : undefined;
+      const loss = latestLoss(filling);
       return [{ session: session.id, agent: agentId && agentName(agentId), model, loss, ...window }];
     });
   }
@@ -499,6 +520,19 @@ function interruptedTurns(
   if (interrupts.size === 0) return new Set();
   const byTime = new ValuesByTime([...turns.values()].map(({ at, key }) => ({ at, value: key })));
   return new Set([...interrupts].map((at) => byTime.at(at)));
+}
+
+/** The keys of an agent's turns whose requests had failed before. */
+function retriedTurns(
+  { retries }: Session,
+  agent: string | undefined,
+  turns: ReadonlyMap<string, ClaudeTurn>,
+  agentAt: AgentAt,
+): ReadonlySet<string | undefined> {
+  if (retries.size === 0) return new Set();
+  const ordered = [...turns.values()].sort((a, b) => a.at - b.at);
+  const own = [...retries].filter(([uuid, { isSide }]) => (isSide ? agentAt(uuid) : undefined) === agent);
+  return new Set(own.map(([, { at }]) => ordered.find((turn) => turn.at >= at)?.key));
 }
 
 /** The agent of a line; undefined for the main one. */
@@ -634,9 +668,25 @@ function agentFilling(session: Session, marks: readonly ClaudeMark[], chains: Ma
       level: contextTokens(usage) ?? 0,
       scale: tokenizerScale(model),
     })),
-    lines: (lines.get(agent) ?? []).map(([, parts]) => parts),
+    lines: [
+      ...(lines.get(agent) ?? []).map(([, parts]) => parts),
+      ...(resets.get(agent) ?? []).flatMap((mark) => keptLines(mark, lines.get(agent) ?? [])),
+    ],
     resets: (resets.get(agent) ?? []).map(({ event }) => resetOf(event)),
   });
+}
+
+/** What a compaction kept beside its summary enters the context again. */
+function keptLines(
+  { kept, event: { at } }: ClaudeMark,
+  lines: readonly (readonly [string, LineParts])[],
+): LineParts[] {
+  if (kept === undefined) return [];
+  const uuids = "lines" in kept ? new Set(kept.lines) : undefined;
+  const from = "from" in kept ? lines.find(([uuid]) => uuid === kept.from)?.[1].at : undefined;
+  const isKept = (uuid: string, line: LineParts) =>
+    uuids === undefined ? from !== undefined && line.at >= from && line.at < at : uuids.has(uuid);
+  return lines.filter(([uuid, line]) => isKept(uuid, line)).map(([, { items }]) => ({ at, items }));
 }
 
 /** The count before `/compact` leaves out the system prompt and the tools. The turn before it has the level. */

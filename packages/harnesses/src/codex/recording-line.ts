@@ -1,5 +1,5 @@
 import { CODEX } from "@plimsoll/fold";
-import type { CallResult } from "@plimsoll/protocol/pure";
+import type { CallResult, Survived } from "@plimsoll/protocol/pure";
 import { type QuotaReading, quotaId, quotaReading } from "../quota.ts";
 import { type CallLog, resultOfCode } from "../recordings/call-outcomes.ts";
 import {
@@ -17,7 +17,12 @@ import {
 import type { SessionPlace, SkipReason } from "../recordings/reader.ts";
 import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
 import { digest, firstText, fitName } from "../recordings/text.ts";
-import { type ContentItem, type LineParts, textTokens } from "../recordings/transcript-parts.ts";
+import {
+  type ContentItem,
+  type LineParts,
+  LONGEST_PROMPT,
+  textTokens,
+} from "../recordings/transcript-parts.ts";
 import { refusalIn, type SizedRefusal } from "../telemetry/refusal.ts";
 
 export interface CodexCount extends RecordedUsage {
@@ -71,8 +76,6 @@ export interface CodexRollout {
   rollbacks: Map<string, { at: number; turns: number }>;
   /** What the items of the conversation add to the context. The model wrote some of them. */
   parts: (LineParts & { isWritten: boolean })[];
-  /** See `ReaderOptions`. */
-  texts: boolean;
   /** When the model called tools that Codex runs. */
   calls: number[];
   log: CallLog;
@@ -80,6 +83,8 @@ export interface CodexRollout {
   ends: number[];
   /** Whether a tool may wait for a person. */
   asksPerson: { at: number; value: boolean }[];
+  /** What survived its compactions; see `survivals`. */
+  survived: Map<string, Survived>;
   prompt: { at: number; text: string } | undefined;
   firstAt: number;
   lastAt: number;
@@ -111,7 +116,7 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
     case "response_item": {
       readAnswer(rollout, payload, at);
       readCall(rollout, payload, at);
-      const item = itemOf(payload, rollout.texts);
+      const item = itemOf(payload);
       if (item === undefined || item.tokens === 0) return "not_needed";
       const isWritten = item.kind === "assistant" || item.kind === "tool_call";
       rollout.parts.push({ at, items: [item], isWritten });
@@ -119,7 +124,7 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
     }
     case "compacted": {
       const summary = textTokens(payload.message);
-      const items = rebuiltItems(payload, rollout.texts);
+      const items = rebuiltItems(payload);
       if (items.length > 0) rollout.parts.push({ at, items, isWritten: false });
       const response = asText(payload.compaction_response_id);
       if (response !== undefined) rollout.summaryIds.add(response);
@@ -182,11 +187,11 @@ function numberIn(pattern: RegExp, text: string): number | undefined {
  * What a compaction leaves beside the instructions. Codex keeps prompts beside the summary, so the summary without them is no text of what
  * is left.
  */
-function rebuiltItems(payload: JsonObject, texts: boolean): ContentItem[] {
+function rebuiltItems(payload: JsonObject): ContentItem[] {
   const summary = asText(payload.message) ?? "";
   const history = asArray(payload.replacement_history).flatMap((entry) => {
     const message = asObject(entry);
-    const item = message && itemOf(message, texts);
+    const item = message && itemOf(message);
     if (item === undefined || item.tokens === 0 || item.kind === "system") return [];
     const isSummary = summary !== "" && item.text?.includes(summary) === true;
     return [isSummary ? { ...item, kind: "summary" as const } : item];
@@ -198,17 +203,17 @@ function rebuiltItems(payload: JsonObject, texts: boolean): ContentItem[] {
 /** User messages that Codex wrote. */
 const NOT_A_PROMPT = /^\s*(<|# AGENTS\.md)/;
 
-function itemOf(payload: JsonObject, texts: boolean): ContentItem | undefined {
+function itemOf(payload: JsonObject): ContentItem | undefined {
   const type = asText(payload.type) ?? "";
   const call = asText(payload.call_id);
   if (type === "message") {
     const role = asText(payload.role);
     const isSystem = role === "developer" || role === "system";
     const kind = isSystem ? "system" : role === "assistant" ? "assistant" : "user";
-    const text = texts && kind === "user" ? firstText(payload.content) : undefined;
+    const text = kind === "user" ? firstText(payload.content) : undefined;
     return {
       ...{ kind, tokens: textTokens(payload.content) },
-      ...(text !== undefined && !NOT_A_PROMPT.test(text) && { text }),
+      ...(text !== undefined && text.length <= LONGEST_PROMPT && !NOT_A_PROMPT.test(text) && { text }),
     };
   }
   if (type.endsWith("_output")) return { kind: "tool_result", tokens: textTokens(payload.output), call };

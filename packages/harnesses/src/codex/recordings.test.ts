@@ -622,7 +622,7 @@ describe("Codex rollouts", () => {
       content: [{ type: "input_text", text }],
     });
     const lossWith = (compacted: object) => {
-      const reader = codexRecordings.reader({ ...options, texts: true });
+      const reader = codexRecordings.reader(options);
       const lines = [
         meta(0, A),
         model(1, "gpt-6"),
@@ -634,8 +634,10 @@ describe("Codex rollouts", () => {
         count(9_000, tokens(300, 9_300)),
       ];
       for (const one of json(...lines)) reader.read(one, { path: file(A) });
+      for (const event of reader.take(true).events) if (event.type === "compacted") sent.push(event.survived);
       return reader.contents!()[0]!.loss;
     };
+    const sent: unknown[] = [];
     const summary = "The user wants the field renamed in all files, of which three are done.";
     expect(lossWith({ message: summary })).toBeUndefined();
     const loss = lossWith({
@@ -650,6 +652,10 @@ describe("Codex rollouts", () => {
     expect(loss!.things.map(({ text, survival }) => [text, survival])).toEqual([
       ["Never push to main.", "verbatim"],
       ["Rename the field in all files", "absent"],
+    ]);
+    expect(sent).toEqual([
+      undefined,
+      { rule: { verbatim: 1, near: 0, absent: 0 }, prompt: { verbatim: 0, near: 0, absent: 1 } },
     ]);
   });
 

@@ -3,7 +3,7 @@ import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { StopReason } from "@plimsoll/protocol/pure";
 import { CallLog } from "../recordings/call-outcomes.ts";
-import { latestLoss } from "../recordings/compaction-loss.ts";
+import { latestLoss, survivals } from "../recordings/compaction-loss.ts";
 import { ValuesByTime } from "../recordings/dated.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import { turnContents } from "../recordings/held-things.ts";
@@ -36,6 +36,7 @@ const SAME_MOMENT_MS = 1_000;
 export const codexRecordings: Recordings = {
   place: "~/.codex/sessions, ~/.codex/archived_sessions, or a rollout file (.jsonl, .jsonl.zst)",
   recognizes: isCodex,
+  showsSummaries: true,
   reader: codexReader,
 };
 
@@ -52,7 +53,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
   function read(text: string, file: FileHint): SkipReason | undefined {
     let rollout = rollouts.get(file.path);
     if (rollout === undefined) {
-      rollout = emptyRollout(file.path, file.contextOnly === true, options.texts === true);
+      rollout = emptyRollout(file.path, file.contextOnly === true);
       rollouts.set(file.path, rollout);
     }
     const skip = readCodexLine(rollout, text);
@@ -95,7 +96,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
       if (window === undefined) return [];
       const session = rootOf(rollout, thread, parents);
       const agent = session === thread ? undefined : agentName(thread);
-      const loss = options.texts ? latestLoss(filling) : undefined;
+      const loss = latestLoss(filling);
       return [{ session, agent, model: modelAt(window.at), loss, ...window }];
     });
   }
@@ -130,6 +131,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
     const filling = fillingOf(rollout, counts, modelAt);
     const partsAt = partsAtTurns(filling);
     const held = windowContents(filling);
+    const survived = survivals(filling, rollout.survived);
     const stops = stopsOf(rollout, counts);
     // A copied call belongs to a copied count, which is not sent.
     const outcomes = rollout.log.outcomes(
@@ -161,8 +163,13 @@ function codexReader(options: ReaderOptions): HarnessReader {
       });
     }
     for (const [id, at] of rollout.compactions) {
-      if (isCopied({ id, at })) skips.add("replayed");
-      else events.push({ ...fields, id: fitName(id, 128), type: "compacted", at, trigger: "auto" });
+      if (isCopied({ id, at })) {
+        skips.add("replayed");
+        continue;
+      }
+      const left = survived.get(at);
+      const event = { ...fields, id: fitName(id, 128), type: "compacted", at, trigger: "auto" } as const;
+      events.push(left === undefined ? event : { ...event, survived: left });
     }
     for (const [at, refusal] of rollout.refusals) {
       const id = `refused/${at}`;
@@ -219,7 +226,7 @@ function codexReader(options: ReaderOptions): HarnessReader {
   }
 }
 
-function emptyRollout(path: string, isContext: boolean, texts: boolean): CodexRollout {
+function emptyRollout(path: string, isContext: boolean): CodexRollout {
   return {
     path,
     isContext,
@@ -237,11 +244,11 @@ function emptyRollout(path: string, isContext: boolean, texts: boolean): CodexRo
     refusals: new Map(),
     rollbacks: new Map(),
     parts: [],
-    texts,
     calls: [],
     log: new CallLog(),
     ends: [],
     asksPerson: [],
+    survived: new Map(),
     prompt: undefined,
     firstAt: Number.POSITIVE_INFINITY,
     lastAt: Number.NEGATIVE_INFINITY,

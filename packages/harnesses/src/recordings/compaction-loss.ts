@@ -1,17 +1,11 @@
+import type { LosableKind, Survival, Survived } from "@plimsoll/protocol/pure";
 import { ValuesByTime } from "./dated.ts";
 import { isRule, SHINGLE, sentencesOf, wordsOf } from "./sentences.ts";
 import { type Filling, inOrder, type PartsReset } from "./transcript-parts.ts";
 
-/** Whether something is in what replaced it: word for word, mostly, or not. */
-export const SURVIVALS = ["verbatim", "near", "absent"] as const;
-export type Survival = (typeof SURVIVALS)[number];
-
-/** `rule`: a sentence of a person that asks for something for good. */
-export const LOSABLE_KINDS = ["rule", "prompt", "file"] as const;
-
 /** Something that a compaction took out of the context. */
 export interface Losable {
-  kind: (typeof LOSABLE_KINDS)[number];
+  kind: LosableKind;
   /** The sentence, or the path. */
   text: string;
   /** The turn that was sent it last, counted from 1. */
@@ -21,7 +15,7 @@ export interface Losable {
   again: number | undefined;
 }
 
-/** What the latest compaction of an agent left of what was there before it. */
+/** What a compaction left of what was there before it. */
 export interface CompactionLoss {
   /** Epoch ms. */
   at: number;
@@ -36,11 +30,50 @@ export interface CompactionLoss {
 /** Share of the words in a row of a sentence. Sentences that share so many say nearly the same. */
 const NEAR = 0.6;
 
+/** @returns undefined if the recording shows no summary */
+export function latestLoss(filling: Filling): CompactionLoss | undefined {
+  const [latest] = compactions(filling);
+  if (latest === undefined) return undefined;
+  const { at, turn, before, after, thingsOf } = latest;
+  return { at, turn, before, after, things: thingsOf() };
+}
+
 /**
- * Compares what the window held before the latest compaction with the summary and all else that entered it before the next turn.
- * @returns undefined if the recording shows no summary, or was read without its texts
+ * What survived each compaction with a turn after it, by its time. Compactions without a summary in the recording are missing.
+ * @param known what was found before, for the next time
  */
-export function latestLoss({ turns, lines, resets }: Filling): CompactionLoss | undefined {
+export function survivals(filling: Filling, known: Map<string, Survived>): ReadonlyMap<number, Survived> {
+  const found = new Map<number, Survived>();
+  for (const { key, at, after, thingsOf } of compactions(filling)) {
+    if (after === undefined) continue;
+    const survived = known.get(key) ?? countsOf(thingsOf());
+    known.set(key, survived);
+    found.set(at, survived);
+  }
+  return found;
+}
+
+function countsOf(things: readonly Losable[]): Survived {
+  const counts: Partial<Record<LosableKind, Record<Survival, number>>> = {};
+  for (const { kind, survival } of things) {
+    counts[kind] ??= { verbatim: 0, near: 0, absent: 0 };
+    counts[kind][survival] += 1;
+  }
+  return counts;
+}
+
+interface Compaction extends Omit<CompactionLoss, "things"> {
+  /** Changes with the number of lines that it is found from. */
+  key: string;
+  thingsOf: () => Losable[];
+}
+
+/**
+ * Compares what the window held before each compaction with the summary and all else that entered it before the next turn. The latest comes
+ * first. Compactions are left out whose summary the recording does not show.
+ */
+function* compactions({ turns, lines, resets }: Filling): Generator<Compaction, undefined> {
+  if (!resets.some(isWhole)) return;
   const ordered = [...turns].sort((a, b) => a.at - b.at);
   const counts = new ValuesByTime(ordered.map(({ at }, index) => ({ at, value: index + 1 })));
   const turnsUntil = (at: number) => counts.at(at) ?? 0;
@@ -54,31 +87,37 @@ export function latestLoss({ turns, lines, resets }: Filling): CompactionLoss | 
     const items = rebuilt.flatMap(({ line }) => line?.items ?? []);
     end = at;
     if (!items.some(({ kind, text }) => kind === "summary" && text !== undefined)) continue;
-    const kept = keptIn(items.flatMap(({ text }) => text ?? []).join("\n"));
     const begin = steps.findLastIndex(({ reset }, index) => index < at && isWhole(reset)) + 1;
-    const things = new Map<string, Losable>();
-    for (const { line } of steps.slice(begin, at))
-      for (const { kind, text = "", file } of line?.items ?? []) {
-        const place = { turn: Math.min(turnsUntil(line!.at) + 1, turn), again: undefined };
-        for (const said of kind === "user" ? sentencesOf(text) : [])
-          things.set(said, {
-            kind: isRule(said) ? "rule" : "prompt",
-            ...{ text: said, survival: kept.sentence(said), ...place },
-          });
-        if (file !== undefined)
-          things.set(file, { kind: "file", text: file, survival: kept.file(file), ...place });
-      }
-    for (const { line } of steps.slice(at + 1))
-      for (const { file } of line?.items ?? []) {
-        const thing = file === undefined ? undefined : things.get(file);
-        if (thing !== undefined) thing.again ??= turnsUntil(line!.at) + 1;
-      }
-    return {
+    const thingsOf = () => {
+      const kept = keptIn(items.flatMap(({ text, file }) => text ?? file ?? []).join("\n"));
+      const things = new Map<string, Losable>();
+      for (const { line } of steps.slice(begin, at))
+        for (const { kind, text = "", file } of line?.items ?? []) {
+          const place = { turn: Math.min(turnsUntil(line!.at) + 1, turn), again: undefined };
+          for (const said of kind === "user" ? sentencesOf(text) : [])
+            things.set(said, {
+              kind: isRule(said) ? "rule" : "prompt",
+              ...{ text: said, survival: things.get(said)?.survival ?? kept.sentence(said), ...place },
+            });
+          if (file !== undefined)
+            things.set(file, {
+              kind: "file",
+              ...{ text: file, survival: things.get(file)?.survival ?? kept.file(file), ...place },
+            });
+        }
+      for (const { line } of steps.slice(at + 1).filter((step) => step.at > steps[at]!.at))
+        for (const { file } of line?.items ?? []) {
+          const thing = file === undefined ? undefined : things.get(file);
+          if (thing !== undefined) thing.again ??= turnsUntil(line!.at) + 1;
+        }
+      return [...things.values()];
+    };
+    yield {
+      key: `${steps[at]!.at}/${begin}/${at}/${rebuilt.length}`,
       ...{ at: steps[at]!.at, turn, before: ordered[turn - 1]?.level, after: ordered[turn]?.level },
-      things: [...things.values()],
+      thingsOf,
     };
   }
-  return undefined;
 }
 
 /** Whether everything but the instructions was taken out. */
@@ -96,16 +135,16 @@ function keptIn(text: string) {
   return {
     sentence(sentence: string): Survival {
       const own = wordsOf(sentence);
-      if (joined.includes(` ${own.join(" ")} `)) return "verbatim";
       const found = [...shinglesOf(own)];
-      return found.filter((one) => shingles.has(one)).length >= NEAR * found.length ? "near" : "absent";
+      if (found.filter((one) => shingles.has(one)).length < NEAR * found.length) return "absent";
+      return joined.includes(` ${own.join(" ")} `) ? "verbatim" : "near";
     },
     /** The end of a path names it if it has a folder; a bare name may be that of another file. */
     file(path: string): Survival {
       const parts = path.split(/[\\/]/).filter(Boolean);
-      if (text.includes(path) || (parts.length > 1 && text.includes(parts.slice(-2).join("/"))))
-        return "verbatim";
-      return text.includes(parts.at(-1) ?? path) ? "near" : "absent";
+      if (!text.includes(parts.at(-1) ?? path)) return "absent";
+      const isNamed = text.includes(path) || (parts.length > 1 && text.includes(parts.slice(-2).join("/")));
+      return isNamed ? "verbatim" : "near";
     },
   };
 }

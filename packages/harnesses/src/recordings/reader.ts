@@ -72,8 +72,6 @@ export interface ReaderOptions {
   harness: string;
   /** False sends sessions without titles, because titles quote prompts and summaries. */
   titles: boolean;
-  /** Keeps the texts of prompts and summaries for `contents`. No event has them. */
-  texts?: boolean;
   /** Names the repository of a session. Absent by default: nothing of its place is sent. */
   repositoryOf?: ((place: SessionPlace) => NamedRepository) | undefined;
 }
@@ -112,6 +110,8 @@ export interface Recordings {
   recognizes(json: JsonObject): boolean;
   /** The same for a document that is a list. */
   recognizesList?(list: readonly unknown[]): boolean;
+  /** Whether they hold the summaries of compactions as texts, so that `compacted` events tell what survived. */
+  showsSummaries?: true;
   reader(options: ReaderOptions): HarnessReader;
 }
 

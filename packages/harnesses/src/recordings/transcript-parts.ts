@@ -16,9 +16,12 @@ export interface ContentItem {
   tool?: string | undefined;
   /** The file that the call is about. It stays on its machine. */
   file?: string | undefined;
-  /** Of a prompt or a summary, if the reader was asked for texts. It stays on its machine, too. */
+  /** Of a prompt or a summary. It stays on its machine, too. */
   text?: string | undefined;
 }
+
+/** Longer prompts are pasted texts, which are not kept. Characters. */
+export const LONGEST_PROMPT = 20_000;
 
 /** What one line of a transcript adds to the context. */
 export interface LineParts {
@@ -56,7 +59,7 @@ export interface AgentContents extends WindowContents {
   /** Undefined for the main agent. */
   agent: string | undefined;
   model: string;
-  /** What the latest compaction left; undefined if the recording does not show it, or without texts. */
+  /** What the latest compaction left; undefined if the recording does not show it. */
   loss: CompactionLoss | undefined;
 }
 

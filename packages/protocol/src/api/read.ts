@@ -414,6 +414,22 @@ export const Rebuilds = z.object({
 });
 export type Rebuilds = z.infer<typeof Rebuilds>;
 
+const SurvivedCounts = z.object({
+  verbatim: z.number().int(),
+  near: z.number().int(),
+  absent: z.number().int(),
+});
+/** What of the context before a compaction is in what replaced it. Null for kinds that the recording does not show. */
+const SurvivedView = z.object({
+  rule: SurvivedCounts.nullable(),
+  prompt: SurvivedCounts.nullable(),
+  file: SurvivedCounts.nullable(),
+});
+export type SurvivedView = z.infer<typeof SurvivedView>;
+
+/** Why it cannot be seen what survived a compaction. */
+export const UNSEEN_REASONS = ["not_recorded", "not_imported"] as const;
+
 /** What some falls were worth. Costs are list prices of the falls that have them. */
 const FallSums = z.object({
   falls: z.number().int(),
@@ -427,6 +443,9 @@ const FallSums = z.object({
   outcomes: z.record(z.enum(FALL_OUTCOMES), z.number().int()),
   cost_usd: z.number(),
   saved_usd: z.number(),
+  /** Compactions of which a recording shows what survived, and the sums over them. */
+  seen: z.number().int(),
+  survived: SurvivedView,
 });
 export type FallSums = z.infer<typeof FallSums>;
 
@@ -464,6 +483,10 @@ export const FallView = z.object({
   break_even_turns: z.number().int().nullable(),
   /** Completes three compactions in a row that were each full again within five turns. */
   thrash: z.boolean(),
+  /** Of compactions; null if it cannot be seen. */
+  survived: SurvivedView.nullable(),
+  /** Why it cannot be seen: the harness records no summaries that Plimsoll reads, or no recording with the summary was imported. */
+  unseen: z.enum(UNSEEN_REASONS).nullable(),
 });
 export type FallView = z.infer<typeof FallView>;
 

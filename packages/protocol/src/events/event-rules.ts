@@ -1,3 +1,5 @@
+import type { OutcomeCount } from "../terms.ts";
+
 /** Most characters (UTF-16 units) of an event's names. */
 export const LONGEST = {
   id: 128,
@@ -66,3 +68,6 @@ function daysInMonth(value: string): number {
 export function isInRange(ms: number): boolean {
   return ms >= EARLIEST && ms <= LATEST;
 }
+
+/** The largest count of an outcome that is told apart. Nine counts are one number, and the ninth has the bits that are left. */
+export const mostOf = (name: OutcomeCount): number => (name === "retried" ? 1 : LARGEST.outcome);

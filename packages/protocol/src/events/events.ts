@@ -9,7 +9,7 @@ import {
   STOP_REASONS,
   WITNESSES,
 } from "../terms.ts";
-import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
+import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST, mostOf } from "./event-rules.ts";
 import { branchName, machineName, repositoryName } from "./origin-names.ts";
 
 export { DEFAULT_AGENT, instantMs, LARGEST, LONGEST };
@@ -43,9 +43,8 @@ const tokens = z.number().int().min(0).max(LARGEST.tokens);
 /** A missing count is unknown, never zero; `null` says the same as leaving it out. */
 const maybeTokens = tokens.nullish().transform((value) => value ?? undefined);
 const count = z.number().int().min(0).max(LARGEST.integer);
-const maybeOutcome = count
-  .nullish()
-  .transform((value) => (value == null ? undefined : Math.min(value, LARGEST.outcome)));
+const maybeOutcome = (name: OutcomeCount) =>
+  count.nullish().transform((value) => (value == null ? undefined : Math.min(value, mostOf(name))));
 
 const NOT_AN_INSTANT = "must be RFC 3339 (2026-11-20T10:00:00Z) or epoch milliseconds";
 
@@ -120,9 +119,9 @@ export type TurnContents = z.infer<typeof TurnContents>;
 
 /** What came of the tool calls of a turn; a missing count is unknown. */
 export const TurnOutcome = z.object(
-  Object.fromEntries(OUTCOME_COUNTS.map((name) => [name, maybeOutcome])) as Record<
+  Object.fromEntries(OUTCOME_COUNTS.map((name) => [name, maybeOutcome(name)])) as Record<
     OutcomeCount,
-    typeof maybeOutcome
+    ReturnType<typeof maybeOutcome>
   >,
 );
 
@@ -184,6 +183,8 @@ export const MaskedEvent = z.object({
   actor: z.enum(ACTORS).optional(),
 });
 
+const survivals = z.object({ verbatim: count, near: count, absent: count }).optional();
+
 export const CompactedEvent = z.object({
   ...envelope,
   type: z.literal("compacted"),
@@ -192,6 +193,8 @@ export const CompactedEvent = z.object({
   tokens_after: maybeTokens,
   sections: count.optional(),
   actor: z.enum(ACTORS).optional(),
+  /** How much of what the context held is in what replaced it: counts, and none of the texts. */
+  survived: z.object({ rule: survivals, prompt: survivals, file: survivals }).optional(),
 });
 
 /** The context was emptied by hand, such as `/clear`. */

@@ -6,7 +6,7 @@ import {
   WITNESSES,
   type Witness,
 } from "../terms.ts";
-import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
+import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST, mostOf } from "./event-rules.ts";
 import type { Basis, Composition, TurnEvent, Usage } from "./events.ts";
 import { branchName, machineName, repositoryName } from "./origin-names.ts";
 
@@ -146,7 +146,7 @@ function readOutcome(value: unknown): TurnEvent["outcome"] {
   for (const name of OUTCOME_COUNTS) {
     const count = value[name] === null ? undefined : wholeUpTo(LARGEST.integer, value[name]);
     if (count === NOT_PLAIN) return undefined;
-    outcome[name] = count === undefined ? undefined : Math.min(count, LARGEST.outcome);
+    outcome[name] = count === undefined ? undefined : Math.min(count, mostOf(name));
   }
   return outcome;
 }

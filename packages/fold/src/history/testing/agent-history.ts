@@ -63,6 +63,7 @@ export function mark(
     tokensBefore: undefined,
     tokensAfter: undefined,
     crossing: undefined,
+    survived: undefined,
     ...rest,
   };
 }
@@ -201,6 +202,8 @@ function anyResult(habit: Habit): fc.Arbitrary<TurnFacts> {
     );
 }
 
+const survived = fc.nat({ max: 2 }).map((absent) => ({ rule: { verbatim: 1, near: 0, absent } }));
+
 function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
   const base = {
     id: fc.integer({ min: 0, max: 999 }).map((n) => `m${n}`),
@@ -213,6 +216,7 @@ function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
     tokensBefore: maybe(level),
     tokensAfter: maybe(level),
     crossing: fc.constant(undefined),
+    survived: maybe(survived),
   });
   const sign = fc.record({
     ...base,
@@ -230,6 +234,7 @@ function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
     tokensBefore: fc.constant(undefined),
     tokensAfter: fc.constant(undefined),
     crossing: fc.constant(undefined),
+    survived: fc.constant(undefined),
   });
   const reported = fc.record({
     ...base,
@@ -242,6 +247,7 @@ function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
       thresholdTokens: level,
       contextTokens: level,
     }),
+    survived: fc.constant(undefined),
   });
   return fc.oneof(
     { arbitrary: boundary, weight: 4 },
