@@ -154,6 +154,20 @@ export function cacheText(
   return (load ?? 0) < WORTH_COMPACTING ? "cache cold" : "compact now: the cache is cold anyway";
 }
 
+/** How long before its end a cache is worth a word: an agent at work renews it with each call. */
+const SOON_COLD_MS = 3 * 60_000;
+
+/** The same in a row, where a compaction is worth it: "cold in 2 min", "cache cold". Undefined while the cache lives on. */
+export function shortCacheText(
+  { cache, load }: Pick<AgentView, "cache" | "load">,
+  now: number,
+): string | undefined {
+  if (cache === null || (load ?? 0) < WORTH_COMPACTING) return undefined;
+  const left = Date.parse(cache.cold_at) - now;
+  if (left > SOON_COLD_MS) return undefined;
+  return left > 0 ? `cold in ${Math.ceil(left / 60_000)} min` : "cache cold";
+}
+
 export function windowText(agent: Pick<AgentView, "utilization" | "window_tokens">): string {
   if (agent.window_tokens === null) return "size unknown";
   if (agent.utilization === null) return `of ${compact(agent.window_tokens)}`;

@@ -101,14 +101,9 @@ export function agentView(
   at: number,
   { harness, linesBefore = [], turnTimes = [] }: ViewContext,
 ): AgentView {
-  const {
-    recent,
-    pending: marks,
-    uncounted,
-    reportedLines,
-    cached,
-    lastTurnAt,
-  } = agent.state === null ? { ...EMPTY_STATE, reportedLines: linesBefore } : unpackStored(agent.state).state;
+  const state =
+    agent.state === null ? { ...EMPTY_STATE, reportedLines: linesBefore } : unpackStored(agent.state).state;
+  const { recent, uncounted, reportedLines } = state;
   const model = agent.model ?? undefined;
   const judgement = { inForce: timeline.at(at, model), reportedLines };
   const windowTokens = agent.currentWindow ?? undefined;
@@ -119,9 +114,8 @@ export function agentView(
   const utilization = utilizationOf(contextTokens, windowTokens);
   const ahead = forecast(recent, line?.tokens);
   const end = ahead.reason === "over" ? forecast(recent, windowTokens) : undefined;
-  const pending = marks.at(-1);
-  // After a boundary, the provider caches another prompt.
-  const cache = pending === undefined ? cacheLife(cached, lastTurnAt) : undefined;
+  const pending = state.pending.at(-1);
+  const cache = cacheLife(state);
   return {
     id: agent.id,
     session_id: agent.sessionId,
