@@ -7,9 +7,10 @@ import type {
   RecentLevels,
   SessionSummary,
   ThresholdOrigin,
+  TurnView,
 } from "@plimsoll/protocol/api";
 import type { RebuildCause, WindowSource } from "@plimsoll/protocol/events";
-import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
+import { compact, exact, fullTime, money, NONE, percent, plural } from "./format.ts";
 
 /** Turns data into text. Rows, tooltips and text alternatives share it, so they always agree. */
 
@@ -139,6 +140,23 @@ export function lineNote({
   const note = sourceNote({ window_source });
   return own || note === "" ? "" : `${note} size`;
 }
+
+/** What calls cost, such as "$1.20", or "~$1.20" if a part of it is estimated at list prices. */
+export const costText = (usd: number, estimated: number): string =>
+  `${estimated > 0 ? "~" : ""}${money(usd)}`;
+
+/** What a turn costs; undefined if nothing says so. */
+export function costOfTurn({
+  cost_usd: reported,
+  estimated_cost_usd: estimated,
+}: Pick<TurnView, "cost_usd" | "estimated_cost_usd">): string | undefined {
+  if (reported === null && estimated === null) return undefined;
+  return costText(reported ?? estimated!, estimated ?? 0);
+}
+
+/** How much of a cost is estimated; undefined if nothing is. */
+export const estimateText = (estimated: number): string | undefined =>
+  estimated > 0 ? `${money(estimated)} of it is estimated at the list prices of the models` : undefined;
 
 /** Load from which it is worth it to compact while the cache is cold. */
 const WORTH_COMPACTING = 0.5;

@@ -140,7 +140,7 @@ export function CacheNote({ agent }: { agent: FleetAgent }) {
     <span
       data-testid="cache-note"
       title={`${cacheText(agent, minute)}. ${exact(agent.cache!.tokens)} tokens of the prompt were in the provider's cache.`}
-      className="text-xs text-faint @max-[940px]:before:content-['·_'] @min-[940px]:block"
+      className="text-xs text-faint @max-[600px]:block @min-[940px]:block @min-[600px]:@max-[940px]:before:content-['·_']"
     >
       {text}
     </span>

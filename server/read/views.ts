@@ -80,6 +80,8 @@ export type AgentFacts = Omit<
   | "estimatedTokens"
   | "costMicros"
   | "costTurns"
+  | "estimatedCostMicros"
+  | "estimatedCostTurns"
 >;
 
 /** What a view needs beside the agent's row. */
@@ -205,6 +207,8 @@ export function sessionRow(session: Session, additions: SessionAdditions, now: n
     estimated_tokens: Number(session.estimatedTokens),
     cost_usd: session.costTurns === 0 ? null : Number(session.costMicros) / 1e6,
     cost_turns: session.costTurns,
+    estimated_cost_usd: session.estimatedCostTurns === 0 ? null : Number(session.estimatedCostMicros) / 1e6,
+    estimated_cost_turns: session.estimatedCostTurns,
     first_at: iso(session.firstAt),
     last_at: iso(session.lastAt),
     ...additions,

@@ -435,7 +435,7 @@ describe("rules about cost", () => {
   });
 
   it("count only the harnesses and models of their scope", async () => {
-    const condition = { type: "cost_rate", per: "hour", at_least_usd: 3 };
+    const condition = { type: "cost_rate", per: "hour", at_least_usd: 3 } as const;
     await alerts.rule({ condition, scope: { harness: "phantom@*", model: "large" } });
     await alerts.pipeline.send(
       call(2, 1, { model: "large" }),
@@ -450,7 +450,7 @@ describe("rules about cost", () => {
   });
 
   it("refuse a scope by what calls are not counted by", async () => {
-    const condition = { type: "cost_rate", per: "day", at_least_usd: 1 };
+    const condition = { type: "cost_rate", per: "day", at_least_usd: 1 } as const;
     await expect(alerts.rule({ condition, scope: { agent: "main" } })).rejects.toThrow(/has no agent/);
   });
 });

@@ -10,6 +10,8 @@ interface CostRow {
   harness: string;
   model: string;
   usd: number;
+  /** Of these, at list prices. */
+  estimated: number;
 }
 
 const PERIODS = {
@@ -20,7 +22,8 @@ type Period = keyof typeof PERIODS;
 
 // A list of names, because the primary key of rollups has the harness before the bucket.
 const COSTS = `
-SELECT r.harness, r.model, sum(r.cost_micros)::float8 / 1e6 AS usd
+SELECT r.harness, r.model, sum(r.cost_micros + r.estimated_cost_micros)::float8 / 1e6 AS usd,
+  sum(r.estimated_cost_micros)::float8 / 1e6 AS estimated
 FROM unnest($2::int2[], $3::float8[], $4::float8[]) AS p (grain, since, until)
 JOIN rollups r ON r.project_id = $1 AND r.grain = p.grain AND r.bucket >= to_timestamp(p.since / 1000)
   AND r.bucket < to_timestamp(p.until / 1000)
@@ -68,6 +71,8 @@ function findingOf(rule: RuleOf<"cost_rate">, rows: readonly CostRow[]) {
     isScoped(rule) ? harness !== ALL && selects(rule, { harness, model }) : harness === ALL,
   );
   const usd = counted.reduce((sum, row) => sum + row.usd, 0);
-  const why = `Calls of the latest ${PERIODS[per].text} cost ${money(usd)}`;
+  const estimated = counted.reduce((sum, row) => sum + row.estimated, 0);
+  const part = estimated === 0 ? "" : `, of which ${money(estimated)} is estimated`;
+  const why = `Calls of the latest ${PERIODS[per].text} cost ${money(usd)}${part}`;
   return { holds: usd >= at_least_usd, why, path: "/insights" };
 }

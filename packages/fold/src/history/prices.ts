@@ -1,6 +1,7 @@
 import type { SummaryCalls } from "./fall.ts";
 import { catalogOf } from "./models.ts";
 import { PRICE_TABLE } from "./price-table.ts";
+import type { NormalisedUsage } from "./usage.ts";
 
 /**
  * Prices of prompts of more than `from` tokens, in US dollars a million tokens: of the input that no cache had, of what was read from
@@ -41,6 +42,15 @@ export function rebuildPrice(model: string, tokens: number, level: number): numb
   return read === null ? undefined : (tokens * ((write ?? input) - read)) / 1e6;
 }
 
+/** What a call costs at list prices, in US dollars. Undefined without a price, or without a count of its prompt or its output. */
+export function listPrice(
+  model: string,
+  { contextTokens, fresh = 0, cacheRead = 0, cacheWrite = 0, output }: NormalisedUsage,
+): number | undefined {
+  if (contextTokens === undefined || output === undefined) return undefined;
+  return callsPrice({ model, prompt: contextTokens, fresh, read: cacheRead, written: cacheWrite, output });
+}
+
 /** What calls cost at list prices, in US dollars, all of them at the level of `prompt`. Undefined without a price for some count. */
 export function callsPrice({
   model,
@@ -49,7 +59,7 @@ export function callsPrice({
   read,
   written,
   output,
-}: SummaryCalls): number | undefined {
+}: Omit<SummaryCalls, "calls">): number | undefined {
   const price = catalogPrice(model, priceLevel(prompt));
   if (price === undefined) return undefined;
   const [, input, cacheRead, cacheWrite, perOutput] = price;

@@ -4217,7 +4217,8 @@ export const ProjectScalarFieldEnum = {
   sessionDays: 'sessionDays',
   rollupDays: 'rollupDays',
   horizon: 'horizon',
-  hidesNames: 'hidesNames'
+  hidesNames: 'hidesNames',
+  dailyBudgetUsd: 'dailyBudgetUsd'
 } as const
 
 export type ProjectScalarFieldEnum = (typeof ProjectScalarFieldEnum)[keyof typeof ProjectScalarFieldEnum]
@@ -4414,6 +4415,8 @@ export const SessionScalarFieldEnum = {
   estimatedTokens: 'estimatedTokens',
   costMicros: 'costMicros',
   costTurns: 'costTurns',
+  estimatedCostMicros: 'estimatedCostMicros',
+  estimatedCostTurns: 'estimatedCostTurns',
   firstSlot: 'firstSlot',
   lastSlot: 'lastSlot',
   peakBin: 'peakBin',
@@ -4496,6 +4499,8 @@ export const AgentScalarFieldEnum = {
   estimatedTokens: 'estimatedTokens',
   costMicros: 'costMicros',
   costTurns: 'costTurns',
+  estimatedCostMicros: 'estimatedCostMicros',
+  estimatedCostTurns: 'estimatedCostTurns',
   state: 'state',
   hasState: 'hasState',
   uncounted: 'uncounted',
@@ -4622,6 +4627,8 @@ export const RollupScalarFieldEnum = {
   cacheWrite: 'cacheWrite',
   output: 'output',
   costMicros: 'costMicros',
+  estimatedCostMicros: 'estimatedCostMicros',
+  unpricedTurns: 'unpricedTurns',
   peakTokens: 'peakTokens',
   peakUtilization: 'peakUtilization',
   bins: 'bins',
@@ -5117,6 +5124,20 @@ export type BooleanFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel,
 
 
 /**
+ * Reference to a field of type 'Float'
+ */
+export type FloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float'>
+    
+
+
+/**
+ * Reference to a field of type 'Float[]'
+ */
+export type ListFloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float[]'>
+    
+
+
+/**
  * Reference to a field of type 'Bytes'
  */
 export type BytesFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Bytes'>
@@ -5155,20 +5176,6 @@ export type JsonFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'J
  * Reference to a field of type 'QueryMode'
  */
 export type EnumQueryModeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'QueryMode'>
-    
-
-
-/**
- * Reference to a field of type 'Float'
- */
-export type FloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float'>
-    
-
-
-/**
- * Reference to a field of type 'Float[]'
- */
-export type ListFloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float[]'>
     
 
 /**
