@@ -70,7 +70,7 @@ describe("what tokens cost that were sent again", () => {
 
 describe("what a call costs at list prices", () => {
   const million = 1_000_000;
-  it.each<[string, string, Usage, number | undefined]>([
+  it.each<[string, string, Partial<Usage>, number | undefined]>([
     ["adds up its parts", "claude-opus-4-6", { input_tokens: 0.1 * million, output_tokens: 10_000 }, 0.75],
     [
       "charges less for what a cache had",
@@ -87,7 +87,7 @@ describe("what a call costs at list prices", () => {
       undefined,
     ],
   ])("%s", (_, model, usage, dollars) => {
-    const usd = listPrice(model, normaliseUsage(usage));
+    const usd = listPrice(model, normaliseUsage(usage as Usage));
     if (dollars === undefined) expect(usd).toBeUndefined();
     else expect(usd).toBeCloseTo(dollars, 10);
   });
