@@ -449,6 +449,20 @@ describe("rules about cost", () => {
     expect(await told()).toEqual(["firing: Calls of the latest hour cost $3.00"]);
   });
 
+  it("estimate calls that report no cost, and say so", async () => {
+    await alerts.rule({ condition: { type: "cost_rate", per: "hour", at_least_usd: 1 } });
+    const usage = { input_tokens: 100_000, output_tokens: 10_000 };
+    await alerts.pipeline.send(
+      call(0.5, 1),
+      turn(10, { at: Date.now(), model: "claude-opus-4-6", usage }),
+      turn(10, { at: Date.now(), model: "a-model-of-mine", usage }),
+    );
+    await evaluateAgain();
+    expect(await told()).toEqual([
+      "firing: Calls of the latest hour cost $1.25, of which $0.7500 is estimated",
+    ]);
+  });
+
   it("refuse a scope by what calls are not counted by", async () => {
     const condition = { type: "cost_rate", per: "day", at_least_usd: 1 } as const;
     await expect(alerts.rule({ condition, scope: { agent: "main" } })).rejects.toThrow(/has no agent/);

@@ -20,7 +20,7 @@ export const PRICE_LEVELS = [0, 128_000, 200_000, 272_000, 512_000] as const;
 
 /** The level that a prompt is charged at: a position in `PRICE_LEVELS`. */
 export const priceLevel = (promptTokens: number): number =>
-  PRICE_LEVELS.findLastIndex((from) => from === 0 || promptTokens > from);
+  promptTokens <= PRICE_LEVELS[1] ? 0 : PRICE_LEVELS.findLastIndex((from) => promptTokens > from);
 
 let lookup: ((model: string) => readonly PriceStep[] | undefined) | undefined;
 
@@ -28,7 +28,10 @@ let lookup: ((model: string) => readonly PriceStep[] | undefined) | undefined;
 export function catalogPrice(model: string, level: number): PriceStep | undefined {
   // Made when it is first asked for: most programs never do.
   lookup ??= catalogOf(PRICE_TABLE);
-  return lookup(model)?.findLast(([from]) => from <= (PRICE_LEVELS[level] ?? 0));
+  const steps = lookup(model);
+  // Most models have one price, and each turn asks for it.
+  if (steps === undefined || steps.length === 1) return steps?.[0];
+  return steps.findLast((step) => step[0] <= (PRICE_LEVELS[level] ?? 0));
 }
 
 /**
