@@ -89,6 +89,11 @@ export function useZone(): string | undefined {
   return useMounted() ? undefined : "UTC";
 }
 
+/** The name of the browser's time zone; UTC on the server and while the page hydrates. */
+export function useTimeZone(): string {
+  return useMounted() ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC";
+}
+
 /**
  * The time of the latest tick, in epoch ms.
  * @param stepAt milliseconds until the next tick, by the time of the last one

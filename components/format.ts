@@ -1,10 +1,10 @@
-import { compact, exact, loadPercent, MINUS } from "@plimsoll/protocol/pure";
+import { compact, exact, loadPercent, MINUS, money } from "@plimsoll/protocol/pure";
 
 /** Formats numbers and times. The locale is fixed so that server and browser produce the same text. */
 const LOCALE = "en-US";
 
 export const NONE = "—";
-export { compact, exact, loadPercent };
+export { compact, exact, loadPercent, money };
 
 /** 0.2143 as 21.4%. */
 export function percent(share: number): string {
@@ -50,12 +50,6 @@ export function agoStep(at: number, now: number): number {
   const passed = now - at;
   if (passed < MINUTE) return SECOND;
   return passed < HOUR ? 10 * SECOND : MINUTE;
-}
-
-/** US dollars: cents from one dollar up, four decimals below. */
-export function money(usd: number): string {
-  const digits = usd >= 1 || usd === 0 ? 2 : 4;
-  return `$${new Intl.NumberFormat(LOCALE, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(usd)}`;
 }
 
 export function duration(ms: number): string {

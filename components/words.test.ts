@@ -15,6 +15,7 @@ import {
   lineTitle,
   recentText,
   rowHint,
+  shortCacheText,
   sourceNote,
   titleOf,
   windowText,
@@ -274,14 +275,16 @@ test("a row tooltip shows exact values", () => {
 });
 
 test.each([
-  [4.2, 0.9, "cache cold in 5 min"],
-  [0.01, 0.9, "cache cold in 1 min"],
-  [0, 0.5, "compact now: the cache is cold anyway"],
-  [-60, 0.49, "cache cold"],
-  [-1, null, "cache cold"],
-])("a cache that is cold in %s minutes, at a load of %s", (minutes, load, text) => {
+  [4.2, 0.9, "cache cold in 5 min", undefined],
+  [3, 0.9, "cache cold in 3 min", "cold in 3 min"],
+  [0.01, 0.9, "cache cold in 1 min", "cold in 1 min"],
+  [0, 0.5, "compact now: the cache is cold anyway", "cache cold"],
+  [-60, 0.49, "cache cold", undefined],
+  [-1, null, "cache cold", undefined],
+])("a cache that is cold in %s minutes, at a load of %s", (minutes, load, text, short) => {
   const now = Date.parse(at);
   const cache = { tokens: 90_000, cold_at: new Date(now + minutes * 60_000).toISOString() };
   expect(cacheText({ cache, load }, now)).toBe(text);
+  expect(shortCacheText({ cache, load }, now)).toBe(short);
   expect(cacheText({ cache: null, load }, now)).toBeUndefined();
 });

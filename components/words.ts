@@ -7,9 +7,10 @@ import type {
   RecentLevels,
   SessionSummary,
   ThresholdOrigin,
+  TurnView,
 } from "@plimsoll/protocol/api";
 import type { RebuildCause, WindowSource } from "@plimsoll/protocol/events";
-import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
+import { compact, exact, fullTime, money, NONE, percent, plural } from "./format.ts";
 
 /** Turns data into text. Rows, tooltips and text alternatives share it, so they always agree. */
 
@@ -140,6 +141,23 @@ export function lineNote({
   return own || note === "" ? "" : `${note} size`;
 }
 
+/** What calls cost, such as "$1.20", or "~$1.20" if a part of it is estimated at list prices. */
+export const costText = (usd: number, estimated: number): string =>
+  `${estimated > 0 ? "~" : ""}${money(usd)}`;
+
+/** What a turn costs; undefined if nothing says so. */
+export function costOfTurn({
+  cost_usd: reported,
+  estimated_cost_usd: estimated,
+}: Pick<TurnView, "cost_usd" | "estimated_cost_usd">): string | undefined {
+  if (reported === null && estimated === null) return undefined;
+  return costText(reported ?? estimated!, estimated ?? 0);
+}
+
+/** How much of a cost is estimated; undefined if nothing is. */
+export const estimateText = (estimated: number): string | undefined =>
+  estimated > 0 ? `${money(estimated)} of it is estimated at the list prices of the models` : undefined;
+
 /** Load from which it is worth it to compact while the cache is cold. */
 const WORTH_COMPACTING = 0.5;
 
@@ -152,6 +170,20 @@ export function cacheText(
   const left = Date.parse(cache.cold_at) - now;
   if (left > 0) return `cache cold in ${Math.ceil(left / 60_000)} min`;
   return (load ?? 0) < WORTH_COMPACTING ? "cache cold" : "compact now: the cache is cold anyway";
+}
+
+/** How long before its end a cache is worth a word: an agent at work renews it with each call. */
+const SOON_COLD_MS = 3 * 60_000;
+
+/** The same in a row, where a compaction is worth it: "cold in 2 min", "cache cold". Undefined while the cache lives on. */
+export function shortCacheText(
+  { cache, load }: Pick<AgentView, "cache" | "load">,
+  now: number,
+): string | undefined {
+  if (cache === null || (load ?? 0) < WORTH_COMPACTING) return undefined;
+  const left = Date.parse(cache.cold_at) - now;
+  if (left > SOON_COLD_MS) return undefined;
+  return left > 0 ? `cold in ${Math.ceil(left / 60_000)} min` : "cache cold";
 }
 
 export function windowText(agent: Pick<AgentView, "utilization" | "window_tokens">): string {

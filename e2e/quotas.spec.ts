@@ -74,7 +74,14 @@ test("a session says when its cache goes cold, and that it is a good time to com
   });
   await send(agent.turns(28_000, 29_000, 30_000).take());
   await page.goto("/");
-  await page.getByTestId("fleet-row").getByRole("link").first().click();
+  const row = page.getByTestId("fleet-row").first();
+  await expect(row.getByTestId("cache-note")).toHaveText("cache cold");
+  await expect(row.getByTestId("cache-note")).toHaveAttribute(
+    "title",
+    /^compact now: the cache is cold anyway/,
+  );
+  await page.screenshot({ path: test.info().outputPath("cache-on-fleet.png") });
+  await row.getByRole("link").first().click();
   const cache = page.getByTestId("cache-life");
   await expect(cache).toHaveText("compact now: the cache is cold anyway");
   await page.screenshot({ path: test.info().outputPath("cache.png") });

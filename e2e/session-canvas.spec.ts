@@ -174,11 +174,12 @@ test("cost and latency are shown where turns report them, and only there", async
   send,
   harness,
 }) => {
-  const paid = new EventBuilder({ harness, session: "paid", window: 200_000 })
+  const unpriced = { harness, window: 200_000, model: "without-a-price" };
+  const paid = new EventBuilder({ ...unpriced, session: "paid" })
     .turn(10_000, { cost_usd: 0.5, duration_ms: 1_500 })
     .turn(12_000, { cost_usd: 0.75, duration_ms: 2_500 })
     .turn(14_000);
-  const free = new EventBuilder({ harness, session: "silent", window: 200_000 }).turns(10_000, 12_000);
+  const free = new EventBuilder({ ...unpriced, session: "silent" }).turns(10_000, 12_000);
   await send([...paid.take(), ...free.take()]);
   await open(page, harness, "paid");
   await expect(page.getByTestId("tile-cost")).toContainText("$1.252 of 3 turns");

@@ -140,7 +140,7 @@ test("the session that cost most is found, and the one that missed the cache mos
   harness,
 }) => {
   const session = (name: string, cost: number | undefined, cached: number) => {
-    const agent = new EventBuilder({ harness, session: name, window: 200_000 });
+    const agent = new EventBuilder({ harness, session: name, window: 200_000, model: "without-a-price" });
     for (const tokens of [40_000, 60_000])
       agent.turn(tokens, {
         usage: {

@@ -37,6 +37,8 @@ const session: SessionSummary = {
   estimated_tokens: 0,
   cost_usd: null,
   cost_turns: 0,
+  estimated_cost_usd: null,
+  estimated_cost_turns: 0,
   first_at: "2026-11-20T10:00:00.000Z",
   last_at: "2026-11-20T10:10:00.000Z",
   tags: [],

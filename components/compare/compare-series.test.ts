@@ -47,6 +47,7 @@ function source(boundaries: BoundaryView[] = []) {
         agent: "child",
         turns: 1,
         cost: null,
+        estimated_cost: null,
         latency: null,
         points: [point(1, 0, 7, 10)],
         lines: [],
@@ -56,6 +57,7 @@ function source(boundaries: BoundaryView[] = []) {
         agent: "main",
         turns: 4,
         cost: null,
+        estimated_cost: null,
         latency: null,
         points: [
           point(1, 60, 100, 1_000),

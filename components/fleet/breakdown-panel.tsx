@@ -10,6 +10,7 @@ import { useTRPC } from "../trpc.ts";
 import { Name } from "../ui/name.tsx";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { estimateText } from "../words.ts";
 import type { SessionsFilter } from "./sessions-href.ts";
 import { keep } from "./use-fleet-queries.ts";
 
@@ -39,10 +40,10 @@ const LOOKS: Record<Measure, Look> = {
   },
   cost_usd: {
     label: "Cost",
-    none: "No harness reported a cost in this range",
+    none: "No turn with a cost in this range",
     text: money,
     exactly: money,
-    known: (share) => `${percent(share)} of turns state a cost`,
+    known: (share) => `${percent(share)} of turns have a cost`,
     filter: { sort: "cost_usd" },
     colour: "bg-water",
   },
@@ -57,6 +58,8 @@ const LOOKS: Record<Measure, Look> = {
   },
 };
 const OPTIONS = (Object.keys(LOOKS) as Measure[]).map((value) => ({ value, label: LOOKS[value].label }));
+
+const approximate = (estimated: number) => (estimated > 0 ? "~" : "");
 
 interface Props {
   /** Relative ranges move on, so the panel asks by itself. */
@@ -96,11 +99,11 @@ export function BreakdownPanel({ range, hrefTo }: Props) {
       ) : (
         <>
           <ul className="mt-1.5 grid gap-x-8 gap-y-0.5 min-[900px]:max-[1900px]:grid-cols-2">
-            {list.rows.map(({ harness, model, value }) => (
+            {list.rows.map(({ harness, model, value, estimated }) => (
               <li key={`${harness}\n${model ?? ""}`}>
                 <Link
                   href={hrefTo({ ...look.filter, harness, ...(model !== null && { model }) })}
-                  title={`${look.exactly(value)}: ${harness}${model === null ? "" : `, ${model}`}`}
+                  title={`${approximate(estimated)}${look.exactly(value)}: ${harness}${model === null ? "" : `, ${model}`}`}
                   className="grid grid-cols-[minmax(0,1fr)_20%_56px] sm:grid-cols-[minmax(0,1fr)_30%_56px] items-center gap-x-3 rounded px-1 py-1 text-[13px] hover:bg-track/40"
                 >
                   <span className="truncate">
@@ -112,13 +115,18 @@ export function BreakdownPanel({ range, hrefTo }: Props) {
                       style={{ width: `${(value / most) * 100}%` }}
                     />
                   </span>
-                  <span className="text-right font-medium">{look.text(value)}</span>
+                  <span className="text-right font-medium">{approximate(estimated) + look.text(value)}</span>
                 </Link>
               </li>
             ))}
           </ul>
           <p className="mt-1 flex flex-wrap gap-x-3 px-1 text-xs text-faint" data-testid="breakdown-total">
-            <span title={look.exactly(list.total)}>{look.text(list.total)} in total</span>
+            <span title={look.exactly(list.total)}>
+              {approximate(list.estimated) + look.text(list.total)} in total
+            </span>
+            {list.estimated > 0 && (
+              <span title={estimateText(list.estimated)}>{money(list.estimated)} estimated</span>
+            )}
             {list.others > 0 && <span>{look.text(list.others)} of other harnesses and models</span>}
             {look.known !== undefined && list.known_share !== null && (
               <span title="In the latest 2,000 sessions that were active in the range">

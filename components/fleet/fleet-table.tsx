@@ -29,7 +29,7 @@ import { useAllAgents, useFleetSort, useHarness } from "../url.ts";
 import { forecastGoal, forecastReason, forecastText, lastFallText, rowHint, titleOf } from "../words.ts";
 import { HarnessLineNote } from "./harness-line-note.tsx";
 import { LevelSparkline } from "./level-sparkline.tsx";
-import { Load, Tokens, WrongClock } from "./row-numbers.tsx";
+import { CacheNote, Load, Tokens, WrongClock } from "./row-numbers.tsx";
 import { useCollapsedRows } from "./use-collapsed-rows.ts";
 import { useRowMoves } from "./use-row-moves.ts";
 import { COLLAPSED_ROWS, visibleAgents } from "./visible-agents.ts";
@@ -281,7 +281,7 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
         )}
       >
         {silent && <span className="@min-[940px]:sr-only">silent, </span>}
-        <Ago at={agent.active_at} />
+        <Ago at={agent.active_at} /> <CacheNote agent={agent} />
         <WrongClock agent={agent} />
       </div>
     </div>

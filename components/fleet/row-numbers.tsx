@@ -3,12 +3,21 @@ import type { FleetAgent } from "@plimsoll/protocol/api";
 import { CircleHelp, OctagonAlert, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import type { LevelState } from "../charts/level.ts";
+import { useMinute } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
 import { Term } from "../ui/term.tsx";
-import { lineName, lineNote, lineSourceName, lineTitle, sourceText } from "../words.ts";
+import {
+  cacheText,
+  lineName,
+  lineNote,
+  lineSourceName,
+  lineTitle,
+  shortCacheText,
+  sourceText,
+} from "../words.ts";
 
 const STATE_WORDS: Readonly<Record<LevelState, string>> = {
   danger: "over its line and about to overflow",
@@ -75,7 +84,7 @@ export function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }
       </span>
       {agent.line !== null && (
         <span
-          className="text-xs text-faint @max-[600px]:ml-1 @min-[600px]:block"
+          className="relative z-10 text-xs text-faint @max-[600px]:ml-1 @min-[600px]:block"
           title={lineTitle(agent.line)}
         >
           of {compact(agent.line.tokens)}
@@ -118,6 +127,22 @@ function Note({ title, children }: { title?: string; children: ReactNode }) {
   return (
     <span title={title} className="flex items-center justify-end gap-1 text-xs text-warn-ink">
       {children}
+    </span>
+  );
+}
+
+/** In a row that is worth a compaction: when the provider no longer has the prompt in its cache. */
+export function CacheNote({ agent }: { agent: FleetAgent }) {
+  const minute = useMinute();
+  const text = shortCacheText(agent, minute);
+  if (text === undefined) return null;
+  return (
+    <span
+      data-testid="cache-note"
+      title={`${cacheText(agent, minute)}. ${exact(agent.cache!.tokens)} tokens of the prompt were in the provider's cache.`}
+      className="text-xs text-faint @max-[600px]:block @min-[940px]:block @min-[600px]:@max-[940px]:before:content-['·_']"
+    >
+      {text}
     </span>
   );
 }

@@ -4,6 +4,7 @@
 import { OUTCOME_SIGNALS } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { parseAsStringLiteral, useQueryState } from "nuqs";
+import { useTimeZone } from "../clock.tsx";
 import { useChartActions } from "../fleet/use-chart-actions.ts";
 import { keep, useChartRange, useFleetQueries } from "../fleet/use-fleet-queries.ts";
 import { useMarks } from "../fleet/use-marks.ts";
@@ -15,6 +16,7 @@ import { RangePicker } from "../shell/range-picker.tsx";
 import { FallsPanel } from "./falls-panel.tsx";
 import { QualityPanel } from "./quality-panel.tsx";
 import { RebuildsPanel } from "./rebuilds-panel.tsx";
+import { SpendingPanel } from "./spending-panel.tsx";
 import { ToolsPanel } from "./tools-panel.tsx";
 
 const BUCKETS = 48;
@@ -33,6 +35,7 @@ export function InsightsPage() {
         <QualityOfRange />
         <FallsOfRange />
         <Rebuilds />
+        <SpendingOfRange />
         <ToolsOfRange />
       </div>
     </>
@@ -61,6 +64,13 @@ function FallsOfRange() {
   const { trpc, range } = useFleetQueries();
   const { data, error, refetch } = useQuery(trpc.falls.queryOptions(range, keep));
   return <FallsPanel falls={data} error={error} retry={() => void refetch()} />;
+}
+
+function SpendingOfRange() {
+  const { trpc, range } = useFleetQueries();
+  const time_zone = useTimeZone();
+  const { data, error, refetch } = useQuery(trpc.spending.days.queryOptions({ ...range, time_zone }, keep));
+  return <SpendingPanel spending={data} error={error} retry={() => void refetch()} />;
 }
 
 function ToolsOfRange() {

@@ -27,6 +27,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "quality",
   "contents",
   "quota",
+  "spending.days",
   "policies.effects",
   "harnesses",
   "harnessLines",

@@ -4,18 +4,7 @@
 import type { SessionAgent, SessionChart, SessionSummary, WindowView } from "@plimsoll/protocol/api";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { useMinute } from "../clock.tsx";
-import {
-  compact,
-  duration,
-  exact,
-  fullTime,
-  loadPercent,
-  money,
-  NONE,
-  percent,
-  plural,
-  signed,
-} from "../format.ts";
+import { compact, duration, exact, fullTime, loadPercent, NONE, percent, plural, signed } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
 import { Name } from "../ui/name.tsx";
 import { Skeleton } from "../ui/states.tsx";
@@ -23,7 +12,9 @@ import { Tile, TileSkeletons } from "../ui/tile.tsx";
 import {
   BOUNDARY_COUNTS,
   cacheText,
+  costText,
   countsText,
+  estimateText,
   forecastReason,
   forecastText,
   lineName,
@@ -58,11 +49,22 @@ interface Props {
   agent: SessionAgent;
   windows: WindowView[];
   /** What the turns of the agent cost and how long they took; undefined until the chart is loaded. */
-  spent: Pick<SessionChart["agents"][number], "cost" | "latency"> | undefined;
+  spent: Pick<SessionChart["agents"][number], "cost" | "estimated_cost" | "latency"> | undefined;
   /** The sub-agents of the agent, and their highest levels, added up. */
   apart: ReturnType<typeof keptApart>;
   /** Number of the turn with the peak; null if the chart does not contain it. */
   peakTurn: number | null;
+}
+
+/** Reported and estimated cost together; null without either. */
+function costOfAgent(spent: Props["spent"]) {
+  const { cost, estimated_cost: estimated } = spent ?? { cost: null, estimated_cost: null };
+  if (cost === null && estimated === null) return null;
+  return {
+    usd: (cost?.usd ?? 0) + (estimated?.usd ?? 0),
+    estimated: estimated?.usd ?? 0,
+    turns: (cost?.turns ?? 0) + (estimated?.turns ?? 0),
+  };
 }
 
 /** Whether the provider still has the prompt in its cache. A compaction of a cold one loses no cached reads. */
@@ -85,7 +87,7 @@ export function SessionTiles({ session, agent, windows, spent, apart, peakTurn }
   const { peak, line } = agent;
   const boundaries = BOUNDARY_COUNTS.reduce((sum, [, field]) => sum + agent[field], 0);
   const ended = session.status === "ended";
-  const cost = spent?.cost ?? null;
+  const cost = costOfAgent(spent);
   const latency = spent?.latency ?? null;
   return (
     <section aria-label="Key numbers" className="@container panel mb-4 overflow-hidden">
@@ -187,13 +189,13 @@ export function SessionTiles({ session, agent, windows, spent, apart, peakTurn }
           <Tile
             testid="tile-cost"
             label="Cost"
-            value={money(cost.usd)}
+            value={costText(cost.usd, cost.estimated)}
             note={
               cost.turns === agent.turns
                 ? undefined
                 : `${exact(cost.turns)} of ${plural(agent.turns, "turn")}`
             }
-            explain={`What the harness reported for the turns of ${agent.name}. ${plural(cost.turns, "turn has", "turns have")} a cost.`}
+            explain={`What the harness reported for the turns of ${agent.name}, and list prices where it reported nothing. ${plural(cost.turns, "turn has", "turns have")} a cost${cost.estimated > 0 ? `; ${estimateText(cost.estimated)}` : ""}.`}
           />
         )}
         {latency !== null && (

@@ -3,10 +3,10 @@ import type { RebuildCause } from "@plimsoll/protocol/pure";
 import { ArrowDown, ArrowUp, RefreshCw } from "lucide-react";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
 import { LocalTime } from "../clock.tsx";
-import { clock, compact, duration, exact, money, NONE, percent, signed } from "../format.ts";
+import { clock, compact, duration, exact, NONE, percent, signed } from "../format.ts";
 import { cn } from "../ui/cn.ts";
 import { CELL } from "../ui/table-roles.ts";
-import { boundaryText, crossingText, REBUILD_CAUSE_TEXT } from "../words.ts";
+import { boundaryText, costOfTurn, crossingText, REBUILD_CAUSE_TEXT } from "../words.ts";
 import type { LogRow } from "./turn-log-rows.ts";
 import { sourcesText } from "./turn-sources.ts";
 
@@ -38,7 +38,7 @@ export function TurnCells({
     turn.model,
     `window ${turn.window}`,
     turn.duration_ms === null ? null : `took ${duration(turn.duration_ms)}`,
-    turn.cost_usd === null ? null : money(turn.cost_usd),
+    costOfTurn(turn) ?? null,
     sources === null ? null : `reported by ${sources}`,
   ]
     .filter(Boolean)
@@ -99,7 +99,7 @@ export function TurnCells({
       )}
       {extra.cost && (
         <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
-          {turn.cost_usd === null ? NONE : money(turn.cost_usd)}
+          {costOfTurn(turn) ?? NONE}
         </span>
       )}
       <span {...CELL} className="text-right">

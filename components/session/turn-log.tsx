@@ -17,6 +17,7 @@ import { moveBetweenRows } from "../ui/row-keys.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
+import { costOfTurn } from "../words.ts";
 import { BoundaryCells, CrossingCells, type ExtraColumns, TurnCells, WIDE_ONLY } from "./turn-log-cells.tsx";
 import { type LogRow, turnLogRows, withDayRows } from "./turn-log-rows.ts";
 import type { useSessionTurns } from "./use-session-turns.ts";
@@ -167,7 +168,7 @@ function Rows({
   const extra = useMemo<ExtraColumns>(
     () => ({
       duration: rows.some((row) => row.kind === "turn" && row.turn.duration_ms !== null),
-      cost: rows.some((row) => row.kind === "turn" && row.turn.cost_usd !== null),
+      cost: rows.some((row) => row.kind === "turn" && costOfTurn(row.turn) !== undefined),
     }),
     [rows],
   );

@@ -6,7 +6,7 @@ import { StickyNote, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { Ago, useZone } from "../clock.tsx";
-import { compact, exact, loadPercent, money, NONE, percent } from "../format.ts";
+import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
 import { PersonName } from "../people/person-name.tsx";
 import { repositoryText } from "../place.ts";
@@ -14,7 +14,7 @@ import { RowLink } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
-import { rowHint, titleOf } from "../words.ts";
+import { costText, estimateText, rowHint, titleOf } from "../words.ts";
 import type { ColumnId } from "./column-choice.ts";
 
 interface Column {
@@ -151,13 +151,19 @@ function RowAdditions({ row: { tags, note_excerpt: note } }: { row: SessionSumma
   );
 }
 
-function Cost({ row: { cost_usd: cost, cost_turns: priced, turns } }: { row: SessionSummary }) {
-  if (cost === null) return <span title="The harness reports no cost">{NONE}</span>;
-  const part = priced < turns;
+function Cost({ row }: { row: SessionSummary }) {
+  const { cost_usd: reported, estimated_cost_usd: estimated, turns } = row;
+  if (reported === null && estimated === null)
+    return <span title="The harness reports no cost, and the models have no list price">{NONE}</span>;
+  const priced = row.cost_turns + row.estimated_cost_turns;
+  const notes = [
+    priced < turns ? `${exact(priced)} of ${exact(turns)} turns have a cost` : undefined,
+    estimateText(estimated ?? 0),
+  ].filter((note) => note !== undefined);
   return (
-    <span title={part ? `${exact(priced)} of ${exact(turns)} turns state a cost` : undefined}>
-      {part && ">"}
-      {money(cost)}
+    <span title={notes.length === 0 ? undefined : notes.join("; ")}>
+      {priced < turns && ">"}
+      {costText((reported ?? 0) + (estimated ?? 0), estimated ?? 0)}
     </span>
   );
 }

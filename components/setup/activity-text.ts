@@ -33,6 +33,7 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   sessions_restored: "Sessions restored",
   harnesses_deleted: "Harnesses deleted",
   harnesses_restored: "Harnesses restored",
+  budget_set: "Budget set",
   retention_set: "Retention set",
   policy_saved: "Policy saved",
   policy_rolled_back: "Policy rolled back",

@@ -39,6 +39,8 @@ function session(fields: Partial<SessionSummary> & { id: string }): SessionSumma
     estimated_tokens: 0,
     cost_usd: null,
     cost_turns: 0,
+    estimated_cost_usd: null,
+    estimated_cost_turns: 0,
     first_at: "2026-11-24T10:00:00Z",
     last_at: "2026-11-24T10:01:00Z",
     tags: [],

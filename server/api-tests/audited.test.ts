@@ -169,6 +169,7 @@ const CALLS: [path: string, action: string, input: (side: Side) => unknown][] = 
   ["policies.changeRollout", "rollout_halted", () => ({ generation: 1, stage: 0, action: "halt" })],
   ["policies.save", "policy_saved", () => ({ policy: {}, expected: 1, reason: "audited" })],
   ["policies.rollback", "policy_rolled_back", () => ({ generation: 1, expected: 2, reason: "audited" })],
+  ["spending.setBudget", "budget_set", () => ({ usd: 20 })],
   ["retention.set", "retention_set", () => ({ session_days: 100, rollup_days: 200 })],
   ["demo.start", "demo_started", () => ({ minutes: 1 })],
   ["demo.stop", "demo_stopped", () => ({})],

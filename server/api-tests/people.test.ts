@@ -13,7 +13,7 @@ import { unique } from "./support.ts";
 const NEEDS: Record<string, Permission> = Object.fromEntries(
   Object.entries({
     read: [
-      "status fleet fleetPart series extent marks beforeAfter digest harnesses harnessLines breakdown rebuilds falls contents quality quota instance",
+      "status fleet fleetPart series extent marks beforeAfter digest harnesses harnessLines breakdown rebuilds falls contents quality quota instance spending.days",
       "machines.list",
       "sessions.list sessions.count sessions.values sessions.get sessions.turns sessions.chart sessions.views.list",
       "policies.get policies.versions policies.version policies.harnesses policies.rejudging policies.rollout policies.effects",
@@ -37,7 +37,7 @@ const NEEDS: Record<string, Permission> = Object.fromEntries(
       "alerts.rules.create alerts.rules.createPreset alerts.rules.save alerts.rules.switch alerts.rules.remove",
       "alerts.rules.import alerts.endpoints.create alerts.endpoints.save alerts.endpoints.remove",
       "alerts.endpoints.rotate alerts.endpoints.pause alerts.endpoints.resume alerts.endpoints.test",
-      "alerts.deliveries.redeliver",
+      "alerts.deliveries.redeliver spending.setBudget",
     ],
     "change mappings": ["mappings.save mappings.remove windows.set windows.remove"],
     delete: [

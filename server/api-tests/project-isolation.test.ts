@@ -98,6 +98,8 @@ const PROCEDURES: Record<string, Row> = {
   contents: { kind: "query", input: () => dayRange, shows: true },
   quality: { kind: "query", input: () => dayRange, shows: true },
   quota: { kind: "query", shows: true },
+  "spending.days": { kind: "query", input: () => dayRange, shows: false },
+  "spending.setBudget": { kind: "mutation", input: () => ({ usd: 5 }), shows: false },
   harnesses: { kind: "query", shows: true },
   harnessLines: { kind: "query", shows: true },
   "machines.list": { kind: "query", shows: true },
@@ -605,6 +607,7 @@ describe("a key never reaches another project over HTTP", () => {
     `/api/v1/quality?${rangeQuery}`,
     `/api/v1/contents?${rangeQuery}`,
     "/api/v1/quota",
+    `/api/v1/spending?${rangeQuery}`,
     "/api/v1/harnesses",
     "/api/v1/harness-lines",
     "/api/v1/machines",
@@ -689,7 +692,8 @@ describe("a key never reaches another project over HTTP", () => {
       expectNothingOfB(text, path);
     }
     for (const path of paths(b).filter(
-      (path) => !/ingest|rejudging|effects|retention|extent|session-count|windows|metrics/.test(path),
+      (path) =>
+        !/ingest|rejudging|effects|retention|spending|extent|session-count|windows|metrics/.test(path),
     )) {
       const { text } = await server.get(path, b.key.secret);
       expect(

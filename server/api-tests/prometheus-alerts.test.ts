@@ -99,6 +99,27 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
     expect(alert!.annotations.description).toMatch(/^The context has 120% of the window's tokens\./);
   });
 
+  it("fire for calls that cost too much, and for a quota that is nearly used up", async () => {
+    const resets_at = Date.now() + 3_600_000;
+    await scraped('plimsoll_cost_usd_total{basis="reported"}');
+    await send(
+      turn(unique("dear"), 100, { cost_usd: 60 }),
+      event("quota", {
+        provider: "anthropic",
+        limit: "five_hour",
+        window_minutes: 300,
+        used_percent: 95,
+        resets_at,
+      }),
+    );
+    await eventually(async () => (await firing("PlimsollCostHigh")).length === 1);
+    const [cost] = await firing("PlimsollCostHigh");
+    expect(cost!.annotations.description).toMatch(/^Calls cost 60\.00 US dollars in 24 hours\./);
+    await eventually(async () => (await firing("PlimsollQuotaUsed")).length === 1);
+    const [quota] = await firing("PlimsollQuotaUsed");
+    expect(quota!.annotations.description).toBe("95% of the quota is used.");
+  });
+
   it("fire for an agent that is masked again and again", async () => {
     const session = unique("thrash");
     await send(turn(session, 1_000));

@@ -47,6 +47,28 @@ async function scrape(gauges: ProjectGauges | undefined, instruments = createIns
 }
 
 describe("the metrics", () => {
+  it("show what turns cost, and how much of each quota is used", async () => {
+    const quota = {
+      ...{ provider: "anthropic", limit: "five_hour", window_minutes: 300, used_percent: 42 },
+      ...{ resets_at: "2026-11-27T12:00:00Z", read_at: "2026-11-27T10:00:00Z" },
+      owner: { kind: "machine", id: "laptop" },
+      forecast: { reason: "not_before_reset", ends_at: null },
+    } as const;
+    const cost = { reported: 1.25, estimated: 0.75, unpricedTurns: 3 };
+    const families = await scrape(project({ cost, quotas: [quota, { ...quota, window_minutes: null }] }));
+    const only = (name: string) => families.get(name)?.metrics;
+    expect(only("plimsoll_cost_usd_total")).toEqual([
+      { value: "1.25", labels: { basis: "reported" } },
+      { value: "0.75", labels: { basis: "estimated" } },
+    ]);
+    expect(only("plimsoll_unpriced_turns_total")).toEqual([{ value: "3" }]);
+    const labels = { provider: "anthropic", limit: "five_hour", owner_kind: "machine", owner: "laptop" };
+    expect(only("plimsoll_quota_used_ratio")).toEqual([
+      { value: "0.42", labels: { ...labels, window_minutes: "300" } },
+      { value: "0.42", labels: { ...labels, window_minutes: "" } },
+    ]);
+  });
+
   it("show each live agent with its labels as they are", async () => {
     const families = await scrape(project());
     const labels = {

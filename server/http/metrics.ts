@@ -44,6 +44,7 @@ function projectRegistry(gauges: ProjectGauges | undefined): Registry {
   const { fleet, policies, alerts } = gauges;
   addAgents(make, fleet.agents);
   addFleet(make, fleet);
+  addMoney(make, fleet);
   addHarnesses(make, fleet, policies);
   addAlerts(make, alerts);
   return registry;
@@ -125,6 +126,34 @@ function addFleet(make: Maker, fleet: FleetGauges): void {
     ["work"],
   );
   for (const work of ContestedWork.options) taken.set({ work }, Number(contested.includes(work)));
+}
+
+function addMoney(make: Maker, { cost, quotas }: FleetGauges): void {
+  const spent = make.counter(
+    "plimsoll_cost_usd_total",
+    "What turns cost: as harnesses reported it, and estimated at list prices for the other turns.",
+    ["basis"],
+  );
+  spent.inc({ basis: "reported" }, cost.reported);
+  spent.inc({ basis: "estimated" }, cost.estimated);
+  make
+    .counter("plimsoll_unpriced_turns_total", "Turns that state no cost and have no list price.")
+    .inc(cost.unpricedTurns);
+  const used = make.gauge("plimsoll_quota_used_ratio", "Used part of a limit of an account.", [
+    "provider",
+    "limit",
+    "window_minutes",
+    "owner_kind",
+    "owner",
+  ]);
+  for (const { provider, limit, window_minutes, owner, used_percent } of quotas)
+    used.set(
+      {
+        ...{ provider, limit, window_minutes: window_minutes ?? "" },
+        ...{ owner_kind: owner.kind, owner: owner.id },
+      },
+      used_percent / 100,
+    );
 }
 
 function addHarnesses(make: Maker, fleet: FleetGauges, policies: readonly HarnessPolicyState[]): void {

@@ -14,7 +14,9 @@ interface ValueRow {
   harness: string;
   model: string | null;
   value: number;
+  estimated: number;
   total: number;
+  totalEstimated: number;
 }
 
 interface Known {
@@ -36,10 +38,11 @@ export async function readBreakdown(reader: FreshReader, query: BreakdownQuery):
   return {
     range: { from: iso(span.from), to: iso(span.to) },
     by: query.by,
-    rows: listed.map(({ harness, model, value }) => ({ harness, model, value })),
+    rows: listed.map(({ harness, model, value, estimated }) => ({ harness, model, value, estimated })),
     // Not below zero for a sum of fractions.
     others: Math.max(0, total - listed.reduce((sum, { value }) => sum + value, 0)),
     total,
+    estimated: rows[0]?.totalEstimated ?? 0,
     known_share: known === undefined ? null : knownShare(known, query.by),
   };
 }
@@ -54,7 +57,8 @@ const ofHarness = (harness: string | undefined) =>
 
 /** One row more than is listed, because one may be that of the names over the limit of a day. */
 const highest = ({ prisma }: Reader, found: Prisma.Sql) => prisma.$queryRaw<ValueRow[]>`
-  SELECT harness, model, value, (sum(value) OVER ())::float8 AS total FROM (${found}) f
+  SELECT harness, model, value, estimated, (sum(value) OVER ())::float8 AS total,
+    (sum(estimated) OVER ())::float8 AS "totalEstimated" FROM (${found}) f
   WHERE value > 0 ORDER BY value DESC, harness COLLATE "C", model COLLATE "C" LIMIT ${MOST_ROWS + 1}`;
 
 /** By the latest model of the agent. Only sessions with restarts are looked into. */
@@ -62,7 +66,7 @@ const readRestarts = (reader: Reader, { from, to }: Span, harness: string | unde
   highest(
     reader,
     Prisma.sql`
-      SELECT s.harness, a.model, sum(n.count)::float8 AS value
+      SELECT s.harness, a.model, sum(n.count)::float8 AS value, 0::float8 AS estimated
       FROM sessions s
       JOIN agents a ON a.project_id = ${reader.projectId} AND a.session_id = s.id AND a.restarts > 0
       CROSS JOIN LATERAL (
@@ -77,15 +81,16 @@ const readRestarts = (reader: Reader, { from, to }: Span, harness: string | unde
 
 /** By the model of the turn, exact to the minute. */
 function readSums(reader: Reader, span: Span, { by, harness }: BreakdownQuery): Promise<ValueRow[]> {
-  const value =
+  const sums =
     by === "cost_usd"
-      ? Prisma.sql`sum(cost_micros)::float8 / 1e6`
-      : Prisma.sql`sum(fresh + cache_write)::float8`;
+      ? Prisma.sql`sum(cost_micros + estimated_cost_micros)::float8 / 1e6 AS value,
+          sum(estimated_cost_micros)::float8 / 1e6 AS estimated`
+      : Prisma.sql`sum(fresh + cache_write)::float8 AS value, 0::float8 AS estimated`;
   const only = harness === undefined ? Prisma.sql`harness <> ${ALL}` : Prisma.sql`harness = ${harness}`;
   return highest(
     reader,
     Prisma.sql`
-      SELECT harness, NULLIF(model, '') AS model, ${value} AS value FROM rollups
+      SELECT harness, NULLIF(model, '') AS model, ${sums} FROM rollups
       WHERE project_id = ${reader.projectId} AND ${only} AND ${coveringBuckets(span)} GROUP BY harness, model`,
   );
 }
@@ -97,9 +102,9 @@ async function readKnown(
   harness: string | undefined,
 ): Promise<Known> {
   const [known] = await prisma.$queryRaw<Known[]>`
-    SELECT COALESCE(sum(turns), 0)::float8 AS turns, COALESCE(sum(cost_turns), 0)::float8 AS priced,
+    SELECT COALESCE(sum(turns), 0)::float8 AS turns, COALESCE(sum(cost_turns + estimated_cost_turns), 0)::float8 AS priced,
       COALESCE(sum(prompt_tokens), 0)::float8 AS prompt, COALESCE(sum(estimated_tokens), 0)::float8 AS estimated
-    FROM (SELECT s.turns, s.cost_turns, s.prompt_tokens, s.estimated_tokens FROM sessions s
+    FROM (SELECT s.turns, s.cost_turns, s.estimated_cost_turns, s.prompt_tokens, s.estimated_tokens FROM sessions s
       WHERE s.project_id = ${projectId} AND s.deleted_at IS NULL AND s.last_slot >= ${slotOf(from)}
         AND s.last_at >= ${new Date(from)} AND s.first_at < ${new Date(to)} ${ofHarness(harness)}
       ORDER BY s.last_slot DESC LIMIT ${SESSIONS}) latest`;

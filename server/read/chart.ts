@@ -26,6 +26,8 @@ interface DrawnAgent {
   /** `agents.number`. */
   number: number;
   turns: number;
+  estimatedTurns: number;
+  estimatedMicros: number;
 }
 
 /** The saw-tooth of every agent of a session, thinned so that no peak vanishes. */
@@ -36,7 +38,8 @@ export async function readChart(reader: Reader, id: string): Promise<SessionChar
     modelNames(reader),
   ]);
   const drawn = await reader.prisma.$queryRaw<DrawnAgent[]>`
-    SELECT d.id, d.number, d.name, d.turns FROM (
+    SELECT d.id, d.number, d.name, d.turns, d.estimated_cost_turns AS "estimatedTurns",
+      d.estimated_cost_micros::float8 AS "estimatedMicros" FROM (
       SELECT * FROM agents WHERE project_id = ${reader.projectId} AND session_id = ${id}::uuid AND turns > 0
       ORDER BY (name = 'main') DESC, turns DESC, id LIMIT ${MOST_AGENTS}
     ) d ORDER BY (d.name = 'main') DESC, d.first_at, d.id`;
@@ -82,6 +85,8 @@ async function drawAgent(
     agent: agent.name,
     turns: levels,
     ...spent.total(),
+    estimated_cost:
+      agent.estimatedTurns === 0 ? null : { usd: agent.estimatedMicros / 1e6, turns: agent.estimatedTurns },
     points: points.end().map(pointOf),
     lines: steps.latest(),
   };

@@ -186,8 +186,8 @@ test("restarts are counted in the range by harness and model, and agree with the
   const by = "restarts" as const;
   const { rows, others, total } = await readBreakdown(reader(), { ...range, by });
   expect(rows).toEqual([
-    { harness: "a@1", model: "m", value: 2 },
-    { harness: "b@1", model: "m", value: 1 },
+    { harness: "a@1", model: "m", value: 2, estimated: 0 },
+    { harness: "b@1", model: "m", value: 1, estimated: 0 },
   ]);
   expect({ others, total }).toEqual({ others: 0, total: 3 });
   expect((await readStatus(reader(), range)).totals.restarts).toBe(3);

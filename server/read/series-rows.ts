@@ -49,6 +49,7 @@ const TURN_VALUES: Partial<Record<SeriesMetric, Prisma.Sql>> = {
   cache_read_tokens: Prisma.sql`sum(cache_read)::float8`,
   output_tokens: Prisma.sql`sum(output)::float8`,
   cost_usd: Prisma.sql`sum(cost_micros)::float8 / 1e6`,
+  estimated_cost_usd: Prisma.sql`sum(estimated_cost_micros)::float8 / 1e6`,
 };
 const SHARES: Partial<Record<SeriesMetric, number>> = { utilization_p50: 0.5, utilization_p95: 0.95 };
 

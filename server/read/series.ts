@@ -14,6 +14,7 @@ const UNITS: Record<SeriesMetric, Series["unit"]> = {
   cache_read_tokens: "tokens",
   output_tokens: "tokens",
   cost_usd: "usd",
+  estimated_cost_usd: "usd",
   boundaries: "count",
   reclaimed_tokens: "tokens",
   crossings: "count",

@@ -57,7 +57,9 @@ const SORT_KEYS: Record<SessionSort, SortKey> = {
   boundaries: { columns: [Prisma.sql`(${ALL_FALLS})`], types: [int4] },
   warnings: { columns: [Prisma.sql`s.warnings`], types: [int4] },
   cost_usd: {
-    columns: [Prisma.sql`CASE WHEN s.cost_turns = 0 THEN -1 ELSE s.cost_micros END`],
+    columns: [
+      Prisma.sql`CASE WHEN s.cost_turns + s.estimated_cost_turns = 0 THEN -1 ELSE s.cost_micros + s.estimated_cost_micros END`,
+    ],
     types: [int8],
   },
   uncached_tokens: { columns: [Prisma.sql`s.prompt_tokens - s.cached_tokens`], types: [int8] },

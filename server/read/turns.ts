@@ -1,4 +1,4 @@
-import { claimsByWitness, normaliseUsage, utilizationOf, witnessesOf } from "@plimsoll/fold";
+import { claimsByWitness, listPrice, normaliseUsage, utilizationOf, witnessesOf } from "@plimsoll/fold";
 import type { TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol/api";
 import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
 import { unpackFacets, unpackRebuild } from "../db/tables/codes.ts";
@@ -103,6 +103,7 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     compaction: facets.compaction,
     duration_ms: turn.durationMs ?? null,
     cost_usd: turn.costMicros === undefined ? null : turn.costMicros / 1e6,
+    estimated_cost_usd: turn.costMicros === undefined ? (listPrice(model, usage) ?? null) : null,
     composition: compositionView(turn.composition),
     composition_estimated: facets.compositionEstimated,
     sources: witnessesOf(turn.provenance ?? 0),

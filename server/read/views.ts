@@ -80,6 +80,8 @@ export type AgentFacts = Omit<
   | "estimatedTokens"
   | "costMicros"
   | "costTurns"
+  | "estimatedCostMicros"
+  | "estimatedCostTurns"
 >;
 
 /** What a view needs beside the agent's row. */
@@ -101,14 +103,9 @@ export function agentView(
   at: number,
   { harness, linesBefore = [], turnTimes = [] }: ViewContext,
 ): AgentView {
-  const {
-    recent,
-    pending: marks,
-    uncounted,
-    reportedLines,
-    cached,
-    lastTurnAt,
-  } = agent.state === null ? { ...EMPTY_STATE, reportedLines: linesBefore } : unpackStored(agent.state).state;
+  const state =
+    agent.state === null ? { ...EMPTY_STATE, reportedLines: linesBefore } : unpackStored(agent.state).state;
+  const { recent, uncounted, reportedLines } = state;
   const model = agent.model ?? undefined;
   const judgement = { inForce: timeline.at(at, model), reportedLines };
   const windowTokens = agent.currentWindow ?? undefined;
@@ -119,9 +116,8 @@ export function agentView(
   const utilization = utilizationOf(contextTokens, windowTokens);
   const ahead = forecast(recent, line?.tokens);
   const end = ahead.reason === "over" ? forecast(recent, windowTokens) : undefined;
-  const pending = marks.at(-1);
-  // After a boundary, the provider caches another prompt.
-  const cache = pending === undefined ? cacheLife(cached, lastTurnAt) : undefined;
+  const pending = state.pending.at(-1);
+  const cache = cacheLife(state);
   return {
     id: agent.id,
     session_id: agent.sessionId,
@@ -211,6 +207,8 @@ export function sessionRow(session: Session, additions: SessionAdditions, now: n
     estimated_tokens: Number(session.estimatedTokens),
     cost_usd: session.costTurns === 0 ? null : Number(session.costMicros) / 1e6,
     cost_turns: session.costTurns,
+    estimated_cost_usd: session.estimatedCostTurns === 0 ? null : Number(session.estimatedCostMicros) / 1e6,
+    estimated_cost_turns: session.estimatedCostTurns,
     first_at: iso(session.firstAt),
     last_at: iso(session.lastAt),
     ...additions,

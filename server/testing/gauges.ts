@@ -9,6 +9,8 @@ export const EMPTY_GAUGES: ProjectGauges = {
     boundaries: [],
     sessionsPastWarning: 0,
     harnesses: [],
+    cost: { reported: 0, estimated: 0, unpricedTurns: 0 },
+    quotas: [],
     rejected: 0,
     backlog: { events: 0, ageMs: 0 },
     contested: [],

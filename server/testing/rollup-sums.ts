@@ -1,7 +1,8 @@
-import { binOf, larger } from "@plimsoll/fold";
+import { binOf, larger, listPrice, normaliseUsage } from "@plimsoll/fold";
 import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import type { PrismaClient } from "../db/client.ts";
 import { ALL, bucketOf, GRAINS } from "../db/tables/buckets.ts";
+import { unpackFacets } from "../db/tables/codes.ts";
 import { dayOf, OTHER } from "../db/tables/rollup-names.ts";
 import { levelOf } from "../db/tables/turns.ts";
 import { storedTurns } from "./turns.ts";
@@ -11,6 +12,8 @@ interface Sum {
   missing: number;
   prompt: number;
   output: number;
+  estimated: number;
+  unpriced: number;
   peakTokens: number | null;
   peakUtilization: number | null;
   bins: number[];
@@ -45,6 +48,15 @@ export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<
     const share = level !== undefined && windowTokens !== undefined ? level / windowTokens : undefined;
     const own = [harnessOf.get(turn.agent)!, modelOf.get(turn.modelId)!] as const;
     const isNamed = names.has(keyOf(dayOf(turn.at), ...own));
+    const usage = normaliseUsage({
+      input_tokens: turn.inputTokens,
+      cache_read_tokens: turn.cacheRead,
+      cache_write_tokens: turn.cacheWrite,
+      output_tokens: turn.outputTokens,
+      reasoning_tokens: turn.reasoning,
+      basis: unpackFacets(turn.facets).basis,
+    });
+    const price = turn.costMicros === undefined ? listPrice(own[1], usage) : 0;
     for (const grain of GRAINS) {
       const bucket = bucketOf(turn.at, grain);
       for (const [harness, model] of [isNamed ? own : [OTHER, OTHER], [ALL, ALL]] as const) {
@@ -54,6 +66,8 @@ export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<
           missing: 0,
           prompt: 0,
           output: 0,
+          estimated: 0,
+          unpriced: 0,
           peakTokens: null,
           peakUtilization: null,
           bins: [],
@@ -64,6 +78,8 @@ export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<
         // The cached part of a prompt may be known although the whole is not.
         sum.prompt += contextTokens ?? (turn.cacheRead ?? 0) + (turn.cacheWrite ?? 0);
         sum.output += turn.outputTokens ?? 0;
+        sum.estimated += Math.round((price ?? 0) * 1e6);
+        if (price === undefined) sum.unpriced += 1;
         sum.peakTokens = larger(sum.peakTokens ?? undefined, level) ?? null;
         if (share === undefined) continue;
         sum.peakUtilization = Math.max(sum.peakUtilization ?? 0, Math.fround(share));
@@ -87,7 +103,10 @@ export async function storedRollups(prisma: PrismaClient, projectId = 1): Promis
       const peakUtilization = row.peakUtilization === null ? null : Math.fround(row.peakUtilization);
       return [
         keyOf(grain, bucket.getTime(), harness, model),
-        { turns, missing, prompt, output: Number(output), peakTokens, peakUtilization, bins },
+        {
+          ...{ turns, missing, prompt, output: Number(output), peakTokens, peakUtilization, bins },
+          ...{ estimated: Number(row.estimatedCostMicros), unpriced: row.unpricedTurns },
+        },
       ];
     }),
   );

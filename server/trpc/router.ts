@@ -19,6 +19,7 @@ import {
   quota,
   rebuilds,
   series,
+  spending,
   status,
 } from "./routers/fleet.ts";
 import { mappings } from "./routers/mappings.ts";
@@ -46,6 +47,7 @@ export const appRouter = router({
   quality,
   quota,
   rebuilds,
+  spending,
   sessions,
   projects,
   policies,

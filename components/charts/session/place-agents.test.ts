@@ -12,6 +12,7 @@ const agent = (id: string, levels: readonly (readonly [seconds: number, tokens: 
   agent: `name of ${id}`,
   turns: levels.length,
   cost: null,
+  estimated_cost: null,
   latency: null,
   lines: [],
   points: levels.map(([seconds, tokens], index) => ({

@@ -47,6 +47,8 @@ const session = (id: string, name: string, harness = "h@lab") => ({
   estimated_tokens: 0,
   cost_usd: null,
   cost_turns: 0,
+  estimated_cost_usd: null,
+  estimated_cost_turns: 0,
   first_at: new Date(NOW - 7_200_000).toISOString(),
   last_at: new Date(NOW - 3_600_000).toISOString(),
   last_received_at: new Date(NOW - 3_600_000).toISOString(),

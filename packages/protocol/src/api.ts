@@ -28,5 +28,6 @@ export * from "./api/retention.ts";
 export * from "./api/roles.ts";
 export * from "./api/rollout.ts";
 export * from "./api/session-notes.ts";
+export * from "./api/spending.ts";
 export * from "./api/unmapped-telemetry.ts";
 export { safeParse } from "./safe-parse.ts";

@@ -32,3 +32,9 @@ export function loadPercent(load: number): string {
   const rounded = Math.round(load * 100);
   return `${whole.format(rounded === 100 && load < 1 ? 99 : rounded)}%`;
 }
+
+/** US dollars: cents from one dollar up, four decimals below. */
+export function money(usd: number): string {
+  const digits = usd >= 1 || usd === 0 ? 2 : 4;
+  return `$${usd.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}

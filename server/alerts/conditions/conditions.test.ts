@@ -353,6 +353,122 @@ describe("rules about quotas", () => {
   });
 });
 
+describe("rules about caches", () => {
+  const MINUTE = 60_000;
+  /** Of an agent whose cache has all of its prompt. */
+  const cached = (tokens: number, minutesAgo: number, more: object = {}) =>
+    turn(0, {
+      at: Date.now() - minutesAgo * MINUTE,
+      usage: { input_tokens: 0, cache_read_tokens: tokens - 10, cache_write_tokens: 10, output_tokens: 1 },
+      ...more,
+    });
+
+  it("fire once the cache of a high level is cold, and end with the next call", async () => {
+    await alerts.rule({ condition: { type: "cache_cold", at_least: 5_000 } });
+    await alerts.pipeline.send(cached(6_000, 5.1), cached(4_000, 5.1, { session: "low" }));
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    await wait(5.1);
+    await evaluateAgain();
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: The cache is cold, with 6,000 context tokens"]);
+    await alerts.pipeline.close();
+    await alerts.ingest.sendOnce([cached(6_100, 0)]);
+    await evaluateAgain();
+    expect((await told()).slice(1)).toEqual(["resolved: data_returned"]);
+  });
+
+  it("fire some minutes before, for each agent of their scope", async () => {
+    await alerts.rule({
+      condition: { type: "cache_cold", at_least: 5_000, minutes_before: 2 },
+      scope: { agent: "main" },
+    });
+    await alerts.pipeline.send(cached(6_000, 3.5), cached(7_000, 3.5, { agent: "other" }));
+    await wait(3.5);
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: The cache is cold in 2 min, with 6,000 context tokens"]);
+    await run("DELETE FROM agents");
+    await run("DELETE FROM sessions");
+    await evaluateAgain();
+    expect((await told()).slice(1)).toEqual(["resolved: subject_deleted"]);
+  });
+
+  it("say nothing of sessions that ended, of history, of clocks that are behind, and after a boundary", async () => {
+    await alerts.rule({ condition: { type: "cache_cold", at_least: 5_000 } });
+    const at = Date.now();
+    await alerts.pipeline.send(
+      cached(6_000, 6, { session: "ended" }),
+      { id: "e", type: "session", at, harness: "phantom@one", session: "ended", status: "ended" },
+      cached(6_000, 365 * 1_440, { session: "imported" }),
+      cached(6_000, 30, { session: "behind", harness: "phantom@behind" }),
+      cached(6_000, 6, { session: "compacted" }),
+      {
+        ...{ id: "c", type: "compacted", at: at - 5 * MINUTE, harness: "phantom@one", session: "compacted" },
+        ...{ trigger: "auto", tokens_before: 6_000, tokens_after: 1_000 },
+      },
+    );
+    await wait(6);
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+  });
+});
+
+describe("rules about cost", () => {
+  const call = (cost_usd: number, minutesAgo: number, more: object = {}) =>
+    turn(10, { at: Date.now() - minutesAgo * 60_000, cost_usd, ...more });
+
+  it("add up the latest hour or day, whenever the calls arrive", async () => {
+    await alerts.rule({ condition: { type: "cost_rate", per: "hour", at_least_usd: 2 } });
+    await alerts.rule({ condition: { type: "cost_rate", per: "day", at_least_usd: 10 } });
+    await alerts.pipeline.send(call(1.5, 59), call(8, 61), call(100, 1_441));
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    await alerts.pipeline.send(call(0.5, 30));
+    await evaluateAgain();
+    expect((await told()).sort()).toEqual([
+      "firing: Calls of the latest 24 hours cost $10.00",
+      "firing: Calls of the latest hour cost $2.00",
+    ]);
+    await run("UPDATE rollups SET bucket = bucket - interval '40 minutes' WHERE grain = 1");
+    await evaluateAgain();
+    expect((await told()).slice(2)).toEqual(["resolved: below"]);
+  });
+
+  it("count only the harnesses and models of their scope", async () => {
+    const condition = { type: "cost_rate", per: "hour", at_least_usd: 3 } as const;
+    await alerts.rule({ condition, scope: { harness: "phantom@*", model: "large" } });
+    await alerts.pipeline.send(
+      call(2, 1, { model: "large" }),
+      call(5, 1, { model: "small" }),
+      call(5, 1, { model: "large", harness: "other@one" }),
+    );
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    await alerts.pipeline.send(call(1, 1, { model: "large", harness: "phantom@two", session: "two" }));
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: Calls of the latest hour cost $3.00"]);
+  });
+
+  it("estimate calls that report no cost, and say so", async () => {
+    await alerts.rule({ condition: { type: "cost_rate", per: "hour", at_least_usd: 1 } });
+    const usage = { input_tokens: 100_000, output_tokens: 10_000 };
+    await alerts.pipeline.send(
+      call(0.5, 1),
+      turn(10, { at: Date.now(), model: "claude-opus-4-6", usage }),
+      turn(10, { at: Date.now(), model: "a-model-of-mine", usage }),
+    );
+    await evaluateAgain();
+    expect(await told()).toEqual([
+      "firing: Calls of the latest hour cost $1.25, of which $0.7500 is estimated",
+    ]);
+  });
+
+  it("refuse a scope by what calls are not counted by", async () => {
+    const condition = { type: "cost_rate", per: "day", at_least_usd: 1 } as const;
+    await expect(alerts.rule({ condition, scope: { agent: "main" } })).rejects.toThrow(/has no agent/);
+  });
+});
+
 describe("rules about policies", () => {
   async function offer(): Promise<{ generation: number; hash: string }> {
     const { prisma } = alerts.ingest;

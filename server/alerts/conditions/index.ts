@@ -2,6 +2,8 @@ import type { AgentConditionType, AlertConditionType } from "@plimsoll/protocol/
 import type { JudgedSubject, JudgeInput } from "../judged-subject.ts";
 import type { RuleOf } from "../rule-book.ts";
 import { judgeBacklog } from "./backlog.ts";
+import { judgeCacheCold } from "./cache-cold.ts";
+import { judgeCostRate } from "./cost-rate.ts";
 import { judgeFleet } from "./fleet.ts";
 import { judgeHarnessSilence } from "./harness-silence.ts";
 import { judgePolicies } from "./policy.ts";
@@ -18,10 +20,12 @@ const JUDGES: {
     rules: readonly RuleOf<Type>[],
   ) => Promise<JudgedSubject[]>;
 } = {
+  cache_cold: judgeCacheCold,
   silence: judgeSilence,
   harness_silence: judgeHarnessSilence,
   policy: judgePolicies,
   fleet: judgeFleet,
+  cost_rate: judgeCostRate,
   quota_share: judgeQuotaShare,
   quota_forecast: judgeQuotaForecast,
   rejected_events: judgeRejectedEvents,

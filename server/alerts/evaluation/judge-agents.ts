@@ -8,7 +8,7 @@ import {
 import type { AgentConditionType, AlertSighting } from "@plimsoll/protocol/alerts";
 import { LIVE_FOR } from "../../read/liveness.ts";
 import { DAY_MS } from "../../times.ts";
-import type { OpenAlert } from "../alert-rows.ts";
+import type { AlertPlace, OpenAlert } from "../alert-rows.ts";
 import { boundariesOf, levelOf } from "../describe-alert.ts";
 import type { JudgedSubject } from "../judged-subject.ts";
 import { type AgentRule, isAgentRule, type LoadedRule, type RuleBook, selects } from "../rule-book.ts";
@@ -47,7 +47,7 @@ export function needsTurnTimes(
 /** Whether a rule looks at the caches of an agent. */
 export function needsCaches(book: RuleBook, agent: SeenAgent, now: number): boolean {
   if (agent.ended || isSilent(agent, now)) return false;
-  return book.agentRulesFor(scopeOf(agent)).some((rule) => needsOf(rule).cacheTurns !== undefined);
+  return book.agentRulesFor(agentScope(agent)).some((rule) => needsOf(rule).cacheTurns !== undefined);
 }
 
 /** What the rules about agents see of one of them. */
@@ -61,7 +61,7 @@ export interface AgentsJudge {
 
 /** Judges the open alerts of an agent, and every rule whose condition holds for it. */
 export function* judgeAgent({ book, open, now }: AgentsJudge, agent: SeenAgent): Generator<JudgedSubject> {
-  const facts = scopeOf(agent);
+  const facts = agentScope(agent);
   const known = new Set<LoadedRule>();
   for (const { ruleId, subject } of open.get(agent.id) ?? []) {
     const rule = book.byId.get(ruleId);
@@ -95,16 +95,27 @@ export function endOf(
   if (isSilent(agent, now)) return undefined;
   const rule = book.byId.get(alert.ruleId);
   if (rule === undefined || !isAgentRule(rule)) return undefined;
-  if (!selects(rule, scopeOf(agent))) return "rule_changed";
+  if (!selects(rule, agentScope(agent))) return "rule_changed";
   return alert.subject === subjectOf(rule, agent) ? undefined : "window_ended";
 }
 
-const scopeOf = ({ harness, session, name, model, kind }: SeenAgent) => ({
+/** What the scope of a rule selects an agent by. */
+export const agentScope = ({ harness, session, name, model, kind }: SeenAgent) => ({
   harness,
   session,
   agent: name,
   model,
   kind,
+});
+
+/** Where an alert about an agent is. */
+export const agentPlace = ({ id, name, harness, session, sessionId, model }: SeenAgent): AlertPlace => ({
+  harness,
+  session,
+  sessionId,
+  agent: name,
+  agentId: id,
+  model,
 });
 
 const subjectOf = (rule: AgentRule, { id, sight }: SeenAgent): string =>
@@ -129,13 +140,13 @@ const SILENT: AlertSighting = { verdict: "silent" };
 const BELOW: AlertSighting = { verdict: "clear", reason: "below" };
 
 function judged(rule: AgentRule, agent: SeenAgent, sighting: AlertSighting): JudgedSubject {
-  const { id, name, harness, session, sessionId, model, turnKey } = agent;
+  const { id, sessionId, turnKey } = agent;
   return {
     rule,
     subject: subjectOf(rule, agent),
     sighting,
-    facts: scopeOf(agent),
-    place: { harness, session, sessionId, agent: name, agentId: id, model },
+    facts: agentScope(agent),
+    place: agentPlace(agent),
     // Boundaries may be added to the sight after it was judged.
     report: () => ({
       why: kindOf(rule).why(rule.rule.condition, agent.sight),

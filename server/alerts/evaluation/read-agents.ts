@@ -1,5 +1,7 @@
 import {
   type AgentSight,
+  type CacheLife,
+  cacheLife,
   EMPTY_STATE,
   type InForce,
   judgedBy,
@@ -40,6 +42,7 @@ export interface SeenAgent {
   /** The key of the turn that the sight is about. */
   turnKey: string | undefined;
   sight: AgentSight;
+  cache: CacheLife | undefined;
 }
 
 interface StoredAgent {
@@ -161,6 +164,7 @@ function seenAgent(row: StoredAgent, timeline: ThresholdTimeline, now: number): 
     lastReceivedAt,
     ended,
     turnKey: state.levels.at(-1)?.turnKey,
+    cache: cacheLife(state),
     sight: {
       at,
       receivedAt: lastReceivedAt,

@@ -20,6 +20,10 @@ export interface Tally {
   costMicros: number;
   /** Turns that state a cost. */
   costTurns: number;
+  /** At list prices, of the other turns. */
+  estimatedCostMicros: number;
+  /** Turns that state no cost and have a list price. */
+  estimatedCostTurns: number;
 }
 
 export const EMPTY_TALLY: Tally = {
@@ -36,6 +40,8 @@ export const EMPTY_TALLY: Tally = {
   estimatedTokens: 0,
   costMicros: 0,
   costTurns: 0,
+  estimatedCostMicros: 0,
+  estimatedCostTurns: 0,
 };
 
 /** The column that counts a boundary type. */
@@ -65,6 +71,8 @@ export const COUNTED = {
   estimatedTokens: "int8",
   costMicros: "int8",
   costTurns: "int4",
+  estimatedCostMicros: "int8",
+  estimatedCostTurns: "int4",
 } as const;
 
 export const agents = defineTable("agents", ["id"], {

@@ -17,6 +17,8 @@ export const rollups = defineTable("rollups", ["grain", "harness", "bucket", "mo
   cacheWrite: "int8",
   output: "int8",
   costMicros: "int8",
+  estimatedCostMicros: "int8",
+  unpricedTurns: "int4",
   peakTokens: "int4?",
   peakUtilization: "float4?",
   bins: "int4[]",
@@ -34,6 +36,8 @@ export const ADD_ROLLUP = {
   cacheWrite: "t.cache_write + EXCLUDED.cache_write",
   output: "t.output + EXCLUDED.output",
   costMicros: "t.cost_micros + EXCLUDED.cost_micros",
+  estimatedCostMicros: "t.estimated_cost_micros + EXCLUDED.estimated_cost_micros",
+  unpricedTurns: "t.unpriced_turns + EXCLUDED.unpriced_turns",
   peakTokens: "GREATEST(t.peak_tokens, EXCLUDED.peak_tokens)",
   peakUtilization: "GREATEST(t.peak_utilization, EXCLUDED.peak_utilization)",
   bins: `ARRAY(SELECT COALESCE(u.a, 0) + COALESCE(u.b, 0)

@@ -1,6 +1,8 @@
 import {
   type CacheRebuild,
   isExplained,
+  listPrice,
+  type NormalisedUsage,
   ownReport,
   type TurnCache,
   type TurnFacts,
@@ -256,6 +258,15 @@ export function sameReading(a: TurnReading, b: TurnReading): boolean {
 
 export function costMicros(facts: Pick<TurnFacts, "costUsd">): number | undefined {
   return facts.costUsd === undefined ? undefined : Math.round(facts.costUsd * 1e6);
+}
+
+/** What a turn that states no cost costs at list prices; undefined for the others, and without a price. */
+export function estimatedCostMicros(
+  { costUsd, model }: Pick<TurnFacts, "costUsd" | "model">,
+  usage: NormalisedUsage,
+): number | undefined {
+  const usd = costUsd === undefined ? listPrice(model, usage) : undefined;
+  return usd === undefined ? undefined : Math.round(usd * 1e6);
 }
 
 function compositionOf(parts: TurnRow["composition"]): Composition | undefined {

@@ -1,4 +1,5 @@
-import { DEFAULT_PROJECT_ID, type ProjectView } from "@plimsoll/protocol/api";
+import { type Budget, DEFAULT_PROJECT_ID, type ProjectView } from "@plimsoll/protocol/api";
+import { money } from "@plimsoll/protocol/pure";
 import type { Logger } from "pino";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
@@ -141,6 +142,16 @@ export function createProjects(options: ProjectsOptions) {
       });
       changed();
       return view(id);
+    },
+
+    /** Sets what the project wants to spend a day; null clears it. */
+    async setBudget(id: number, { usd }: Budget, actor: Actor): Promise<Budget> {
+      await prisma.$transaction(async (tx) => {
+        await tx.project.update({ where: { id }, data: { dailyBudgetUsd: usd } });
+        const detail = usd === null ? "none" : `${money(usd)} a day`;
+        await addEntry(tx, now(), { actor, action: "budget_set", projectId: id, detail });
+      });
+      return { usd };
     },
 
     /**

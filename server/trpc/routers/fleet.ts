@@ -3,6 +3,7 @@ import {
   BeforeAfterQuery,
   Breakdown,
   BreakdownQuery,
+  Budget,
   ContentsQuery,
   Digest,
   DigestQuery,
@@ -25,6 +26,8 @@ import {
   Rebuilds,
   Series,
   SeriesQuery,
+  Spending,
+  SpendingQuery,
   StatusQuery,
   WindowContentsView,
 } from "@plimsoll/protocol/api";
@@ -43,8 +46,10 @@ import { readQuality } from "../../read/quality.ts";
 import { readQuota } from "../../read/quota.ts";
 import { readRebuilds } from "../../read/rebuilds.ts";
 import { readSeries } from "../../read/series.ts";
+import { readSpending } from "../../read/spending.ts";
 import { readStatus } from "../../read/status.ts";
-import { answer, freshProcedure, procedure, restRoutes } from "../init.ts";
+import { actorOf } from "../../tenants/access/principal.ts";
+import { answer, freshProcedure, procedure, restRoutes, router } from "../init.ts";
 
 const rest = restRoutes("metrics");
 
@@ -107,6 +112,22 @@ export const breakdown = freshProcedure("read")
   .input(BreakdownQuery)
   .output(answer(Breakdown))
   .query(({ ctx, input }) => ctx.shared(input, () => readBreakdown(ctx.reader, input)));
+
+export const spending = router({
+  days: freshProcedure("read")
+    .meta(rest("GET", "/spending", "What turns cost by day, and the budget of the project"))
+    .input(SpendingQuery)
+    .output(answer(Spending))
+    .query(({ ctx, input }) => ctx.shared(input, () => readSpending(ctx.reader, input))),
+
+  setBudget: procedure("change alerts")
+    .meta(rest("PUT", "/spending/budget", "Set what the project wants to spend a day; null clears it"))
+    .input(Budget)
+    .output(Budget)
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.projects.setBudget(principal.projectId, input, actorOf(principal)),
+    ),
+});
 
 export const rebuilds = freshProcedure("read")
   .meta(rest("GET", "/cache-rebuilds", "Why caches were rebuilt in a range, with tokens and list prices"))

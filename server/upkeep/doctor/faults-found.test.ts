@@ -184,6 +184,7 @@ const FAULTS: Fault[] = [
     ...plusOne("agents", "turns", "windows", "masked", "compacted", "subticks", "restarts", "cleared"),
     ...plusOne("unexplained", "reclaimed", "warnings", "current_tokens", "current_window", "load"),
     ...plusOne("prompt_tokens", "cached_tokens", "estimated_tokens", "cost_micros", "cost_turns"),
+    ...plusOne("estimated_cost_micros", "estimated_cost_turns"),
     ...plusOne("peak_tokens", "peak_utilization", "peak_bin", "first_slot", "last_slot", "open_slot"),
     ...later("first_at", "last_at", "last_received_at", "started_at", "ended_at", "meta_at"),
     ["main_agent", "gen_random_uuid()"],

@@ -290,11 +290,13 @@ function* agentDifferences(
   agent: AgentRow,
 ): Generator<string> {
   const { row, stored } = after;
+  // Turns are priced when they are counted, so another price of today is no fault.
+  const { estimatedCostMicros: _micros, estimatedCostTurns: _turns, ...tally } = tallyOf(row);
   yield* differingColumns("agents", agent, {
     model: row.model,
     turns: row.turns,
     windows: row.windows,
-    ...tallyOf(row),
+    ...tally,
     currentTokens: row.currentTokens,
     currentWindow: row.currentWindow,
     windowSource: row.windowSource,

@@ -12,6 +12,8 @@ export interface TurnSums {
   cacheWrite: number;
   output: number;
   costMicros: number;
+  estimatedCostMicros: number;
+  unpricedTurns: number;
   peakTokens: number | undefined;
   peakUtilization: number | undefined;
   bins: number[];
@@ -61,7 +63,8 @@ const BUCKET =
 const TURN_SUMS = `
 SELECT ${BUCKET} AS bucket, r.harness, r.model, sum(r.turns)::float8 AS turns, sum(r.missing)::float8 AS missing,
   sum(r.fresh)::float8 AS fresh, sum(r.cache_read)::float8 AS "cacheRead", sum(r.cache_write)::float8 AS "cacheWrite",
-  sum(r.output)::float8 AS output, sum(r.cost_micros)::float8 AS "costMicros", max(r.peak_tokens) AS "peakTokens",
+  sum(r.output)::float8 AS output, sum(r.cost_micros)::float8 AS "costMicros",
+  sum(r.estimated_cost_micros)::float8 AS "estimatedCostMicros", sum(r.unpriced_turns)::float8 AS "unpricedTurns", max(r.peak_tokens) AS "peakTokens",
   max(r.peak_utilization) AS "peakUtilization", string_agg(r.bins::text, ' ') AS bins, bool_or(r.stale) AS stale
 FROM rollups r
 WHERE r.project_id = $1 AND r.grain = $2::int2 AND r.harness = ANY($5::text[]) AND ${SPAN} GROUP BY 1, 2, 3`;
@@ -171,6 +174,8 @@ export const NO_TURNS: TurnSums = {
   cacheWrite: 0,
   output: 0,
   costMicros: 0,
+  estimatedCostMicros: 0,
+  unpricedTurns: 0,
   peakTokens: undefined,
   peakUtilization: undefined,
   bins: [],

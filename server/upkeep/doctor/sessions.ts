@@ -23,7 +23,8 @@ SELECT a.session_id AS id, count(*)::float8 AS agents, sum(a.turns)::float8 AS t
   sum(a.restarts)::float8 AS restarts, sum(a.cleared)::float8 AS cleared, sum(a.unexplained)::float8 AS unexplained,
   sum(a.reclaimed)::float8 AS reclaimed, sum(a.warnings)::float8 AS warnings, sum(a.prompt_tokens)::float8 AS "promptTokens",
   sum(a.cached_tokens)::float8 AS "cachedTokens", sum(a.estimated_tokens)::float8 AS "estimatedTokens",
-  sum(a.cost_micros)::float8 AS "costMicros", sum(a.cost_turns)::float8 AS "costTurns", max(a.peak_tokens) AS "peakTokens",
+  sum(a.cost_micros)::float8 AS "costMicros", sum(a.cost_turns)::float8 AS "costTurns",
+  sum(a.estimated_cost_micros)::float8 AS "estimatedCostMicros", sum(a.estimated_cost_turns)::float8 AS "estimatedCostTurns", max(a.peak_tokens) AS "peakTokens",
   max(a.peak_utilization) AS "peakUtilization", ${ms("min(a.first_at)")} AS "firstAt",
   ${ms("max(a.last_at)")} AS "lastAt", ${ms("max(a.last_received_at)")} AS "lastReceivedAt",
   ${ms("min(a.first_received_at)")} AS "firstReceivedAt"

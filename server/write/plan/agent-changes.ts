@@ -18,7 +18,7 @@ import type { CrossingRow } from "../../db/tables/crossings.ts";
 import { packStored, type StoredState } from "../../db/tables/packed-state.ts";
 import type { SegmentRow } from "../../db/tables/segments.ts";
 import type { BlockKey, BlockStretch, TurnBlock } from "../../db/tables/turn-blocks.ts";
-import { costMicros } from "../../db/tables/turns.ts";
+import { costMicros, estimatedCostMicros } from "../../db/tables/turns.ts";
 import type { WindowRow } from "../../db/tables/windows.ts";
 import { smallerName } from "./agent-address.ts";
 import type { ArrivedAgent } from "./group-events.ts";
@@ -156,6 +156,8 @@ export function tallyOf(row: AgentRow | undefined): Tally {
     estimatedTokens: row.estimatedTokens,
     costMicros: row.costMicros,
     costTurns: row.costTurns,
+    estimatedCostMicros: row.estimatedCostMicros,
+    estimatedCostTurns: row.estimatedCostTurns,
   };
 }
 
@@ -173,15 +175,22 @@ export function countTurns(tally: Tally, { added, replaced }: RowChanges["turns"
 /** A repeat of a call counts nothing. */
 function addTurn(sum: Tally, { turn, isRepeat }: TurnReading, count: 1 | -1): void {
   if (isRepeat) return;
-  const { fresh = 0, cacheRead = 0, cacheWrite = 0 } = normaliseUsage(turn.usage);
+  const usage = normaliseUsage(turn.usage);
+  const { fresh = 0, cacheRead = 0, cacheWrite = 0 } = usage;
   const prompt = fresh + cacheRead + cacheWrite;
   sum.promptTokens += count * prompt;
   sum.cachedTokens += count * cacheRead;
   if (turn.estimated) sum.estimatedTokens += count * prompt;
   const cost = costMicros(turn);
-  if (cost === undefined) return;
-  sum.costMicros += count * cost;
-  sum.costTurns += count;
+  if (cost !== undefined) {
+    sum.costMicros += count * cost;
+    sum.costTurns += count;
+    return;
+  }
+  const estimate = estimatedCostMicros(turn, usage);
+  if (estimate === undefined) return;
+  sum.estimatedCostMicros += count * estimate;
+  sum.estimatedCostTurns += count;
 }
 
 /** The tally after one more, or one less, of a boundary. */

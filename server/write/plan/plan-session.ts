@@ -86,6 +86,8 @@ const SUMMED = [
   "estimatedTokens",
   "costMicros",
   "costTurns",
+  "estimatedCostMicros",
+  "estimatedCostTurns",
 ] as const satisfies readonly (keyof AgentRow & keyof SessionRow)[];
 
 type MutableSession = { -readonly [Field in keyof SessionRow]: SessionRow[Field] };
@@ -120,6 +122,8 @@ function emptySession({
     estimatedTokens: 0,
     costMicros: 0,
     costTurns: 0,
+    estimatedCostMicros: 0,
+    estimatedCostTurns: 0,
     mainAgent: undefined,
     model: undefined,
     currentTokens: undefined,

@@ -143,11 +143,21 @@ const events = fc.array(
       harness: fc.constantFrom("h-0", "h-1"),
       agent: fc.constantFrom("main", "main", "scout"),
       minute: fc.constantFrom(0, 0, 0, 14, 15, 30),
-      input: fc.option(fc.integer({ min: 0, max: 14_000 }), { nil: undefined, freq: 6 }),
+      input: fc.option(fc.oneof(fc.integer({ min: 0, max: 14_000 }), fc.constant(210_000)), {
+        nil: undefined,
+        freq: 6,
+      }),
       cache: fc.option(fc.integer({ min: 0, max: 9_000 }), { nil: undefined, freq: 2 }),
       output: fc.integer({ min: 0, max: 50 }),
       cost: fc.option(fc.constantFrom(0, 0.25, 1.5), { nil: undefined }),
-      model: fc.constantFrom("model-a", "model-a", "model-b", "nobody-knows"),
+      model: fc.constantFrom(
+        "model-a",
+        "model-a",
+        "model-b",
+        "nobody-knows",
+        "claude-opus-4-6",
+        "gemini-2.5-pro",
+      ),
       size: fc.option(fc.constantFrom(8_000, 32_768), { nil: undefined, freq: 2 }),
       estimated: fc.boolean(),
       compaction: fc.integer({ min: 0, max: 7 }).map((n) => n === 0),
@@ -200,11 +210,15 @@ describe("stored rollups", () => {
         await server.close();
         expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
         expect(await storedBoundaryRollups(prisma)).toEqual(await sumsOfBoundaries(prisma));
-        const [spent] = await prisma.$queryRaw<Record<"agents" | "sessions" | "rollups", string>[]>`SELECT
-          (SELECT json_build_array(sum(prompt_tokens), sum(cached_tokens), sum(cost_micros)) FROM agents)::text AS agents,
-          (SELECT json_build_array(sum(prompt_tokens), sum(cached_tokens), sum(cost_micros)) FROM sessions)::text AS sessions,
-          (SELECT json_build_array(COALESCE(sum(fresh + cache_read + cache_write), 0), COALESCE(sum(cache_read), 0), COALESCE(sum(cost_micros), 0)) FROM rollups
-           WHERE grain = 360 AND harness = ${ALL})::text AS rollups`;
+        const sums = "sum(prompt_tokens), sum(cached_tokens), sum(cost_micros), sum(estimated_cost_micros)";
+        const [spent] = await prisma.$queryRawUnsafe<Record<"agents" | "sessions" | "rollups", string>[]>(
+          `SELECT
+          (SELECT json_build_array(${sums}, sum(turns - cost_turns - estimated_cost_turns)) FROM agents)::text AS agents,
+          (SELECT json_build_array(${sums}, sum(turns - cost_turns - estimated_cost_turns)) FROM sessions)::text AS sessions,
+          (SELECT json_build_array(COALESCE(sum(fresh + cache_read + cache_write), 0), COALESCE(sum(cache_read), 0),
+            COALESCE(sum(cost_micros), 0), COALESCE(sum(estimated_cost_micros), 0), COALESCE(sum(unpriced_turns), 0))
+            FROM rollups WHERE grain = 360 AND harness = '${ALL}')::text AS rollups`,
+        );
         expect(spent!.agents).toBe(spent!.rollups);
         expect(spent!.sessions).toBe(spent!.rollups);
       }),

@@ -15,7 +15,7 @@ import {
   type RollupRow,
   rebuildName,
 } from "../../db/tables/rollups.ts";
-import { costMicros } from "../../db/tables/turns.ts";
+import { costMicros, estimatedCostMicros } from "../../db/tables/turns.ts";
 
 /** Differences to add to the rollups. Turns that repeat a call count nothing. Collected by minute, harness and model; `everyGrain` derives the rest. */
 export class RollupChanges {
@@ -178,6 +178,8 @@ function rowAt(
       cacheWrite: 0,
       output: 0,
       costMicros: 0,
+      estimatedCostMicros: 0,
+      unpricedTurns: 0,
       peakTokens: undefined,
       peakUtilization: undefined,
       bins: [],
@@ -209,7 +211,12 @@ function add(row: Mutable<RollupRow>, reading: TurnReading, sign: 1 | -1): void 
   row.cacheRead += sign * (usage.cacheRead ?? 0);
   row.cacheWrite += sign * (usage.cacheWrite ?? 0);
   row.output += sign * (usage.output ?? 0);
-  row.costMicros += sign * (costMicros(reading.turn) ?? 0);
+  const cost = costMicros(reading.turn);
+  if (cost === undefined) {
+    const estimate = estimatedCostMicros(reading.turn, usage);
+    if (estimate === undefined) row.unpricedTurns += sign;
+    else row.estimatedCostMicros += sign * estimate;
+  } else row.costMicros += sign * cost;
   const share = shareOf(reading);
   if (share !== undefined) {
     const bin = binOf(share);
@@ -257,6 +264,8 @@ function addTurns(rows: Map<string, Mutable<RollupRow>>, more: Mutable<RollupRow
   row.cacheWrite += more.cacheWrite;
   row.output += more.output;
   row.costMicros += more.costMicros;
+  row.estimatedCostMicros += more.estimatedCostMicros;
+  row.unpricedTurns += more.unpricedTurns;
   row.peakTokens = larger(row.peakTokens, more.peakTokens);
   row.peakUtilization = larger(row.peakUtilization, more.peakUtilization);
   while (row.bins.length < more.bins.length) row.bins.push(0);

@@ -18,7 +18,8 @@ UPDATE sessions s SET first_at = a.first_at, last_at = a.last_at, last_received_
   agents = a.agents, turns = a.turns, windows = a.windows, masked = a.masked, compacted = a.compacted,
   subticks = a.subticks, restarts = a.restarts, cleared = a.cleared, unexplained = a.unexplained,
   reclaimed = a.reclaimed, prompt_tokens = a.prompt_tokens, cached_tokens = a.cached_tokens,
-  estimated_tokens = a.estimated_tokens, cost_micros = a.cost_micros, cost_turns = a.cost_turns, warnings = a.warnings, warned = a.warnings > 0, peak_tokens = a.peak_tokens,
+  estimated_tokens = a.estimated_tokens, cost_micros = a.cost_micros, cost_turns = a.cost_turns,
+  estimated_cost_micros = a.estimated_cost_micros, estimated_cost_turns = a.estimated_cost_turns, warnings = a.warnings, warned = a.warnings > 0, peak_tokens = a.peak_tokens,
   peak_utilization = a.peak_utilization,
   peak_bin = LEAST(COALESCE(floor(a.peak_utilization / ${BIN_WIDTH}), -1), 32767)::int2,
   main_agent = m.id, model = m.model, current_tokens = m.current_tokens, current_window = m.current_window,
@@ -32,6 +33,7 @@ CROSS JOIN LATERAL (
     sum(a.cleared) AS cleared, sum(a.unexplained) AS unexplained, sum(a.reclaimed) AS reclaimed,
     sum(a.prompt_tokens) AS prompt_tokens, sum(a.cached_tokens) AS cached_tokens,
     sum(a.estimated_tokens) AS estimated_tokens, sum(a.cost_micros) AS cost_micros, sum(a.cost_turns) AS cost_turns,
+    sum(a.estimated_cost_micros) AS estimated_cost_micros, sum(a.estimated_cost_turns) AS estimated_cost_turns,
     sum(a.warnings) AS warnings, max(a.peak_tokens) AS peak_tokens, max(a.peak_utilization) AS peak_utilization
   FROM agents a WHERE a.project_id = $1 AND a.session_id = r.id
 ) a

@@ -200,12 +200,16 @@ describe("the life of a cache", () => {
     ["no less after a short pause", { ...cached, survived: MINUTE }, 5 * MINUTE],
     ["as long as a pause that it outlived", { ...cached, survived: 40 * MINUTE }, 40 * MINUTE],
   ])("is %s", (_, prompt, life) => {
-    expect(cacheLife(prompt, 1_000)).toEqual({ tokens: 90_000, coldAt: 1_000 + life });
+    expect(cacheLife({ cached: prompt, lastTurnAt: 1_000, pending: [] })).toEqual({
+      tokens: 90_000,
+      coldAt: 1_000 + life,
+    });
   });
 
   it("is unknown where nothing is cached, or no turn says so", () => {
-    expect(cacheLife(undefined, 1_000)).toBeUndefined();
-    expect(cacheLife({ ...cached, tokens: 1_023 }, 1_000)).toBeUndefined();
-    expect(cacheLife(cached, undefined)).toBeUndefined();
+    const state = { cached, lastTurnAt: 1_000, pending: [] };
+    expect(cacheLife({ ...state, cached: undefined })).toBeUndefined();
+    expect(cacheLife({ ...state, cached: { ...cached, tokens: 1_023 } })).toBeUndefined();
+    expect(cacheLife({ ...state, lastTurnAt: undefined })).toBeUndefined();
   });
 });

@@ -1,4 +1,5 @@
 import type { BoundaryType, RebuildCause } from "@plimsoll/protocol/pure";
+import type { AgentState } from "./agent-state.ts";
 import type { TurnFacts } from "./turn.ts";
 
 /** A turn whose prompt the provider's cache should have had, and had not. */
@@ -23,7 +24,7 @@ const LEAST_TOKENS = 1_024;
 /** Cached reads vary a little: caches are kept in blocks, and the end of a prompt may be sent differently. */
 const LEAST_SHARE = 0.1;
 /** What Anthropic and OpenAI keep a cache for at least, from its last use. */
-const SHORTEST_LIFE_MS = 300_000;
+export const SHORTEST_LIFE_MS = 300_000;
 
 /** What a provider's cache has of an agent's prompt. */
 export interface CacheLife {
@@ -34,14 +35,15 @@ export interface CacheLife {
 
 /**
  * How long a cache lives without another call: five minutes, or the longest pause that it outlived before. Undefined if nothing worth it
- * is cached.
- * @param lastTurnAt epoch ms
+ * is cached, and after a boundary: the next prompt is another one.
  */
-export function cacheLife(
-  cached: CachedPrompt | undefined,
-  lastTurnAt: number | undefined,
-): CacheLife | undefined {
-  if (cached === undefined || lastTurnAt === undefined || cached.tokens < LEAST_TOKENS) return undefined;
+export function cacheLife({
+  cached,
+  lastTurnAt,
+  pending,
+}: Pick<AgentState, "cached" | "lastTurnAt" | "pending">): CacheLife | undefined {
+  if (cached === undefined || lastTurnAt === undefined || pending.length > 0) return undefined;
+  if (cached.tokens < LEAST_TOKENS) return undefined;
   return { tokens: cached.tokens, coldAt: lastTurnAt + Math.max(SHORTEST_LIFE_MS, cached.survived) };
 }
 

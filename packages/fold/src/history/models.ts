@@ -141,7 +141,8 @@ export function catalogOf<Value>(table: ValueTable<Value>): (model: string) => V
   const named = namedIn(table);
   const remembered = new Map<string, Value | undefined>();
   return (model) => {
-    if (remembered.has(model)) return remembered.get(model);
+    const known = remembered.get(model);
+    if (known !== undefined || remembered.has(model)) return known;
     const found = isLocal(model) ? undefined : first(modelNames(model.replace(ONE_MILLION, "")), named);
     // A project has few models, and a sender can make up any number.
     if (remembered.size >= MOST_REMEMBERED) remembered.clear();

@@ -1,7 +1,9 @@
+import type { Usage } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PRICE_TABLE } from "./price-table.ts";
-import { catalogPrice, PRICE_LEVELS, priceLevel, rebuildPrice } from "./prices.ts";
+import { catalogPrice, listPrice, PRICE_LEVELS, priceLevel, rebuildPrice } from "./prices.ts";
+import { normaliseUsage } from "./usage.ts";
 
 it.each([
   [0, 0],
@@ -63,5 +65,30 @@ describe("what tokens cost that were sent again", () => {
         expect(sum).toBeCloseTo(parts, 6);
       }),
     );
+  });
+});
+
+describe("what a call costs at list prices", () => {
+  const million = 1_000_000;
+  it.each<[string, string, Partial<Usage>, number | undefined]>([
+    ["adds up its parts", "claude-opus-4-6", { input_tokens: 0.1 * million, output_tokens: 10_000 }, 0.75],
+    [
+      "charges less for what a cache had",
+      "claude-opus-4-6",
+      { input_tokens: 0, cache_read_tokens: 0.1 * million, output_tokens: 0 },
+      0.05,
+    ],
+    ["is unknown without a count of the output", "claude-opus-4-6", { input_tokens: 5 }, undefined],
+    ["is unknown without a count of the prompt", "claude-opus-4-6", { output_tokens: 5 }, undefined],
+    [
+      "is unknown for a model that runs locally",
+      "llama3.1:latest",
+      { input_tokens: 5, output_tokens: 5 },
+      undefined,
+    ],
+  ])("%s", (_, model, usage, dollars) => {
+    const usd = listPrice(model, normaliseUsage(usage as Usage));
+    if (dollars === undefined) expect(usd).toBeUndefined();
+    else expect(usd).toBeCloseTo(dollars, 10);
   });
 });

@@ -1,6 +1,7 @@
 import type { SummaryCalls } from "./fall.ts";
 import { catalogOf } from "./models.ts";
 import { PRICE_TABLE } from "./price-table.ts";
+import type { NormalisedUsage } from "./usage.ts";
 
 /**
  * Prices of prompts of more than `from` tokens, in US dollars a million tokens: of the input that no cache had, of what was read from
@@ -19,7 +20,7 @@ export const PRICE_LEVELS = [0, 128_000, 200_000, 272_000, 512_000] as const;
 
 /** The level that a prompt is charged at: a position in `PRICE_LEVELS`. */
 export const priceLevel = (promptTokens: number): number =>
-  PRICE_LEVELS.findLastIndex((from) => from === 0 || promptTokens > from);
+  promptTokens <= PRICE_LEVELS[1] ? 0 : PRICE_LEVELS.findLastIndex((from) => promptTokens > from);
 
 let lookup: ((model: string) => readonly PriceStep[] | undefined) | undefined;
 
@@ -27,7 +28,10 @@ let lookup: ((model: string) => readonly PriceStep[] | undefined) | undefined;
 export function catalogPrice(model: string, level: number): PriceStep | undefined {
   // Made when it is first asked for: most programs never do.
   lookup ??= catalogOf(PRICE_TABLE);
-  return lookup(model)?.findLast(([from]) => from <= (PRICE_LEVELS[level] ?? 0));
+  const steps = lookup(model);
+  // Most models have one price, and each turn asks for it.
+  if (steps === undefined || steps.length === 1) return steps?.[0];
+  return steps.findLast((step) => step[0] <= (PRICE_LEVELS[level] ?? 0));
 }
 
 /**
@@ -41,6 +45,15 @@ export function rebuildPrice(model: string, tokens: number, level: number): numb
   return read === null ? undefined : (tokens * ((write ?? input) - read)) / 1e6;
 }
 
+/** What a call costs at list prices, in US dollars. Undefined without a price, or without a count of its prompt or its output. */
+export function listPrice(
+  model: string,
+  { contextTokens, fresh = 0, cacheRead = 0, cacheWrite = 0, output }: NormalisedUsage,
+): number | undefined {
+  if (contextTokens === undefined || output === undefined) return undefined;
+  return callsPrice({ model, prompt: contextTokens, fresh, read: cacheRead, written: cacheWrite, output });
+}
+
 /** What calls cost at list prices, in US dollars, all of them at the level of `prompt`. Undefined without a price for some count. */
 export function callsPrice({
   model,
@@ -49,7 +62,7 @@ export function callsPrice({
   read,
   written,
   output,
-}: SummaryCalls): number | undefined {
+}: Omit<SummaryCalls, "calls">): number | undefined {
   const price = catalogPrice(model, priceLevel(prompt));
   if (price === undefined) return undefined;
   const [, input, cacheRead, cacheWrite, perOutput] = price;

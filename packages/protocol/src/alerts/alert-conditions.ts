@@ -120,6 +120,19 @@ const QuotaForecastCondition = z.strictObject({
   type: z.literal("quota_forecast"),
   minutes_below: z.number().gt(0).max(10_080),
 });
+/** The provider's prompt cache of an agent goes cold, or is cold, while its level is high. */
+const CacheColdCondition = z.strictObject({
+  type: z.literal("cache_cold"),
+  /** Context tokens. */
+  at_least: tokens,
+  minutes_before: z.number().min(0).max(60).default(0),
+});
+/** What the calls of the latest hour, or of the latest 24 hours, cost. */
+const CostRateCondition = z.strictObject({
+  type: z.literal("cost_rate"),
+  per: z.enum(["hour", "day"]),
+  at_least_usd: z.number().gt(0).max(1_000_000),
+});
 /** Events that the server rejected, in an hour. */
 const RejectedEventsCondition = z.strictObject({
   type: z.literal("rejected_events"),
@@ -166,8 +179,10 @@ const CONDITIONS = {
     WindowUnknownCondition,
     TruncationCondition,
   ],
+  cache: [CacheColdCondition],
   session: [SilenceCondition],
   harness: [HarnessSilenceCondition, PolicyCondition],
+  cost: [CostRateCondition],
   project: [
     QuotaShareCondition,
     QuotaForecastCondition,
@@ -180,8 +195,10 @@ export type AlertSubjectKind = keyof typeof CONDITIONS;
 
 export const AlertCondition = z.discriminatedUnion("type", [
   ...CONDITIONS.agent,
+  ...CONDITIONS.cache,
   ...CONDITIONS.session,
   ...CONDITIONS.harness,
+  ...CONDITIONS.cost,
   ...CONDITIONS.project,
 ]);
 export type AlertCondition = z.infer<typeof AlertCondition>;

@@ -85,8 +85,10 @@ export function readAlertRule(
 /** Fields of a scope that a kind of subject has. */
 const SCOPE_FIELDS: Record<AlertSubjectKind, readonly (keyof AlertScope)[]> = {
   agent: ["family", "harness", "model", "kind", "agent", "match"],
+  cache: ["family", "harness", "model", "kind", "agent", "match"],
   session: ["family", "harness", "model", "kind", "match"],
   harness: ["family", "harness", "match"],
+  cost: ["family", "harness", "model"],
   project: [],
 };
 

@@ -29,6 +29,7 @@ export const AUDIT_ACTIONS = [
   "project_unarchived",
   "names_hidden",
   "names_shown",
+  "budget_set",
   "project_deleted",
   "sessions_deleted",
   "sessions_restored",
@@ -94,6 +95,7 @@ export const AUDIT_TOPICS = {
     "project_unarchived",
     "names_hidden",
     "names_shown",
+    "budget_set",
     "project_deleted",
   ],
   deletions: [

@@ -85,6 +85,10 @@ export const SessionSummary = z.object({
   cost_usd: z.number().nullable(),
   /** Turns that state a cost. */
   cost_turns: z.number().int(),
+  /** What the other turns cost at the list prices of their models, in US dollars; null if none has one. */
+  estimated_cost_usd: z.number().nullable(),
+  /** Turns that state no cost and have a list price. */
+  estimated_cost_turns: z.number().int(),
   first_at: time,
   last_at: time,
   /** In alphabetical order. */
@@ -228,6 +232,8 @@ export const TurnView = z.object({
   compaction: z.boolean(),
   duration_ms: z.number().int().nullable(),
   cost_usd: z.number().nullable(),
+  /** At today's list price of its model, of a turn that states no cost; else null. */
+  estimated_cost_usd: z.number().nullable(),
   composition: CompositionView.nullable(),
   composition_estimated: z.boolean(),
   /** Who reported the turn, most trusted first. */
@@ -276,6 +282,8 @@ export const SessionChart = z.object({
       turns: z.number().int(),
       /** Of all its turns with a cost, compaction calls included; null if none has one. */
       cost: z.object({ usd: z.number(), turns: z.number().int() }).nullable(),
+      /** Of the other turns, at the list prices of their models; null if none has one. */
+      estimated_cost: z.object({ usd: z.number(), turns: z.number().int() }).nullable(),
       /** Of all its turns with a duration, in ms; null if none has one. */
       latency: z.object({ p50_ms: z.number(), p95_ms: z.number(), turns: z.number().int() }).nullable(),
       points: z.array(ChartPoint),

@@ -275,6 +275,7 @@ export const SERIES_METRICS = [
   "cache_read_tokens",
   "output_tokens",
   "cost_usd",
+  "estimated_cost_usd",
   "boundaries",
   "reclaimed_tokens",
   "crossings",
@@ -380,13 +381,17 @@ export const Breakdown = z.object({
       /** Of restarts, the latest model of the agents; null if none had a turn. */
       model: z.string().nullable(),
       value: z.number(),
+      /** Of a cost, the part that is estimated at list prices; else 0. */
+      estimated: z.number(),
     }),
   ),
   /** Of other harnesses and models. */
   others: z.number(),
   total: z.number(),
+  /** Of the total, as in a row. */
+  estimated: z.number(),
   /**
-   * Of cost, the fraction of turns that state one. Of uncached tokens, the fraction of prompt tokens that are no estimates. Of the latest
+   * Of cost, the fraction of turns that state one or have a list price. Of uncached tokens, the fraction of prompt tokens that are no estimates. Of the latest
    * 2,000 sessions that were active in the range; null without turns, and for restarts.
    */
   known_share: z.number().nullable(),

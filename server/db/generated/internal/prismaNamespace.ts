@@ -4217,7 +4217,8 @@ export const ProjectScalarFieldEnum = {
   sessionDays: 'sessionDays',
   rollupDays: 'rollupDays',
   horizon: 'horizon',
-  hidesNames: 'hidesNames'
+  hidesNames: 'hidesNames',
+  dailyBudgetUsd: 'dailyBudgetUsd'
 } as const
 
 export type ProjectScalarFieldEnum = (typeof ProjectScalarFieldEnum)[keyof typeof ProjectScalarFieldEnum]
@@ -4415,6 +4416,8 @@ export const SessionScalarFieldEnum = {
   estimatedTokens: 'estimatedTokens',
   costMicros: 'costMicros',
   costTurns: 'costTurns',
+  estimatedCostMicros: 'estimatedCostMicros',
+  estimatedCostTurns: 'estimatedCostTurns',
   firstSlot: 'firstSlot',
   lastSlot: 'lastSlot',
   peakBin: 'peakBin',
@@ -4497,6 +4500,8 @@ export const AgentScalarFieldEnum = {
   estimatedTokens: 'estimatedTokens',
   costMicros: 'costMicros',
   costTurns: 'costTurns',
+  estimatedCostMicros: 'estimatedCostMicros',
+  estimatedCostTurns: 'estimatedCostTurns',
   state: 'state',
   hasState: 'hasState',
   uncounted: 'uncounted',
@@ -4624,6 +4629,8 @@ export const RollupScalarFieldEnum = {
   cacheWrite: 'cacheWrite',
   output: 'output',
   costMicros: 'costMicros',
+  estimatedCostMicros: 'estimatedCostMicros',
+  unpricedTurns: 'unpricedTurns',
   peakTokens: 'peakTokens',
   peakUtilization: 'peakUtilization',
   bins: 'bins',
@@ -5119,6 +5126,20 @@ export type BooleanFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel,
 
 
 /**
+ * Reference to a field of type 'Float'
+ */
+export type FloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float'>
+    
+
+
+/**
+ * Reference to a field of type 'Float[]'
+ */
+export type ListFloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float[]'>
+    
+
+
+/**
  * Reference to a field of type 'Bytes'
  */
 export type BytesFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Bytes'>
@@ -5157,20 +5178,6 @@ export type JsonFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'J
  * Reference to a field of type 'QueryMode'
  */
 export type EnumQueryModeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'QueryMode'>
-    
-
-
-/**
- * Reference to a field of type 'Float'
- */
-export type FloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float'>
-    
-
-
-/**
- * Reference to a field of type 'Float[]'
- */
-export type ListFloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float[]'>
     
 
 /**

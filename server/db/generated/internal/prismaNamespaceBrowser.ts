@@ -131,7 +131,8 @@ export const ProjectScalarFieldEnum = {
   sessionDays: 'sessionDays',
   rollupDays: 'rollupDays',
   horizon: 'horizon',
-  hidesNames: 'hidesNames'
+  hidesNames: 'hidesNames',
+  dailyBudgetUsd: 'dailyBudgetUsd'
 } as const
 
 export type ProjectScalarFieldEnum = (typeof ProjectScalarFieldEnum)[keyof typeof ProjectScalarFieldEnum]
@@ -329,6 +330,8 @@ export const SessionScalarFieldEnum = {
   estimatedTokens: 'estimatedTokens',
   costMicros: 'costMicros',
   costTurns: 'costTurns',
+  estimatedCostMicros: 'estimatedCostMicros',
+  estimatedCostTurns: 'estimatedCostTurns',
   firstSlot: 'firstSlot',
   lastSlot: 'lastSlot',
   peakBin: 'peakBin',
@@ -411,6 +414,8 @@ export const AgentScalarFieldEnum = {
   estimatedTokens: 'estimatedTokens',
   costMicros: 'costMicros',
   costTurns: 'costTurns',
+  estimatedCostMicros: 'estimatedCostMicros',
+  estimatedCostTurns: 'estimatedCostTurns',
   state: 'state',
   hasState: 'hasState',
   uncounted: 'uncounted',
@@ -538,6 +543,8 @@ export const RollupScalarFieldEnum = {
   cacheWrite: 'cacheWrite',
   output: 'output',
   costMicros: 'costMicros',
+  estimatedCostMicros: 'estimatedCostMicros',
+  unpricedTurns: 'unpricedTurns',
   peakTokens: 'peakTokens',
   peakUtilization: 'peakUtilization',
   bins: 'bins',

@@ -51,6 +51,8 @@ export type AgentAvgAggregateOutputType = {
   estimatedTokens: number | null
   costMicros: number | null
   costTurns: number | null
+  estimatedCostMicros: number | null
+  estimatedCostTurns: number | null
   number: number | null
   version: number | null
 }
@@ -80,6 +82,8 @@ export type AgentSumAggregateOutputType = {
   estimatedTokens: bigint | null
   costMicros: bigint | null
   costTurns: number | null
+  estimatedCostMicros: bigint | null
+  estimatedCostTurns: number | null
   number: number | null
   version: number | null
 }
@@ -121,6 +125,8 @@ export type AgentMinAggregateOutputType = {
   estimatedTokens: bigint | null
   costMicros: bigint | null
   costTurns: number | null
+  estimatedCostMicros: bigint | null
+  estimatedCostTurns: number | null
   state: string | null
   hasState: boolean | null
   uncounted: boolean | null
@@ -165,6 +171,8 @@ export type AgentMaxAggregateOutputType = {
   estimatedTokens: bigint | null
   costMicros: bigint | null
   costTurns: number | null
+  estimatedCostMicros: bigint | null
+  estimatedCostTurns: number | null
   state: string | null
   hasState: boolean | null
   uncounted: boolean | null
@@ -209,6 +217,8 @@ export type AgentCountAggregateOutputType = {
   estimatedTokens: number
   costMicros: number
   costTurns: number
+  estimatedCostMicros: number
+  estimatedCostTurns: number
   state: number
   hasState: number
   uncounted: number
@@ -243,6 +253,8 @@ export type AgentAvgAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   number?: true
   version?: true
 }
@@ -272,6 +284,8 @@ export type AgentSumAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   number?: true
   version?: true
 }
@@ -313,6 +327,8 @@ export type AgentMinAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   state?: true
   hasState?: true
   uncounted?: true
@@ -357,6 +373,8 @@ export type AgentMaxAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   state?: true
   hasState?: true
   uncounted?: true
@@ -401,6 +419,8 @@ export type AgentCountAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   state?: true
   hasState?: true
   uncounted?: true
@@ -532,6 +552,8 @@ export type AgentGroupByOutputType = {
   estimatedTokens: bigint
   costMicros: bigint
   costTurns: number
+  estimatedCostMicros: bigint
+  estimatedCostTurns: number
   state: string | null
   hasState: boolean
   uncounted: boolean
@@ -599,6 +621,8 @@ export type AgentWhereInput = {
   estimatedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
   costMicros?: Prisma.BigIntFilter<"Agent"> | bigint | number
   costTurns?: Prisma.IntFilter<"Agent"> | number
+  estimatedCostMicros?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  estimatedCostTurns?: Prisma.IntFilter<"Agent"> | number
   state?: Prisma.StringNullableFilter<"Agent"> | string | null
   hasState?: Prisma.BoolFilter<"Agent"> | boolean
   uncounted?: Prisma.BoolFilter<"Agent"> | boolean
@@ -643,6 +667,8 @@ export type AgentOrderByWithRelationInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   state?: Prisma.SortOrderInput | Prisma.SortOrder
   hasState?: Prisma.SortOrder
   uncounted?: Prisma.SortOrder
@@ -692,6 +718,8 @@ export type AgentWhereUniqueInput = Prisma.AtLeast<{
   estimatedTokens?: Prisma.BigIntFilter<"Agent"> | bigint | number
   costMicros?: Prisma.BigIntFilter<"Agent"> | bigint | number
   costTurns?: Prisma.IntFilter<"Agent"> | number
+  estimatedCostMicros?: Prisma.BigIntFilter<"Agent"> | bigint | number
+  estimatedCostTurns?: Prisma.IntFilter<"Agent"> | number
   state?: Prisma.StringNullableFilter<"Agent"> | string | null
   hasState?: Prisma.BoolFilter<"Agent"> | boolean
   uncounted?: Prisma.BoolFilter<"Agent"> | boolean
@@ -736,6 +764,8 @@ export type AgentOrderByWithAggregationInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   state?: Prisma.SortOrderInput | Prisma.SortOrder
   hasState?: Prisma.SortOrder
   uncounted?: Prisma.SortOrder
@@ -788,6 +818,8 @@ export type AgentScalarWhereWithAggregatesInput = {
   estimatedTokens?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
   costMicros?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
   costTurns?: Prisma.IntWithAggregatesFilter<"Agent"> | number
+  estimatedCostMicros?: Prisma.BigIntWithAggregatesFilter<"Agent"> | bigint | number
+  estimatedCostTurns?: Prisma.IntWithAggregatesFilter<"Agent"> | number
   state?: Prisma.StringNullableWithAggregatesFilter<"Agent"> | string | null
   hasState?: Prisma.BoolWithAggregatesFilter<"Agent"> | boolean
   uncounted?: Prisma.BoolWithAggregatesFilter<"Agent"> | boolean
@@ -832,6 +864,8 @@ export type AgentCreateInput = {
   estimatedTokens?: bigint | number
   costMicros?: bigint | number
   costTurns?: number
+  estimatedCostMicros?: bigint | number
+  estimatedCostTurns?: number
   state?: string | null
   hasState?: boolean
   uncounted?: boolean
@@ -876,6 +910,8 @@ export type AgentUncheckedCreateInput = {
   estimatedTokens?: bigint | number
   costMicros?: bigint | number
   costTurns?: number
+  estimatedCostMicros?: bigint | number
+  estimatedCostTurns?: number
   state?: string | null
   hasState?: boolean
   uncounted?: boolean
@@ -920,6 +956,8 @@ export type AgentUpdateInput = {
   estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   uncounted?: Prisma.BoolFieldUpdateOperationsInput | boolean
@@ -964,6 +1002,8 @@ export type AgentUncheckedUpdateInput = {
   estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   uncounted?: Prisma.BoolFieldUpdateOperationsInput | boolean
@@ -1008,6 +1048,8 @@ export type AgentCreateManyInput = {
   estimatedTokens?: bigint | number
   costMicros?: bigint | number
   costTurns?: number
+  estimatedCostMicros?: bigint | number
+  estimatedCostTurns?: number
   state?: string | null
   hasState?: boolean
   uncounted?: boolean
@@ -1052,6 +1094,8 @@ export type AgentUpdateManyMutationInput = {
   estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   uncounted?: Prisma.BoolFieldUpdateOperationsInput | boolean
@@ -1096,6 +1140,8 @@ export type AgentUncheckedUpdateManyInput = {
   estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostTurns?: Prisma.IntFieldUpdateOperationsInput | number
   state?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   hasState?: Prisma.BoolFieldUpdateOperationsInput | boolean
   uncounted?: Prisma.BoolFieldUpdateOperationsInput | boolean
@@ -1150,6 +1196,8 @@ export type AgentCountOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
   uncounted?: Prisma.SortOrder
@@ -1182,6 +1230,8 @@ export type AgentAvgOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -1223,6 +1273,8 @@ export type AgentMaxOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
   uncounted?: Prisma.SortOrder
@@ -1267,6 +1319,8 @@ export type AgentMinOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   state?: Prisma.SortOrder
   hasState?: Prisma.SortOrder
   uncounted?: Prisma.SortOrder
@@ -1299,6 +1353,8 @@ export type AgentSumOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   number?: Prisma.SortOrder
   version?: Prisma.SortOrder
 }
@@ -1342,6 +1398,8 @@ export type AgentSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   estimatedTokens?: boolean
   costMicros?: boolean
   costTurns?: boolean
+  estimatedCostMicros?: boolean
+  estimatedCostTurns?: boolean
   state?: boolean
   hasState?: boolean
   uncounted?: boolean
@@ -1386,6 +1444,8 @@ export type AgentSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   estimatedTokens?: boolean
   costMicros?: boolean
   costTurns?: boolean
+  estimatedCostMicros?: boolean
+  estimatedCostTurns?: boolean
   state?: boolean
   hasState?: boolean
   uncounted?: boolean
@@ -1430,6 +1490,8 @@ export type AgentSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   estimatedTokens?: boolean
   costMicros?: boolean
   costTurns?: boolean
+  estimatedCostMicros?: boolean
+  estimatedCostTurns?: boolean
   state?: boolean
   hasState?: boolean
   uncounted?: boolean
@@ -1474,6 +1536,8 @@ export type AgentSelectScalar = {
   estimatedTokens?: boolean
   costMicros?: boolean
   costTurns?: boolean
+  estimatedCostMicros?: boolean
+  estimatedCostTurns?: boolean
   state?: boolean
   hasState?: boolean
   uncounted?: boolean
@@ -1481,7 +1545,7 @@ export type AgentSelectScalar = {
   version?: boolean
 }
 
-export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "stoppedAt" | "stopReason" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "state" | "hasState" | "uncounted" | "number" | "version", ExtArgs["result"]["agent"]>
+export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "sessionId" | "name" | "ownSession" | "parent" | "model" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "turns" | "windows" | "currentTokens" | "currentWindow" | "windowSource" | "load" | "peakTokens" | "peakWindow" | "peakUtilization" | "peakAt" | "stoppedAt" | "stopReason" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "estimatedCostMicros" | "estimatedCostTurns" | "state" | "hasState" | "uncounted" | "number" | "version", ExtArgs["result"]["agent"]>
 
 export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Agent"
@@ -1538,6 +1602,11 @@ export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
      * Turns that state a cost.
      */
     costTurns: number
+    /**
+     * What the other turns cost at list prices, as far as their models have one, and how many have.
+     */
+    estimatedCostMicros: bigint
+    estimatedCostTurns: number
     /**
      * The state of the fold over this agent's events, so that the next turn costs one step and no read of the history
      * (see server/db/tables/packed-state.ts). NULL while nobody expects more events of the agent.
@@ -2018,6 +2087,8 @@ export interface AgentFieldRefs {
   readonly estimatedTokens: Prisma.FieldRef<"Agent", 'BigInt'>
   readonly costMicros: Prisma.FieldRef<"Agent", 'BigInt'>
   readonly costTurns: Prisma.FieldRef<"Agent", 'Int'>
+  readonly estimatedCostMicros: Prisma.FieldRef<"Agent", 'BigInt'>
+  readonly estimatedCostTurns: Prisma.FieldRef<"Agent", 'Int'>
   readonly state: Prisma.FieldRef<"Agent", 'String'>
   readonly hasState: Prisma.FieldRef<"Agent", 'Boolean'>
   readonly uncounted: Prisma.FieldRef<"Agent", 'Boolean'>

@@ -32,6 +32,7 @@ export type ProjectAvgAggregateOutputType = {
   alertRevision: number | null
   sessionDays: number | null
   rollupDays: number | null
+  dailyBudgetUsd: number | null
 }
 
 export type ProjectSumAggregateOutputType = {
@@ -40,6 +41,7 @@ export type ProjectSumAggregateOutputType = {
   alertRevision: number | null
   sessionDays: number | null
   rollupDays: number | null
+  dailyBudgetUsd: number | null
 }
 
 export type ProjectMinAggregateOutputType = {
@@ -55,6 +57,7 @@ export type ProjectMinAggregateOutputType = {
   rollupDays: number | null
   horizon: Date | null
   hidesNames: boolean | null
+  dailyBudgetUsd: number | null
 }
 
 export type ProjectMaxAggregateOutputType = {
@@ -70,6 +73,7 @@ export type ProjectMaxAggregateOutputType = {
   rollupDays: number | null
   horizon: Date | null
   hidesNames: boolean | null
+  dailyBudgetUsd: number | null
 }
 
 export type ProjectCountAggregateOutputType = {
@@ -85,6 +89,7 @@ export type ProjectCountAggregateOutputType = {
   rollupDays: number
   horizon: number
   hidesNames: number
+  dailyBudgetUsd: number
   _all: number
 }
 
@@ -95,6 +100,7 @@ export type ProjectAvgAggregateInputType = {
   alertRevision?: true
   sessionDays?: true
   rollupDays?: true
+  dailyBudgetUsd?: true
 }
 
 export type ProjectSumAggregateInputType = {
@@ -103,6 +109,7 @@ export type ProjectSumAggregateInputType = {
   alertRevision?: true
   sessionDays?: true
   rollupDays?: true
+  dailyBudgetUsd?: true
 }
 
 export type ProjectMinAggregateInputType = {
@@ -118,6 +125,7 @@ export type ProjectMinAggregateInputType = {
   rollupDays?: true
   horizon?: true
   hidesNames?: true
+  dailyBudgetUsd?: true
 }
 
 export type ProjectMaxAggregateInputType = {
@@ -133,6 +141,7 @@ export type ProjectMaxAggregateInputType = {
   rollupDays?: true
   horizon?: true
   hidesNames?: true
+  dailyBudgetUsd?: true
 }
 
 export type ProjectCountAggregateInputType = {
@@ -148,6 +157,7 @@ export type ProjectCountAggregateInputType = {
   rollupDays?: true
   horizon?: true
   hidesNames?: true
+  dailyBudgetUsd?: true
   _all?: true
 }
 
@@ -250,6 +260,7 @@ export type ProjectGroupByOutputType = {
   rollupDays: number | null
   horizon: Date | null
   hidesNames: boolean
+  dailyBudgetUsd: number | null
   _count: ProjectCountAggregateOutputType | null
   _avg: ProjectAvgAggregateOutputType | null
   _sum: ProjectSumAggregateOutputType | null
@@ -288,6 +299,7 @@ export type ProjectWhereInput = {
   rollupDays?: Prisma.IntNullableFilter<"Project"> | number | null
   horizon?: Prisma.DateTimeNullableFilter<"Project"> | Date | string | null
   hidesNames?: Prisma.BoolFilter<"Project"> | boolean
+  dailyBudgetUsd?: Prisma.FloatNullableFilter<"Project"> | number | null
 }
 
 export type ProjectOrderByWithRelationInput = {
@@ -303,6 +315,7 @@ export type ProjectOrderByWithRelationInput = {
   rollupDays?: Prisma.SortOrderInput | Prisma.SortOrder
   horizon?: Prisma.SortOrderInput | Prisma.SortOrder
   hidesNames?: Prisma.SortOrder
+  dailyBudgetUsd?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type ProjectWhereUniqueInput = Prisma.AtLeast<{
@@ -321,6 +334,7 @@ export type ProjectWhereUniqueInput = Prisma.AtLeast<{
   rollupDays?: Prisma.IntNullableFilter<"Project"> | number | null
   horizon?: Prisma.DateTimeNullableFilter<"Project"> | Date | string | null
   hidesNames?: Prisma.BoolFilter<"Project"> | boolean
+  dailyBudgetUsd?: Prisma.FloatNullableFilter<"Project"> | number | null
 }, "id" | "name">
 
 export type ProjectOrderByWithAggregationInput = {
@@ -336,6 +350,7 @@ export type ProjectOrderByWithAggregationInput = {
   rollupDays?: Prisma.SortOrderInput | Prisma.SortOrder
   horizon?: Prisma.SortOrderInput | Prisma.SortOrder
   hidesNames?: Prisma.SortOrder
+  dailyBudgetUsd?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.ProjectCountOrderByAggregateInput
   _avg?: Prisma.ProjectAvgOrderByAggregateInput
   _max?: Prisma.ProjectMaxOrderByAggregateInput
@@ -359,6 +374,7 @@ export type ProjectScalarWhereWithAggregatesInput = {
   rollupDays?: Prisma.IntNullableWithAggregatesFilter<"Project"> | number | null
   horizon?: Prisma.DateTimeNullableWithAggregatesFilter<"Project"> | Date | string | null
   hidesNames?: Prisma.BoolWithAggregatesFilter<"Project"> | boolean
+  dailyBudgetUsd?: Prisma.FloatNullableWithAggregatesFilter<"Project"> | number | null
 }
 
 export type ProjectCreateInput = {
@@ -373,6 +389,7 @@ export type ProjectCreateInput = {
   rollupDays?: number | null
   horizon?: Date | string | null
   hidesNames?: boolean
+  dailyBudgetUsd?: number | null
 }
 
 export type ProjectUncheckedCreateInput = {
@@ -388,6 +405,7 @@ export type ProjectUncheckedCreateInput = {
   rollupDays?: number | null
   horizon?: Date | string | null
   hidesNames?: boolean
+  dailyBudgetUsd?: number | null
 }
 
 export type ProjectUpdateInput = {
@@ -402,6 +420,7 @@ export type ProjectUpdateInput = {
   rollupDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   horizon?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   hidesNames?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  dailyBudgetUsd?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
 }
 
 export type ProjectUncheckedUpdateInput = {
@@ -417,6 +436,7 @@ export type ProjectUncheckedUpdateInput = {
   rollupDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   horizon?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   hidesNames?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  dailyBudgetUsd?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
 }
 
 export type ProjectCreateManyInput = {
@@ -432,6 +452,7 @@ export type ProjectCreateManyInput = {
   rollupDays?: number | null
   horizon?: Date | string | null
   hidesNames?: boolean
+  dailyBudgetUsd?: number | null
 }
 
 export type ProjectUpdateManyMutationInput = {
@@ -446,6 +467,7 @@ export type ProjectUpdateManyMutationInput = {
   rollupDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   horizon?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   hidesNames?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  dailyBudgetUsd?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
 }
 
 export type ProjectUncheckedUpdateManyInput = {
@@ -461,6 +483,7 @@ export type ProjectUncheckedUpdateManyInput = {
   rollupDays?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   horizon?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   hidesNames?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  dailyBudgetUsd?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
 }
 
 export type ProjectCountOrderByAggregateInput = {
@@ -476,6 +499,7 @@ export type ProjectCountOrderByAggregateInput = {
   rollupDays?: Prisma.SortOrder
   horizon?: Prisma.SortOrder
   hidesNames?: Prisma.SortOrder
+  dailyBudgetUsd?: Prisma.SortOrder
 }
 
 export type ProjectAvgOrderByAggregateInput = {
@@ -484,6 +508,7 @@ export type ProjectAvgOrderByAggregateInput = {
   alertRevision?: Prisma.SortOrder
   sessionDays?: Prisma.SortOrder
   rollupDays?: Prisma.SortOrder
+  dailyBudgetUsd?: Prisma.SortOrder
 }
 
 export type ProjectMaxOrderByAggregateInput = {
@@ -499,6 +524,7 @@ export type ProjectMaxOrderByAggregateInput = {
   rollupDays?: Prisma.SortOrder
   horizon?: Prisma.SortOrder
   hidesNames?: Prisma.SortOrder
+  dailyBudgetUsd?: Prisma.SortOrder
 }
 
 export type ProjectMinOrderByAggregateInput = {
@@ -514,6 +540,7 @@ export type ProjectMinOrderByAggregateInput = {
   rollupDays?: Prisma.SortOrder
   horizon?: Prisma.SortOrder
   hidesNames?: Prisma.SortOrder
+  dailyBudgetUsd?: Prisma.SortOrder
 }
 
 export type ProjectSumOrderByAggregateInput = {
@@ -522,6 +549,7 @@ export type ProjectSumOrderByAggregateInput = {
   alertRevision?: Prisma.SortOrder
   sessionDays?: Prisma.SortOrder
   rollupDays?: Prisma.SortOrder
+  dailyBudgetUsd?: Prisma.SortOrder
 }
 
 export type StringFieldUpdateOperationsInput = {
@@ -556,6 +584,14 @@ export type NullableIntFieldUpdateOperationsInput = {
   divide?: number
 }
 
+export type NullableFloatFieldUpdateOperationsInput = {
+  set?: number | null
+  increment?: number
+  decrement?: number
+  multiply?: number
+  divide?: number
+}
+
 
 
 export type ProjectSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -571,6 +607,7 @@ export type ProjectSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   rollupDays?: boolean
   horizon?: boolean
   hidesNames?: boolean
+  dailyBudgetUsd?: boolean
 }, ExtArgs["result"]["project"]>
 
 export type ProjectSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -586,6 +623,7 @@ export type ProjectSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   rollupDays?: boolean
   horizon?: boolean
   hidesNames?: boolean
+  dailyBudgetUsd?: boolean
 }, ExtArgs["result"]["project"]>
 
 export type ProjectSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -601,6 +639,7 @@ export type ProjectSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   rollupDays?: boolean
   horizon?: boolean
   hidesNames?: boolean
+  dailyBudgetUsd?: boolean
 }, ExtArgs["result"]["project"]>
 
 export type ProjectSelectScalar = {
@@ -616,9 +655,10 @@ export type ProjectSelectScalar = {
   rollupDays?: boolean
   horizon?: boolean
   hidesNames?: boolean
+  dailyBudgetUsd?: boolean
 }
 
-export type ProjectOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "name" | "createdAt" | "archivedAt" | "deletingAt" | "policyRevision" | "alerting" | "alertRevision" | "sessionDays" | "rollupDays" | "horizon" | "hidesNames", ExtArgs["result"]["project"]>
+export type ProjectOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "name" | "createdAt" | "archivedAt" | "deletingAt" | "policyRevision" | "alerting" | "alertRevision" | "sessionDays" | "rollupDays" | "horizon" | "hidesNames" | "dailyBudgetUsd", ExtArgs["result"]["project"]>
 
 export type $ProjectPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Project"
@@ -660,6 +700,10 @@ export type $ProjectPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
      * Whether the names of a few people are hidden from each other; see server/tenants/people/shown-names.ts.
      */
     hidesNames: boolean
+    /**
+     * What the project wants to spend a day. NULL: not said.
+     */
+    dailyBudgetUsd: number | null
   }, ExtArgs["result"]["project"]>
   composites: {}
 }
@@ -1095,6 +1139,7 @@ export interface ProjectFieldRefs {
   readonly rollupDays: Prisma.FieldRef<"Project", 'Int'>
   readonly horizon: Prisma.FieldRef<"Project", 'DateTime'>
   readonly hidesNames: Prisma.FieldRef<"Project", 'Boolean'>
+  readonly dailyBudgetUsd: Prisma.FieldRef<"Project", 'Float'>
 }
     
 

@@ -37,6 +37,8 @@ export type RollupAvgAggregateOutputType = {
   cacheWrite: number | null
   output: number | null
   costMicros: number | null
+  estimatedCostMicros: number | null
+  unpricedTurns: number | null
   peakTokens: number | null
   peakUtilization: number | null
   bins: number | null
@@ -52,6 +54,8 @@ export type RollupSumAggregateOutputType = {
   cacheWrite: bigint | null
   output: bigint | null
   costMicros: bigint | null
+  estimatedCostMicros: bigint | null
+  unpricedTurns: number | null
   peakTokens: number | null
   peakUtilization: number | null
   bins: number[]
@@ -70,6 +74,8 @@ export type RollupMinAggregateOutputType = {
   cacheWrite: bigint | null
   output: bigint | null
   costMicros: bigint | null
+  estimatedCostMicros: bigint | null
+  unpricedTurns: number | null
   peakTokens: number | null
   peakUtilization: number | null
   stale: boolean | null
@@ -88,6 +94,8 @@ export type RollupMaxAggregateOutputType = {
   cacheWrite: bigint | null
   output: bigint | null
   costMicros: bigint | null
+  estimatedCostMicros: bigint | null
+  unpricedTurns: number | null
   peakTokens: number | null
   peakUtilization: number | null
   stale: boolean | null
@@ -106,6 +114,8 @@ export type RollupCountAggregateOutputType = {
   cacheWrite: number
   output: number
   costMicros: number
+  estimatedCostMicros: number
+  unpricedTurns: number
   peakTokens: number
   peakUtilization: number
   bins: number
@@ -124,6 +134,8 @@ export type RollupAvgAggregateInputType = {
   cacheWrite?: true
   output?: true
   costMicros?: true
+  estimatedCostMicros?: true
+  unpricedTurns?: true
   peakTokens?: true
   peakUtilization?: true
   bins?: true
@@ -139,6 +151,8 @@ export type RollupSumAggregateInputType = {
   cacheWrite?: true
   output?: true
   costMicros?: true
+  estimatedCostMicros?: true
+  unpricedTurns?: true
   peakTokens?: true
   peakUtilization?: true
   bins?: true
@@ -157,6 +171,8 @@ export type RollupMinAggregateInputType = {
   cacheWrite?: true
   output?: true
   costMicros?: true
+  estimatedCostMicros?: true
+  unpricedTurns?: true
   peakTokens?: true
   peakUtilization?: true
   stale?: true
@@ -175,6 +191,8 @@ export type RollupMaxAggregateInputType = {
   cacheWrite?: true
   output?: true
   costMicros?: true
+  estimatedCostMicros?: true
+  unpricedTurns?: true
   peakTokens?: true
   peakUtilization?: true
   stale?: true
@@ -193,6 +211,8 @@ export type RollupCountAggregateInputType = {
   cacheWrite?: true
   output?: true
   costMicros?: true
+  estimatedCostMicros?: true
+  unpricedTurns?: true
   peakTokens?: true
   peakUtilization?: true
   bins?: true
@@ -299,6 +319,8 @@ export type RollupGroupByOutputType = {
   cacheWrite: bigint
   output: bigint
   costMicros: bigint
+  estimatedCostMicros: bigint
+  unpricedTurns: number
   peakTokens: number | null
   peakUtilization: number | null
   bins: number[]
@@ -341,6 +363,8 @@ export type RollupWhereInput = {
   cacheWrite?: Prisma.BigIntFilter<"Rollup"> | bigint | number
   output?: Prisma.BigIntFilter<"Rollup"> | bigint | number
   costMicros?: Prisma.BigIntFilter<"Rollup"> | bigint | number
+  estimatedCostMicros?: Prisma.BigIntFilter<"Rollup"> | bigint | number
+  unpricedTurns?: Prisma.IntFilter<"Rollup"> | number
   peakTokens?: Prisma.IntNullableFilter<"Rollup"> | number | null
   peakUtilization?: Prisma.FloatNullableFilter<"Rollup"> | number | null
   bins?: Prisma.IntNullableListFilter<"Rollup">
@@ -360,6 +384,8 @@ export type RollupOrderByWithRelationInput = {
   cacheWrite?: Prisma.SortOrder
   output?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  unpricedTurns?: Prisma.SortOrder
   peakTokens?: Prisma.SortOrderInput | Prisma.SortOrder
   peakUtilization?: Prisma.SortOrderInput | Prisma.SortOrder
   bins?: Prisma.SortOrder
@@ -383,6 +409,8 @@ export type RollupWhereUniqueInput = Prisma.AtLeast<{
   cacheWrite?: Prisma.BigIntFilter<"Rollup"> | bigint | number
   output?: Prisma.BigIntFilter<"Rollup"> | bigint | number
   costMicros?: Prisma.BigIntFilter<"Rollup"> | bigint | number
+  estimatedCostMicros?: Prisma.BigIntFilter<"Rollup"> | bigint | number
+  unpricedTurns?: Prisma.IntFilter<"Rollup"> | number
   peakTokens?: Prisma.IntNullableFilter<"Rollup"> | number | null
   peakUtilization?: Prisma.FloatNullableFilter<"Rollup"> | number | null
   bins?: Prisma.IntNullableListFilter<"Rollup">
@@ -402,6 +430,8 @@ export type RollupOrderByWithAggregationInput = {
   cacheWrite?: Prisma.SortOrder
   output?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  unpricedTurns?: Prisma.SortOrder
   peakTokens?: Prisma.SortOrderInput | Prisma.SortOrder
   peakUtilization?: Prisma.SortOrderInput | Prisma.SortOrder
   bins?: Prisma.SortOrder
@@ -429,6 +459,8 @@ export type RollupScalarWhereWithAggregatesInput = {
   cacheWrite?: Prisma.BigIntWithAggregatesFilter<"Rollup"> | bigint | number
   output?: Prisma.BigIntWithAggregatesFilter<"Rollup"> | bigint | number
   costMicros?: Prisma.BigIntWithAggregatesFilter<"Rollup"> | bigint | number
+  estimatedCostMicros?: Prisma.BigIntWithAggregatesFilter<"Rollup"> | bigint | number
+  unpricedTurns?: Prisma.IntWithAggregatesFilter<"Rollup"> | number
   peakTokens?: Prisma.IntNullableWithAggregatesFilter<"Rollup"> | number | null
   peakUtilization?: Prisma.FloatNullableWithAggregatesFilter<"Rollup"> | number | null
   bins?: Prisma.IntNullableListFilter<"Rollup">
@@ -448,6 +480,8 @@ export type RollupCreateInput = {
   cacheWrite: bigint | number
   output: bigint | number
   costMicros: bigint | number
+  estimatedCostMicros?: bigint | number
+  unpricedTurns?: number
   peakTokens?: number | null
   peakUtilization?: number | null
   bins?: Prisma.RollupCreatebinsInput | number[]
@@ -467,6 +501,8 @@ export type RollupUncheckedCreateInput = {
   cacheWrite: bigint | number
   output: bigint | number
   costMicros: bigint | number
+  estimatedCostMicros?: bigint | number
+  unpricedTurns?: number
   peakTokens?: number | null
   peakUtilization?: number | null
   bins?: Prisma.RollupCreatebinsInput | number[]
@@ -486,6 +522,8 @@ export type RollupUpdateInput = {
   cacheWrite?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   output?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  unpricedTurns?: Prisma.IntFieldUpdateOperationsInput | number
   peakTokens?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   bins?: Prisma.RollupUpdatebinsInput | number[]
@@ -505,6 +543,8 @@ export type RollupUncheckedUpdateInput = {
   cacheWrite?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   output?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  unpricedTurns?: Prisma.IntFieldUpdateOperationsInput | number
   peakTokens?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   bins?: Prisma.RollupUpdatebinsInput | number[]
@@ -524,6 +564,8 @@ export type RollupCreateManyInput = {
   cacheWrite: bigint | number
   output: bigint | number
   costMicros: bigint | number
+  estimatedCostMicros?: bigint | number
+  unpricedTurns?: number
   peakTokens?: number | null
   peakUtilization?: number | null
   bins?: Prisma.RollupCreatebinsInput | number[]
@@ -543,6 +585,8 @@ export type RollupUpdateManyMutationInput = {
   cacheWrite?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   output?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  unpricedTurns?: Prisma.IntFieldUpdateOperationsInput | number
   peakTokens?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   bins?: Prisma.RollupUpdatebinsInput | number[]
@@ -562,6 +606,8 @@ export type RollupUncheckedUpdateManyInput = {
   cacheWrite?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   output?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  unpricedTurns?: Prisma.IntFieldUpdateOperationsInput | number
   peakTokens?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   peakUtilization?: Prisma.NullableFloatFieldUpdateOperationsInput | number | null
   bins?: Prisma.RollupUpdatebinsInput | number[]
@@ -597,6 +643,8 @@ export type RollupCountOrderByAggregateInput = {
   cacheWrite?: Prisma.SortOrder
   output?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  unpricedTurns?: Prisma.SortOrder
   peakTokens?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   bins?: Prisma.SortOrder
@@ -613,6 +661,8 @@ export type RollupAvgOrderByAggregateInput = {
   cacheWrite?: Prisma.SortOrder
   output?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  unpricedTurns?: Prisma.SortOrder
   peakTokens?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   bins?: Prisma.SortOrder
@@ -631,6 +681,8 @@ export type RollupMaxOrderByAggregateInput = {
   cacheWrite?: Prisma.SortOrder
   output?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  unpricedTurns?: Prisma.SortOrder
   peakTokens?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   stale?: Prisma.SortOrder
@@ -649,6 +701,8 @@ export type RollupMinOrderByAggregateInput = {
   cacheWrite?: Prisma.SortOrder
   output?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  unpricedTurns?: Prisma.SortOrder
   peakTokens?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   stale?: Prisma.SortOrder
@@ -664,6 +718,8 @@ export type RollupSumOrderByAggregateInput = {
   cacheWrite?: Prisma.SortOrder
   output?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  unpricedTurns?: Prisma.SortOrder
   peakTokens?: Prisma.SortOrder
   peakUtilization?: Prisma.SortOrder
   bins?: Prisma.SortOrder
@@ -693,6 +749,8 @@ export type RollupSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   cacheWrite?: boolean
   output?: boolean
   costMicros?: boolean
+  estimatedCostMicros?: boolean
+  unpricedTurns?: boolean
   peakTokens?: boolean
   peakUtilization?: boolean
   bins?: boolean
@@ -712,6 +770,8 @@ export type RollupSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extens
   cacheWrite?: boolean
   output?: boolean
   costMicros?: boolean
+  estimatedCostMicros?: boolean
+  unpricedTurns?: boolean
   peakTokens?: boolean
   peakUtilization?: boolean
   bins?: boolean
@@ -731,6 +791,8 @@ export type RollupSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extens
   cacheWrite?: boolean
   output?: boolean
   costMicros?: boolean
+  estimatedCostMicros?: boolean
+  unpricedTurns?: boolean
   peakTokens?: boolean
   peakUtilization?: boolean
   bins?: boolean
@@ -750,13 +812,15 @@ export type RollupSelectScalar = {
   cacheWrite?: boolean
   output?: boolean
   costMicros?: boolean
+  estimatedCostMicros?: boolean
+  unpricedTurns?: boolean
   peakTokens?: boolean
   peakUtilization?: boolean
   bins?: boolean
   stale?: boolean
 }
 
-export type RollupOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "grain" | "bucket" | "harness" | "model" | "turns" | "missing" | "fresh" | "cacheRead" | "cacheWrite" | "output" | "costMicros" | "peakTokens" | "peakUtilization" | "bins" | "stale", ExtArgs["result"]["rollup"]>
+export type RollupOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "grain" | "bucket" | "harness" | "model" | "turns" | "missing" | "fresh" | "cacheRead" | "cacheWrite" | "output" | "costMicros" | "estimatedCostMicros" | "unpricedTurns" | "peakTokens" | "peakUtilization" | "bins" | "stale", ExtArgs["result"]["rollup"]>
 
 export type $RollupPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Rollup"
@@ -774,6 +838,11 @@ export type $RollupPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     cacheWrite: bigint
     output: bigint
     costMicros: bigint
+    /**
+     * At list prices, of turns that state no cost. Those without a price are unpriced.
+     */
+    estimatedCostMicros: bigint
+    unpricedTurns: number
     peakTokens: number | null
     peakUtilization: number | null
     bins: number[]
@@ -1216,6 +1285,8 @@ export interface RollupFieldRefs {
   readonly cacheWrite: Prisma.FieldRef<"Rollup", 'BigInt'>
   readonly output: Prisma.FieldRef<"Rollup", 'BigInt'>
   readonly costMicros: Prisma.FieldRef<"Rollup", 'BigInt'>
+  readonly estimatedCostMicros: Prisma.FieldRef<"Rollup", 'BigInt'>
+  readonly unpricedTurns: Prisma.FieldRef<"Rollup", 'Int'>
   readonly peakTokens: Prisma.FieldRef<"Rollup", 'Int'>
   readonly peakUtilization: Prisma.FieldRef<"Rollup", 'Float'>
   readonly bins: Prisma.FieldRef<"Rollup", 'Int[]'>

@@ -50,6 +50,8 @@ export type SessionAvgAggregateOutputType = {
   estimatedTokens: number | null
   costMicros: number | null
   costTurns: number | null
+  estimatedCostMicros: number | null
+  estimatedCostTurns: number | null
   firstSlot: number | null
   lastSlot: number | null
   peakBin: number | null
@@ -80,6 +82,8 @@ export type SessionSumAggregateOutputType = {
   estimatedTokens: bigint | null
   costMicros: bigint | null
   costTurns: number | null
+  estimatedCostMicros: bigint | null
+  estimatedCostTurns: number | null
   firstSlot: number | null
   lastSlot: number | null
   peakBin: number | null
@@ -125,6 +129,8 @@ export type SessionMinAggregateOutputType = {
   estimatedTokens: bigint | null
   costMicros: bigint | null
   costTurns: number | null
+  estimatedCostMicros: bigint | null
+  estimatedCostTurns: number | null
   firstSlot: number | null
   lastSlot: number | null
   peakBin: number | null
@@ -179,6 +185,8 @@ export type SessionMaxAggregateOutputType = {
   estimatedTokens: bigint | null
   costMicros: bigint | null
   costTurns: number | null
+  estimatedCostMicros: bigint | null
+  estimatedCostTurns: number | null
   firstSlot: number | null
   lastSlot: number | null
   peakBin: number | null
@@ -233,6 +241,8 @@ export type SessionCountAggregateOutputType = {
   estimatedTokens: number
   costMicros: number
   costTurns: number
+  estimatedCostMicros: number
+  estimatedCostTurns: number
   firstSlot: number
   lastSlot: number
   peakBin: number
@@ -274,6 +284,8 @@ export type SessionAvgAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -304,6 +316,8 @@ export type SessionSumAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -349,6 +363,8 @@ export type SessionMinAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -403,6 +419,8 @@ export type SessionMaxAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -457,6 +475,8 @@ export type SessionCountAggregateInputType = {
   estimatedTokens?: true
   costMicros?: true
   costTurns?: true
+  estimatedCostMicros?: true
+  estimatedCostTurns?: true
   firstSlot?: true
   lastSlot?: true
   peakBin?: true
@@ -598,6 +618,8 @@ export type SessionGroupByOutputType = {
   estimatedTokens: bigint
   costMicros: bigint
   costTurns: number
+  estimatedCostMicros: bigint
+  estimatedCostTurns: number
   firstSlot: number
   lastSlot: number
   peakBin: number
@@ -675,6 +697,8 @@ export type SessionWhereInput = {
   estimatedTokens?: Prisma.BigIntFilter<"Session"> | bigint | number
   costMicros?: Prisma.BigIntFilter<"Session"> | bigint | number
   costTurns?: Prisma.IntFilter<"Session"> | number
+  estimatedCostMicros?: Prisma.BigIntFilter<"Session"> | bigint | number
+  estimatedCostTurns?: Prisma.IntFilter<"Session"> | number
   firstSlot?: Prisma.IntFilter<"Session"> | number
   lastSlot?: Prisma.IntFilter<"Session"> | number
   peakBin?: Prisma.IntFilter<"Session"> | number
@@ -729,6 +753,8 @@ export type SessionOrderByWithRelationInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -787,6 +813,8 @@ export type SessionWhereUniqueInput = Prisma.AtLeast<{
   estimatedTokens?: Prisma.BigIntFilter<"Session"> | bigint | number
   costMicros?: Prisma.BigIntFilter<"Session"> | bigint | number
   costTurns?: Prisma.IntFilter<"Session"> | number
+  estimatedCostMicros?: Prisma.BigIntFilter<"Session"> | bigint | number
+  estimatedCostTurns?: Prisma.IntFilter<"Session"> | number
   firstSlot?: Prisma.IntFilter<"Session"> | number
   lastSlot?: Prisma.IntFilter<"Session"> | number
   peakBin?: Prisma.IntFilter<"Session"> | number
@@ -841,6 +869,8 @@ export type SessionOrderByWithAggregationInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -903,6 +933,8 @@ export type SessionScalarWhereWithAggregatesInput = {
   estimatedTokens?: Prisma.BigIntWithAggregatesFilter<"Session"> | bigint | number
   costMicros?: Prisma.BigIntWithAggregatesFilter<"Session"> | bigint | number
   costTurns?: Prisma.IntWithAggregatesFilter<"Session"> | number
+  estimatedCostMicros?: Prisma.BigIntWithAggregatesFilter<"Session"> | bigint | number
+  estimatedCostTurns?: Prisma.IntWithAggregatesFilter<"Session"> | number
   firstSlot?: Prisma.IntWithAggregatesFilter<"Session"> | number
   lastSlot?: Prisma.IntWithAggregatesFilter<"Session"> | number
   peakBin?: Prisma.IntWithAggregatesFilter<"Session"> | number
@@ -957,6 +989,8 @@ export type SessionCreateInput = {
   estimatedTokens?: bigint | number
   costMicros?: bigint | number
   costTurns?: number
+  estimatedCostMicros?: bigint | number
+  estimatedCostTurns?: number
   firstSlot?: number
   lastSlot?: number
   peakBin?: number
@@ -1011,6 +1045,8 @@ export type SessionUncheckedCreateInput = {
   estimatedTokens?: bigint | number
   costMicros?: bigint | number
   costTurns?: number
+  estimatedCostMicros?: bigint | number
+  estimatedCostTurns?: number
   firstSlot?: number
   lastSlot?: number
   peakBin?: number
@@ -1065,6 +1101,8 @@ export type SessionUpdateInput = {
   estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostTurns?: Prisma.IntFieldUpdateOperationsInput | number
   firstSlot?: Prisma.IntFieldUpdateOperationsInput | number
   lastSlot?: Prisma.IntFieldUpdateOperationsInput | number
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
@@ -1119,6 +1157,8 @@ export type SessionUncheckedUpdateInput = {
   estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostTurns?: Prisma.IntFieldUpdateOperationsInput | number
   firstSlot?: Prisma.IntFieldUpdateOperationsInput | number
   lastSlot?: Prisma.IntFieldUpdateOperationsInput | number
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
@@ -1173,6 +1213,8 @@ export type SessionCreateManyInput = {
   estimatedTokens?: bigint | number
   costMicros?: bigint | number
   costTurns?: number
+  estimatedCostMicros?: bigint | number
+  estimatedCostTurns?: number
   firstSlot?: number
   lastSlot?: number
   peakBin?: number
@@ -1227,6 +1269,8 @@ export type SessionUpdateManyMutationInput = {
   estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostTurns?: Prisma.IntFieldUpdateOperationsInput | number
   firstSlot?: Prisma.IntFieldUpdateOperationsInput | number
   lastSlot?: Prisma.IntFieldUpdateOperationsInput | number
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
@@ -1281,6 +1325,8 @@ export type SessionUncheckedUpdateManyInput = {
   estimatedTokens?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   costTurns?: Prisma.IntFieldUpdateOperationsInput | number
+  estimatedCostMicros?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  estimatedCostTurns?: Prisma.IntFieldUpdateOperationsInput | number
   firstSlot?: Prisma.IntFieldUpdateOperationsInput | number
   lastSlot?: Prisma.IntFieldUpdateOperationsInput | number
   peakBin?: Prisma.IntFieldUpdateOperationsInput | number
@@ -1340,6 +1386,8 @@ export type SessionCountOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -1379,6 +1427,8 @@ export type SessionAvgOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -1424,6 +1474,8 @@ export type SessionMaxOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -1478,6 +1530,8 @@ export type SessionMinOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
@@ -1517,18 +1571,12 @@ export type SessionSumOrderByAggregateInput = {
   estimatedTokens?: Prisma.SortOrder
   costMicros?: Prisma.SortOrder
   costTurns?: Prisma.SortOrder
+  estimatedCostMicros?: Prisma.SortOrder
+  estimatedCostTurns?: Prisma.SortOrder
   firstSlot?: Prisma.SortOrder
   lastSlot?: Prisma.SortOrder
   peakBin?: Prisma.SortOrder
   openSlot?: Prisma.SortOrder
-}
-
-export type NullableFloatFieldUpdateOperationsInput = {
-  set?: number | null
-  increment?: number
-  decrement?: number
-  multiply?: number
-  divide?: number
 }
 
 
@@ -1572,6 +1620,8 @@ export type SessionSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   estimatedTokens?: boolean
   costMicros?: boolean
   costTurns?: boolean
+  estimatedCostMicros?: boolean
+  estimatedCostTurns?: boolean
   firstSlot?: boolean
   lastSlot?: boolean
   peakBin?: boolean
@@ -1626,6 +1676,8 @@ export type SessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   estimatedTokens?: boolean
   costMicros?: boolean
   costTurns?: boolean
+  estimatedCostMicros?: boolean
+  estimatedCostTurns?: boolean
   firstSlot?: boolean
   lastSlot?: boolean
   peakBin?: boolean
@@ -1680,6 +1732,8 @@ export type SessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   estimatedTokens?: boolean
   costMicros?: boolean
   costTurns?: boolean
+  estimatedCostMicros?: boolean
+  estimatedCostTurns?: boolean
   firstSlot?: boolean
   lastSlot?: boolean
   peakBin?: boolean
@@ -1734,6 +1788,8 @@ export type SessionSelectScalar = {
   estimatedTokens?: boolean
   costMicros?: boolean
   costTurns?: boolean
+  estimatedCostMicros?: boolean
+  estimatedCostTurns?: boolean
   firstSlot?: boolean
   lastSlot?: boolean
   peakBin?: boolean
@@ -1749,7 +1805,7 @@ export type SessionSelectScalar = {
   personAt?: boolean
 }
 
-export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "machine" | "machineAt" | "repository" | "branch" | "repositoryAt" | "deletedAt" | "personId" | "personAt", ExtArgs["result"]["session"]>
+export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "id" | "harness" | "name" | "kind" | "title" | "metaAt" | "startedAt" | "endedAt" | "endReason" | "firstAt" | "lastAt" | "lastReceivedAt" | "firstReceivedAt" | "version" | "mainAgent" | "model" | "currentTokens" | "currentWindow" | "load" | "peakTokens" | "peakUtilization" | "turns" | "agents" | "windows" | "masked" | "compacted" | "subticks" | "restarts" | "cleared" | "unexplained" | "reclaimed" | "warnings" | "promptTokens" | "cachedTokens" | "estimatedTokens" | "costMicros" | "costTurns" | "estimatedCostMicros" | "estimatedCostTurns" | "firstSlot" | "lastSlot" | "peakBin" | "warned" | "openSlot" | "machine" | "machineAt" | "repository" | "branch" | "repositoryAt" | "deletedAt" | "personId" | "personAt", ExtArgs["result"]["session"]>
 
 export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Session"
@@ -1814,6 +1870,11 @@ export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
      * Turns that state a cost.
      */
     costTurns: number
+    /**
+     * What the other turns cost at list prices, as far as their models have one, and how many have.
+     */
+    estimatedCostMicros: bigint
+    estimatedCostTurns: number
     /**
      * firstAt, lastAt and peakUtilization made coarse: five minutes, five minutes, one bin of 2.5 %; and whether there
      * were warnings. Only such columns are indexed, so that most updates leave every index alone (PostgreSQL's heap-only
@@ -2308,6 +2369,8 @@ export interface SessionFieldRefs {
   readonly estimatedTokens: Prisma.FieldRef<"Session", 'BigInt'>
   readonly costMicros: Prisma.FieldRef<"Session", 'BigInt'>
   readonly costTurns: Prisma.FieldRef<"Session", 'Int'>
+  readonly estimatedCostMicros: Prisma.FieldRef<"Session", 'BigInt'>
+  readonly estimatedCostTurns: Prisma.FieldRef<"Session", 'Int'>
   readonly firstSlot: Prisma.FieldRef<"Session", 'Int'>
   readonly lastSlot: Prisma.FieldRef<"Session", 'Int'>
   readonly peakBin: Prisma.FieldRef<"Session", 'Int'>

@@ -7,8 +7,10 @@ import type {
 import type { AgentConditionKind, ConditionKind } from "../condition-kind.ts";
 import { backlog } from "./backlog.ts";
 import { boundariesPerHour } from "./boundaries-per-hour.ts";
+import { cacheCold } from "./cache-cold.ts";
 import { cacheLost } from "./cache-lost.ts";
 import { cacheReadShare } from "./cache-read-share.ts";
+import { costRate } from "./cost-rate.ts";
 import { fleet } from "./fleet.ts";
 import { forecast } from "./forecast.ts";
 import { harnessSilence } from "./harness-silence.ts";
@@ -46,6 +48,7 @@ const CONDITIONS: Kinds = {
   forecast,
   cache_read_share: cacheReadShare,
   cache_lost: cacheLost,
+  cache_cold: cacheCold,
   unexplained_fall: unexplainedFall,
   small_reclaim: smallReclaim,
   thrash,
@@ -57,6 +60,7 @@ const CONDITIONS: Kinds = {
   silence,
   harness_silence: harnessSilence,
   policy,
+  cost_rate: costRate,
   quota_share: quotaShare,
   quota_forecast: quotaForecast,
   rejected_events: rejectedEvents,

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { parseBudget, spendingText } from "./spending-words.ts";
+
+const day = (cost_usd: number, estimated_cost_usd = 0, unpriced_turns = 0) => ({
+  ...{ day: "2026-11-20", turns: 9, cost_usd, estimated_cost_usd, unpriced_turns },
+});
+
+it.each([
+  [[day(1.5), day(0)], null, "$1.50 in 2 days"],
+  [[day(1, 2.5)], null, "~$3.50 in 1 day · $2.50 of it estimated at list prices"],
+  [
+    [day(1), day(5), day(2, 4)],
+    5,
+    "~$12.00 in 3 days · $4.00 of it estimated at list prices · 1 day over the budget of $5.00",
+  ],
+  [[day(5)], 5, "$5.00 in 1 day · no day over the budget of $5.00"],
+  [[day(0, 0, 1)], null, "$0.00 in 1 day · 1 turn without a price"],
+])("%j with a budget of %j: %s", (days, budget_usd, text) => {
+  expect(spendingText({ time_zone: "UTC", days, budget_usd })).toBe(text);
+});
+
+it.each([
+  ["20", 20],
+  ["$20.50", 20.5],
+  [" 1,000 ", 1_000],
+  ["", null],
+  ["0", undefined],
+  ["-1", undefined],
+  ["1e9", undefined],
+  ["2000000", undefined],
+  ["much", undefined],
+])("a budget of %j is %j", (text, usd) => expect(parseBudget(text)).toBe(usd));

@@ -1,0 +1,63 @@
+import { expect, test } from "./fixtures.ts";
+import { violations } from "./support/axe.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+
+const MINUTE = 60_000;
+
+test("what calls cost by day, how much of it is estimated, and a budget @phone", async ({
+  page,
+  send,
+  harness,
+}) => {
+  await page.goto(`/insights?harness=${harness}`);
+  const panel = page.getByRole("region", { name: "Cost by day" });
+  const total = panel.getByTestId("spending-total");
+  await expect(total).toHaveText("No turns in this range");
+
+  const agent = new EventBuilder({
+    harness,
+    session: "spending",
+    window: 200_000,
+    start: Date.now() - 3 * MINUTE,
+    pace: 1_000,
+  });
+  const usage = { input_tokens: 100_000, output_tokens: 10_000 };
+  await send(
+    agent
+      .turn(100_000, { cost_usd: 1.25 })
+      .turn(100_000, { model: "claude-opus-4-6", usage })
+      .turn(100_000, { model: "a-model-of-mine", usage })
+      .take(),
+  );
+  await expect(total).toHaveText(
+    /^~\$2\.00 in 2 days · \$0\.7500 of it estimated at list prices · 1 turn without a price$/,
+  );
+  const today = panel.getByTestId("spending-day").first();
+  await expect(today).toHaveText(/~\$2\.00$/);
+  await expect(today).toHaveAttribute(
+    "title",
+    "3 turns, $1.25 reported, $0.7500 estimated, 1 without a price",
+  );
+
+  const budget = panel.getByLabel("Budget, US dollars a day");
+  await budget.fill("much");
+  await expect(panel.getByRole("alert")).toContainText("such as 20");
+  await expect(panel.getByRole("button", { name: "Save budget" })).toBeDisabled();
+  await budget.fill("1.50");
+  await panel.getByRole("button", { name: "Save budget" }).click();
+  await expect(total).toContainText("1 day over the budget of $1.50");
+  await expect(today).toHaveText(/~\$2\.00 over$/);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await violations(page), colorScheme).toEqual([]);
+    await panel.screenshot({ path: test.info().outputPath(`spending-${colorScheme}.png`) });
+  }
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(total).not.toContainText("budget");
+  await expect(budget).toHaveValue("");
+
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "spending" }).first().click();
+  await expect(page.getByTestId("tile-cost")).toContainText("~$2.002 of 3 turns");
+});
