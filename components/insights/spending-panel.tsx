@@ -4,7 +4,7 @@
 import type { Spending, SpendingDay } from "@plimsoll/protocol/api";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { exact, money, plural } from "../format.ts";
+import { day as dayText, exact, money, plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -82,9 +82,9 @@ function Day({ day, budget, most }: { day: SpendingDay; budget: number | null; m
       data-testid="spending-day"
       data-over={over || undefined}
       title={title.filter(Boolean).join(", ")}
-      className="grid grid-cols-[82px_minmax(0,1fr)_minmax(72px,auto)] items-center gap-x-3 text-[13px]"
+      className="grid grid-cols-[118px_minmax(0,1fr)_minmax(72px,auto)] items-center gap-x-3 text-[13px]"
     >
-      <span className="whitespace-nowrap text-muted">{day.day}</span>
+      <span className="whitespace-nowrap text-muted">{dayText(Date.parse(day.day), "UTC")}</span>
       <span aria-hidden className="relative flex h-5 items-center">
         <span className="flex h-2 w-full overflow-hidden rounded-[3px] bg-track">
           <span className={over ? "bg-hard" : "bg-water"} style={{ width: share(reported) }} />
