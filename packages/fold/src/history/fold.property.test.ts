@@ -272,7 +272,10 @@ test("a compaction that is reported again without numbers changes no other readi
       // A space sorts before every digit, so nothing comes between a report and its echo.
       const echoes = marks
         .filter(({ type }) => type === "compacted")
-        .map((one) => ({ ...one, id: `${one.id} `, tokensBefore: undefined, tokensAfter: undefined }));
+        .map((one) => ({
+          ...{ ...one, id: `${one.id} ` },
+          ...{ tokensBefore: undefined, tokensAfter: undefined, survived: undefined },
+        }));
       const once = foldAgent(turns, marks, chosen);
       const twice = foldAgent(turns, [...marks, ...echoes], chosen);
       for (const { id } of echoes) {
