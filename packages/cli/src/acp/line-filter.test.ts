@@ -2,9 +2,9 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type LineVerdict, lineFilter } from "./line-filter.ts";
+import { type FilterVerdict, lineFilter } from "./line-filter.ts";
 
-async function filtered(chunks: readonly Buffer[], judge: (line: string) => LineVerdict = () => "pass") {
+async function filtered(chunks: readonly Buffer[], judge: (line: string) => FilterVerdict = () => "pass") {
   const lines: string[] = [];
   const filter = lineFilter(["usage"], (line) => {
     lines.push(line);
@@ -21,7 +21,7 @@ const cutAt = (whole: Buffer, cuts: readonly number[]): Buffer[] => {
   return places.slice(1).map((end, index) => whole.subarray(places[index], end));
 };
 
-const verdictOf = (line: string): LineVerdict =>
+const verdictOf = (line: string): FilterVerdict =>
   line.length % 3 === 0 ? "drop" : line.length % 3 === 1 ? { replaceBy: `${line}!` } : "pass";
 
 function expected(whole: string): string {

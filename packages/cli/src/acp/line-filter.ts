@@ -5,14 +5,14 @@ const LONGEST_LINE = 1024 * 1024;
 const LINE_END = 0x0a;
 
 /** What becomes of a line: it passes as it is, reaches nobody, or is replaced by a text without a line end. */
-export type LineVerdict = "pass" | "drop" | { replaceBy: string };
+export type FilterVerdict = "pass" | "drop" | { replaceBy: string };
 
 /**
  * Passes chunks, which may end anywhere, and judges each line that holds one of some texts. Keeps at most one line in memory. A line
  * that is longer than 1 MiB or has no end passes unjudged, byte by byte.
  * @param judge gets each such line, without its end
  */
-export function lineFilter(texts: readonly string[], judge: (line: string) => LineVerdict): Transform {
+export function lineFilter(texts: readonly string[], judge: (line: string) => FilterVerdict): Transform {
   let kept: Buffer[] = [];
   let length = 0;
   let isLong = false;
