@@ -168,7 +168,7 @@ export function applyLevel(
   for (const report of matching) levels = withdraw(levels, report, changes);
   for (const crossing of derived) changes.crossings.set(crossing.id, crossing);
   const crossed = derived.map(({ threshold, up }) => ({ threshold, up, derived: true, reports: [] }));
-  levels = [...levels, { ...level, crossed }].slice(-LEVELS);
+  levels = [...levels.slice(1 - LEVELS).map(withFirstReports), { ...level, crossed }];
   for (const report of matching) levels = join(levels, levels.length - 1, report, changes);
   return { levels, unmatched: [] };
 }
@@ -249,9 +249,15 @@ function withReport(
   unmatched: readonly CrossingReport[],
 ): readonly CrossingReport[] {
   const mayLeave = ({ reportId }: CrossingReport) => unmatched.some((one) => one.reportId === reportId);
-  if (reports.length >= 2 && !reports.every(mayLeave)) return reports;
+  if (!reports.every(mayLeave)) return reports;
   return [...reports, report];
 }
+
+/** A level that is no longer the latest. No report leaves it, so the first one of each crossing says all. */
+const withFirstReports = (level: KnownLevel): KnownLevel =>
+  level.crossed.some(({ reports }) => reports.length > 1)
+    ? { ...level, crossed: level.crossed.map((one) => ({ ...one, reports: one.reports.slice(0, 1) })) }
+    : level;
 
 /** Takes a report off the latest level, or off the start if there is none. */
 function withdraw(
