@@ -209,7 +209,7 @@ function Sums({ title, hint, columns, rows, testid }: SumsProps) {
               <th
                 key={name}
                 scope="col"
-                className={cn("py-1 text-right font-normal", ROOMY.has(name) && "max-sm:hidden")}
+                className={cn("py-1 pl-2 text-right font-normal", ROOMY.has(name) && "max-sm:hidden")}
               >
                 {name}
               </th>
@@ -225,7 +225,7 @@ function Sums({ title, hint, columns, rows, testid }: SumsProps) {
               {cells.map((text, index) => (
                 <td
                   key={columns[index]}
-                  className={cn("py-1.5 text-right", ROOMY.has(columns[index]!) && "max-sm:hidden")}
+                  className={cn("py-1.5 pl-2 text-right", ROOMY.has(columns[index]!) && "max-sm:hidden")}
                 >
                   {text}
                 </td>
