@@ -26,7 +26,8 @@ export function ToolsPanel({ contents, error, retry }: Props) {
       {(data) =>
         data.tools.length === 0 ? (
           <p className="mt-1 text-[13px] text-muted">
-            No source tells what fills windows in this range. Recordings of Claude Code and Codex do, and the guard.
+            No source tells what fills windows in this range. Recordings of Claude Code and Codex do, and the
+            guard.
           </p>
         ) : (
           <Tools contents={data} />
