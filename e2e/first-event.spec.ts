@@ -126,6 +126,24 @@ test("an empty Fleet has few terms, each explained on focus and on tap @phone", 
   expect(await violations(page)).toEqual([]);
 });
 
+test("an answer that is pressed before the page is hydrated is chosen afterwards", async ({ page }) => {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route("**/*.js", async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.goto("/", { waitUntil: "commit" });
+  const demo = page.getByRole("tab", { name: "Demo" });
+  await demo.click();
+  await expect(demo).toHaveAttribute("aria-selected", "false");
+  release();
+  await expect(demo).toHaveAttribute("aria-selected", "true");
+  await expect(page.getByRole("button", { name: "Start demo fleet" })).toBeVisible();
+});
+
 test("Setup creates a key, shows it once, and shows when events arrive", async ({ page, server }) => {
   await page.goto("/setup");
   await expect(page.getByTestId("first-event")).toHaveText("Waiting for the first event");

@@ -4,7 +4,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { Tabs } from "radix-ui";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useProject } from "../projects/current.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -35,6 +35,13 @@ export function FirstEvent() {
     { id: "demo", label: "Demo" },
     { id: byCurl!.id, label: byCurl!.label },
   ];
+  const [chosen, choose] = useState(tabs[0]!.id);
+  const list = useRef<HTMLDivElement>(null);
+  // A press before the page is hydrated only focuses a tab.
+  useEffect(() => {
+    const pressed = list.current?.querySelector<HTMLElement>("[data-choice]:focus");
+    if (pressed != null) choose(pressed.dataset.choice!);
+  }, []);
   return (
     <section className="panel mx-auto max-w-3xl p-6" aria-labelledby="first-event-title">
       <h2 id="first-event-title" className="text-[17px] font-semibold">
@@ -45,10 +52,14 @@ export function FirstEvent() {
         <Term word="harness">harness</Term> reports its <Term word="turn">turns</Term>. The fleet then appears
         on this page.
       </p>
-      <Tabs.Root defaultValue={tabs[0]!.id} activationMode="manual">
-        <Tabs.List aria-label="What you run" className="mb-4 grid grid-cols-2 gap-2 sm:grid-cols-3">
+      <Tabs.Root value={chosen} onValueChange={choose} activationMode="manual">
+        <Tabs.List
+          ref={list}
+          aria-label="What you run"
+          className="mb-4 grid grid-cols-2 gap-2 sm:grid-cols-3"
+        >
           {tabs.map(({ id, label }) => (
-            <Tabs.Trigger key={id} value={id} className={TAB}>
+            <Tabs.Trigger key={id} value={id} data-choice={id} className={TAB}>
               {label}
             </Tabs.Trigger>
           ))}
