@@ -193,7 +193,7 @@ describe("what falls were worth", () => {
     ]);
   });
 
-  test("what survived a compaction is told once, whichever of its reports tells it and in any order", async () => {
+  test("a compaction has one count of what survived, whichever of its reports has it and in any order", async () => {
     const survived = { rule: { verbatim: 8, near: 1, absent: 3 }, file: { verbatim: 2, near: 0, absent: 2 } };
     const seen = { ...survived, prompt: null };
     for (const [place, order] of [
@@ -216,7 +216,7 @@ describe("what falls were worth", () => {
     }
   });
 
-  test("where nothing shows what survived, the reason is told", async () => {
+  test("a fall says why what survived cannot be seen", async () => {
     for (const [harness, unseen] of [
       ["claude-code@unseen", "not_imported"],
       ["goose@unseen", "not_recorded"],

@@ -24,7 +24,7 @@ interface GooseSession {
   parent: string | undefined;
 }
 
-/** Calls of one second that are told apart in time. */
+/** How many calls of one second get times of their own. */
 const MOST_IN_A_SECOND = 999;
 
 /**

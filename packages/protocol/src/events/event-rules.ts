@@ -69,5 +69,5 @@ export function isInRange(ms: number): boolean {
   return ms >= EARLIEST && ms <= LATEST;
 }
 
-/** The largest count of an outcome that is told apart. Nine counts are one number, and the ninth has the bits that are left. */
+/** The largest count of an outcome; more count as this. Nine counts are packed into one number, and the ninth has the bits that are left. */
 export const mostOf = (name: OutcomeCount): number => (name === "retried" ? 1 : LARGEST.outcome);
