@@ -1,7 +1,8 @@
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, join, relative } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { OF_NODE, testsReached } from "./tests-reached.mjs";
 
 const root = join(import.meta.dirname, "..");
@@ -17,7 +18,36 @@ function vitestReporters(file) {
 function vitestCounts(file) {
   const report = JSON.parse(readFileSync(file, "utf8"));
   const skipped = report.numPendingTests + report.numTodoTests;
-  return { passed: report.numPassedTests, failed: report.numFailedTests, skipped };
+  const failures = report.testResults
+    .filter(({ status }) => status === "failed")
+    .flatMap(({ name, message, assertionResults }) => {
+      const failed = assertionResults.filter(({ status }) => status === "failed");
+      if (failed.length === 0) return failure(relative(root, name), message);
+      return failed.map((test) =>
+        failure(`${relative(root, name)}: ${test.fullName}`, test.failureMessages[0]),
+      );
+    });
+  return { passed: report.numPassedTests, failed: report.numFailedTests, skipped, failures };
+}
+
+/** A test's name and the beginning of what it said: of a property, that is the seed too. */
+function failure(name, message = "") {
+  const lines = stripVTControlCharacters(message).split("\n").slice(0, 3);
+  return [`  ${name}`, ...lines.map((line) => `    ${line.slice(0, 200)}`)].join("\n");
+}
+
+/** The stories of a Playwright suite that failed. */
+function failedStories({ specs = [], suites = [] }) {
+  const failed = specs.filter(({ ok }) => !ok);
+  return [
+    ...failed.map(({ file, title, tests }) =>
+      failure(
+        `e2e/${file}: ${title}`,
+        tests.flatMap(({ results }) => results.at(-1)?.error?.message ?? [])[0],
+      ),
+    ),
+    ...suites.flatMap(failedStories),
+  ];
 }
 
 const INSIDE = ["--project", "inside*"];
@@ -25,7 +55,7 @@ const INSIDE = ["--project", "inside*"];
 /**
  * The steps of `npm test`, in order; the first ones run two at a time. Unit tests start and pack what was built before them,
  * so that none waits for a build. `count` reads how many tests of the step passed,
- * failed and were skipped.
+ * failed and were skipped, and describes those that failed.
  */
 const STEPS = [
   {
@@ -66,8 +96,14 @@ const STEPS = [
     title: "Browser tests (Playwright)",
     command: ["playwright", "test", "--pass-with-no-tests", "--reporter=list,json"],
     count() {
-      const { stats } = JSON.parse(readFileSync(playwrightReport, "utf8"));
-      return { passed: stats.expected + stats.flaky, failed: stats.unexpected, skipped: stats.skipped };
+      const { stats, suites } = JSON.parse(readFileSync(playwrightReport, "utf8"));
+      const { expected, flaky, unexpected, skipped } = stats;
+      return {
+        passed: expected + flaky,
+        failed: unexpected,
+        skipped,
+        failures: suites.flatMap(failedStories),
+      };
     },
   },
 ];
@@ -169,7 +205,7 @@ function chosenSteps(args) {
   );
 }
 
-/** @returns {Promise<{ ok: boolean, time: string, tests?: { passed: number, failed: number, skipped: number } }>} */
+/** @returns {Promise<{ ok: boolean, time: string, tests?: { passed: number, failed: number, skipped: number, failures?: string[] } }>} */
 async function runStep({ title, command, count, beside }) {
   if (!beside) console.log(`\n=== ${title}`);
   const start = performance.now();
@@ -194,6 +230,7 @@ async function main() {
   const steps = chosenSteps(process.argv.slice(2));
   const total = { passed: 0, failed: 0, skipped: 0 };
   const lines = [];
+  const failures = [];
   if (!(await run(["npm", "run", "--silent", "test:packages"])))
     throw new Error("npm run test:packages failed.");
   const waiting = [...steps];
@@ -204,6 +241,7 @@ async function main() {
       const step = waiting.shift();
       const { ok, time, tests } = await runStep(step);
       for (const outcome of Object.keys(total)) total[outcome] += tests?.[outcome] ?? 0;
+      failures.push(...(tests?.failures ?? []));
       lines.push(`  ${ok ? "ok    " : "FAILED"}  ${time.padStart(8)}  ${step.name}`);
       failed ||= !ok;
     }
@@ -212,6 +250,7 @@ async function main() {
   await lane(true);
   for (const step of waiting) lines.push(`  not run            ${step.name}`);
   console.log(`\n${lines.join("\n")}\n`);
+  if (failures.length > 0) console.log(`Failed:\n${failures.join("\n")}\n`);
   const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : "";
   console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
   if (total.failed > 0) process.exitCode = 1;

@@ -254,7 +254,7 @@ it("whatever the harness and the summariser do, no edit is stale or foreign, no 
   const seen = new Set<string>();
   await fc.assert(
     fc.asyncProperty(fc.array(op, { minLength: 8, maxLength: 50 }), (ops) => run(ops, seen)),
-    { numRuns: 120 },
+    { numRuns: 500 },
   );
   for (const kind of ["summarised", "aborted", "applied a summary", "applied a text", "within", "exhausted"])
     expect([...seen]).toContain(kind);
