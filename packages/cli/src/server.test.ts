@@ -126,7 +126,8 @@ describe.skipIf(!hasServer)("plimsoll with a real server", () => {
   });
 
   it("doctor passes, and login prints a link", async () => {
-    expect(await run(["doctor"])).toContain("All checks passed.");
+    // A busy machine examines not all at once.
+    expect(await run(["doctor", "--full"])).toContain("All checks passed.");
     expect(await run(["login"])).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/login#\S+\n$/);
   });
 
