@@ -2,7 +2,7 @@ import { claimsByWitness, listPrice, normaliseUsage, utilizationOf, witnessesOf 
 import type { TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol/api";
 import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
 import { unpackFacets, unpackRebuild } from "../db/tables/codes.ts";
-import type { TurnRow } from "../db/tables/turns.ts";
+import { sentUsage, type TurnRow } from "../db/tables/turns.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";
 import { iso } from "../times.ts";
@@ -69,14 +69,7 @@ async function positionAbove(reader: Reader, query: TurnsQuery, key: string): Pr
 function turnView({ turn, number, change, agentId, agentName }: ListedTurn, model: string): TurnView {
   const facets = unpackFacets(turn.facets);
   const rebuild = turn.rebuild === undefined ? undefined : unpackRebuild(turn.rebuild);
-  const usage = normaliseUsage({
-    input_tokens: turn.inputTokens,
-    cache_read_tokens: turn.cacheRead,
-    cache_write_tokens: turn.cacheWrite,
-    output_tokens: turn.outputTokens,
-    reasoning_tokens: turn.reasoning,
-    basis: facets.basis,
-  });
+  const usage = normaliseUsage(sentUsage(turn));
   return {
     key: turn.key,
     number,
@@ -94,6 +87,7 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     fresh_tokens: usage.fresh ?? null,
     cache_read_tokens: turn.cacheRead ?? null,
     cache_write_tokens: turn.cacheWrite ?? null,
+    cache_write_1h_tokens: usage.cacheWriteHour ?? null,
     cache_rebuilt_tokens: rebuild?.tokens ?? null,
     cache_rebuild_cause: rebuild?.cause ?? null,
     output_tokens: turn.outputTokens ?? null,

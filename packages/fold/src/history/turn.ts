@@ -108,6 +108,7 @@ const NO_USAGE: Usage = {
   input_tokens: undefined,
   cache_read_tokens: undefined,
   cache_write_tokens: undefined,
+  cache_write_1h_tokens: undefined,
   output_tokens: undefined,
   reasoning_tokens: undefined,
 };
@@ -195,6 +196,8 @@ function mergeUsages(choices: Choices, one: TurnFacts, other: TurnFacts): Usage 
     input_tokens: take(prompt, a.input_tokens, b.input_tokens),
     cache_read_tokens: take(prompt, a.cache_read_tokens, b.cache_read_tokens),
     cache_write_tokens: take(prompt, a.cache_write_tokens, b.cache_write_tokens),
+    // Few witnesses tell how long a write lives, so the trust in them does not decide. `hourWrite` bounds it.
+    cache_write_1h_tokens: larger(a.cache_write_1h_tokens, b.cache_write_1h_tokens),
     output_tokens: take(output, a.output_tokens, b.output_tokens),
     reasoning_tokens: take(reasoning, a.reasoning_tokens, b.reasoning_tokens),
     basis: prompt === "both" ? mergeBasis(a.basis, b.basis) : (prompt === "a" ? a : b).basis,

@@ -101,6 +101,7 @@ const anyUsage: fc.Arbitrary<Usage> = fc.record({
   input_tokens: maybeCount,
   cache_read_tokens: maybeCount,
   cache_write_tokens: maybeCount,
+  cache_write_1h_tokens: maybeCount,
   output_tokens: maybeCount,
   reasoning_tokens: maybeCount,
   basis: fc.option(fc.constantFrom("inclusive" as const, "exclusive" as const), { nil: undefined }),
@@ -112,6 +113,17 @@ test("the parts of a counted prompt add up to its context", () => {
       const { fresh, cacheRead, cacheWrite, contextTokens: context } = normaliseUsage(usage);
       if (usage.input_tokens === undefined) expect(context).toBeUndefined();
       else expect(fresh! + (cacheRead ?? 0) + (cacheWrite ?? 0)).toBe(context);
+    }),
+  );
+});
+
+test("no more was written for an hour than was written", () => {
+  fc.assert(
+    fc.property(anyUsage, (usage) => {
+      const { cacheWrite, cacheWriteHour } = normaliseUsage(usage);
+      if (cacheWrite === undefined || usage.cache_write_1h_tokens === undefined)
+        expect(cacheWriteHour).toBeUndefined();
+      else expect(cacheWriteHour).toBe(Math.min(cacheWrite, usage.cache_write_1h_tokens));
     }),
   );
 });

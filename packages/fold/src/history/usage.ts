@@ -12,6 +12,8 @@ export interface NormalisedUsage {
   fresh: number | undefined;
   cacheRead: number | undefined;
   cacheWrite: number | undefined;
+  /** Of `cacheWrite`, what the provider keeps for an hour. Undefined if the sender does not say for how long. */
+  cacheWriteHour: number | undefined;
   output: number | undefined;
   reasoning: number | undefined;
   basis: ProvenBasis;
@@ -33,11 +35,23 @@ export function normaliseUsage(usage: Usage): NormalisedUsage {
     fresh: input === undefined ? undefined : exclusive ? input : Math.max(0, input - cached),
     cacheRead,
     cacheWrite,
+    cacheWriteHour: hourWrite(usage),
     output: usage.output_tokens,
     reasoning: usage.reasoning_tokens,
     basis,
     contextTokens: promptOf(input, cached, exclusive),
   };
+}
+
+/**
+ * Tokens that were written to a cache for an hour: never more than were written. Undefined if the sender does not say for how long, or
+ * how many were written.
+ */
+export function hourWrite({
+  cache_write_1h_tokens: hour,
+  cache_write_tokens: written,
+}: Usage): number | undefined {
+  return hour === undefined || written === undefined ? undefined : Math.min(hour, written);
 }
 
 export function provenBasis(usage: Usage): ProvenBasis {
@@ -69,6 +83,7 @@ export function mergeUsage(a: Usage, b: Usage): Usage {
     input_tokens: larger(a.input_tokens, b.input_tokens),
     cache_read_tokens: larger(a.cache_read_tokens, b.cache_read_tokens),
     cache_write_tokens: larger(a.cache_write_tokens, b.cache_write_tokens),
+    cache_write_1h_tokens: larger(a.cache_write_1h_tokens, b.cache_write_1h_tokens),
     output_tokens: larger(a.output_tokens, b.output_tokens),
     reasoning_tokens: larger(a.reasoning_tokens, b.reasoning_tokens),
     basis: mergeBasis(a.basis, b.basis),

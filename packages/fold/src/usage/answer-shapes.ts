@@ -17,6 +17,7 @@ export const ANTHROPIC = {
   input: ["input_tokens"],
   cacheRead: ["cache_read_input_tokens"],
   cacheWrite: ["cache_creation_input_tokens"],
+  cacheWriteHour: ["cache_creation.ephemeral_1h_input_tokens"],
   output: ["output_tokens"],
 } as const satisfies UsageShape;
 
@@ -39,6 +40,7 @@ export const OPENAI_CHAT = {
     "prompt_tokens_details.cache_creation_tokens",
     "cache_creation_input_tokens",
   ],
+  cacheWriteHour: ["prompt_tokens_details.cache_creation_token_details.ephemeral_1h_input_tokens"],
   output: ["completion_tokens"],
   reasoning: ["completion_tokens_details.reasoning_tokens"],
   total: ["total_tokens"],
@@ -58,7 +60,7 @@ export const OPENAI_RESPONSES = {
 
 /**
  * `UsageMetadata` of LangChain: the input is the sum of all types. LangChain.js counted caches of streams twice
- * (langchainjs#10249). OpenAI's Realtime API has the same names.
+ * (langchainjs#10249). OpenAI's Realtime API has the same names. langchain-anthropic sets `cache_creation` to 0 beside its parts.
  */
 export const LANGCHAIN = {
   name: "langchain",
@@ -66,6 +68,8 @@ export const LANGCHAIN = {
   input: ["input_tokens"],
   cacheRead: ["input_token_details.cache_read", "input_token_details.cached_tokens"],
   cacheWrite: ["input_token_details.cache_creation"],
+  cacheWriteMinutes: ["input_token_details.ephemeral_5m_input_tokens"],
+  cacheWriteHour: ["input_token_details.ephemeral_1h_input_tokens"],
   output: ["output_tokens"],
   reasoning: ["output_token_details.reasoning"],
   total: ["total_tokens"],
@@ -78,6 +82,7 @@ export const BEDROCK = {
   input: ["inputTokens"],
   cacheRead: ["cacheReadInputTokens", "cacheReadInputTokenCount"],
   cacheWrite: ["cacheWriteInputTokens", "cacheWriteInputTokenCount"],
+  cacheWriteHour: ["cacheDetails"],
   output: ["outputTokens"],
   total: ["totalTokens"],
 } as const satisfies UsageShape;
@@ -97,6 +102,7 @@ export const AI_SDK = {
     "anthropic.cacheCreationInputTokens",
     "bedrock.usage.cacheWriteInputTokens",
   ],
+  cacheWriteHour: ["bedrock.usage.cacheDetails"],
   output: ["outputTokens.total", "outputTokens", "completionTokens"],
   reasoning: ["outputTokens.reasoning", "outputTokenDetails.reasoningTokens", "reasoningTokens"],
 } as const satisfies UsageShape;
@@ -133,6 +139,7 @@ export const PROTOCOL = {
   input: ["input_tokens"],
   cacheRead: ["cache_read_tokens"],
   cacheWrite: ["cache_write_tokens"],
+  cacheWriteHour: ["cache_write_1h_tokens"],
   output: ["output_tokens"],
   reasoning: ["reasoning_tokens"],
 } as const satisfies UsageShape;

@@ -5,6 +5,7 @@ const UNCOUNTED: Usage = {
   input_tokens: undefined,
   cache_read_tokens: undefined,
   cache_write_tokens: undefined,
+  cache_write_1h_tokens: undefined,
   output_tokens: undefined,
   reasoning_tokens: undefined,
 };
