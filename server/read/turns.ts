@@ -1,4 +1,11 @@
-import { claimsByWitness, listPrice, normaliseUsage, utilizationOf, witnessesOf } from "@plimsoll/fold";
+import {
+  claimsByWitness,
+  hourWrite,
+  listPrice,
+  normaliseUsage,
+  utilizationOf,
+  witnessesOf,
+} from "@plimsoll/fold";
 import type { TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol/api";
 import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
 import { unpackFacets, unpackRebuild } from "../db/tables/codes.ts";
@@ -69,7 +76,9 @@ async function positionAbove(reader: Reader, query: TurnsQuery, key: string): Pr
 function turnView({ turn, number, change, agentId, agentName }: ListedTurn, model: string): TurnView {
   const facets = unpackFacets(turn.facets);
   const rebuild = turn.rebuild === undefined ? undefined : unpackRebuild(turn.rebuild);
-  const usage = normaliseUsage(sentUsage(turn));
+  const sent = sentUsage(turn);
+  const usage = normaliseUsage(sent);
+  const hour = hourWrite(sent);
   return {
     key: turn.key,
     number,
@@ -87,7 +96,7 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     fresh_tokens: usage.fresh ?? null,
     cache_read_tokens: turn.cacheRead ?? null,
     cache_write_tokens: turn.cacheWrite ?? null,
-    cache_write_1h_tokens: usage.cacheWriteHour ?? null,
+    cache_write_1h_tokens: hour ?? null,
     cache_rebuilt_tokens: rebuild?.tokens ?? null,
     cache_rebuild_cause: rebuild?.cause ?? null,
     output_tokens: turn.outputTokens ?? null,
@@ -97,7 +106,7 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     compaction: facets.compaction,
     duration_ms: turn.durationMs ?? null,
     cost_usd: turn.costMicros === undefined ? null : turn.costMicros / 1e6,
-    estimated_cost_usd: turn.costMicros === undefined ? (listPrice(model, usage) ?? null) : null,
+    estimated_cost_usd: turn.costMicros === undefined ? (listPrice(model, usage, hour) ?? null) : null,
     composition: compositionView(turn.composition),
     composition_estimated: facets.compositionEstimated,
     sources: witnessesOf(turn.provenance ?? 0),

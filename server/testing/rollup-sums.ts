@@ -1,4 +1,4 @@
-import { binOf, larger, listPrice, normaliseUsage } from "@plimsoll/fold";
+import { binOf, hourWrite, larger, listPrice, normaliseUsage } from "@plimsoll/fold";
 import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import type { PrismaClient } from "../db/client.ts";
 import { ALL, bucketOf, GRAINS } from "../db/tables/buckets.ts";
@@ -47,8 +47,9 @@ export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<
     const share = level !== undefined && windowTokens !== undefined ? level / windowTokens : undefined;
     const own = [harnessOf.get(turn.agent)!, modelOf.get(turn.modelId)!] as const;
     const isNamed = names.has(keyOf(dayOf(turn.at), ...own));
-    const usage = normaliseUsage(sentUsage(turn));
-    const price = turn.costMicros === undefined ? listPrice(own[1], usage) : 0;
+    const sent = sentUsage(turn);
+    const usage = normaliseUsage(sent);
+    const price = turn.costMicros === undefined ? listPrice(own[1], usage, hourWrite(sent)) : 0;
     for (const grain of GRAINS) {
       const bucket = bucketOf(turn.at, grain);
       for (const [harness, model] of [isNamed ? own : [OTHER, OTHER], [ALL, ALL]] as const) {

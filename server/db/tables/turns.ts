@@ -1,5 +1,6 @@
 import {
   type CacheRebuild,
+  hourWrite,
   isExplained,
   listPrice,
   type NormalisedUsage,
@@ -271,10 +272,10 @@ export function costMicros(facts: Pick<TurnFacts, "costUsd">): number | undefine
 
 /** What a turn that states no cost costs at list prices; undefined for the others, and without a price. */
 export function estimatedCostMicros(
-  { costUsd, model }: Pick<TurnFacts, "costUsd" | "model">,
+  { costUsd, model, usage: sent }: Pick<TurnFacts, "costUsd" | "model" | "usage">,
   usage: NormalisedUsage,
 ): number | undefined {
-  const usd = costUsd === undefined ? listPrice(model, usage) : undefined;
+  const usd = costUsd === undefined ? listPrice(model, usage, hourWrite(sent)) : undefined;
   return usd === undefined ? undefined : Math.round(usd * 1e6);
 }
 

@@ -1,6 +1,6 @@
 import { LOSABLE_KINDS, SURVIVALS, type Survived } from "@plimsoll/protocol/pure";
 import type { TurnFacts } from "./turn.ts";
-import { contextTokens, normaliseUsage } from "./usage.ts";
+import { contextTokens, hourWrite, normaliseUsage } from "./usage.ts";
 
 /** What is known of a fall with the first level after it. It judges the fall before, which this one ends. */
 export interface FallFacts {
@@ -84,8 +84,8 @@ function sameCalls(a: SummaryCalls | undefined, b: SummaryCalls | undefined): bo
 
 /** Adds a call that compacts. */
 export function addSummaryCall(calls: SummaryCalls | undefined, { model, usage }: TurnFacts): SummaryCalls {
-  const { fresh = 0, cacheRead = 0, cacheWrite = 0, cacheWriteHour = 0, output = 0 } = normaliseUsage(usage);
-  const hour = (calls?.hour ?? 0) + cacheWriteHour;
+  const { fresh = 0, cacheRead = 0, cacheWrite = 0, output = 0 } = normaliseUsage(usage);
+  const hour = (calls?.hour ?? 0) + (hourWrite(usage) ?? 0);
   return {
     model,
     calls: (calls?.calls ?? 0) + 1,

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PRICE_TABLE } from "./price-table.ts";
 import { catalogPrice, listPrice, PRICE_LEVELS, priceLevel, rebuildPrice } from "./prices.ts";
-import { normaliseUsage } from "./usage.ts";
+import { hourWrite, normaliseUsage } from "./usage.ts";
 
 it.each([
   [0, 0],
@@ -142,7 +142,7 @@ describe("what a call costs at list prices", () => {
       undefined,
     ],
   ])("%s", (_, model, usage, dollars) => {
-    const usd = listPrice(model, normaliseUsage(usage as Usage));
+    const usd = listPrice(model, normaliseUsage(usage as Usage), hourWrite(usage as Usage));
     if (dollars === undefined) expect(usd).toBeUndefined();
     else expect(usd).toBeCloseTo(dollars, 10);
   });

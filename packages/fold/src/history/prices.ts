@@ -67,14 +67,25 @@ function writePrice(
   return writeHour === undefined ? undefined : (tokens - hour) * (write ?? input) + hour * writeHour;
 }
 
-/** What a call costs at list prices, in US dollars. Undefined without a price, or without a count of its prompt or its output. */
+/**
+ * What a call costs at list prices, in US dollars. Undefined without a price, or without a count of its prompt or its output.
+ * @param hour tokens that it wrote to a cache for an hour; see `hourWrite`
+ */
 export function listPrice(
   model: string,
-  { contextTokens, fresh = 0, cacheRead = 0, cacheWrite = 0, cacheWriteHour, output }: NormalisedUsage,
+  { contextTokens, fresh = 0, cacheRead = 0, cacheWrite = 0, output }: NormalisedUsage,
+  hour: number | undefined,
 ): number | undefined {
   if (contextTokens === undefined || output === undefined) return undefined;
-  const counts = { fresh, read: cacheRead, written: cacheWrite, hour: cacheWriteHour, output };
-  return callsPrice({ model, prompt: contextTokens, ...counts });
+  return callsPrice({
+    model,
+    prompt: contextTokens,
+    fresh,
+    read: cacheRead,
+    written: cacheWrite,
+    hour,
+    output,
+  });
 }
 
 /** What calls cost at list prices, in US dollars, all of them at the level of `prompt`. Undefined without a price for some count. */

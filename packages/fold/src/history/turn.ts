@@ -15,7 +15,7 @@ import {
   witnessCode,
 } from "../witnesses/witness.ts";
 import { compareText } from "./timeline.ts";
-import { larger, largerPrompt, mergeBasis } from "./usage.ts";
+import { larger, largerPrompt, mergeBasis, NO_USAGE } from "./usage.ts";
 
 /** What a sender said of one inference call, merged over every time it was sent. Times in epoch ms. */
 export interface TurnFacts {
@@ -103,15 +103,6 @@ export function toolResultFacts(
     limitClaims: undefined,
   };
 }
-
-const NO_USAGE: Usage = {
-  input_tokens: undefined,
-  cache_read_tokens: undefined,
-  cache_write_tokens: undefined,
-  cache_write_1h_tokens: undefined,
-  output_tokens: undefined,
-  reasoning_tokens: undefined,
-};
 
 /**
  * Merges two reports of one turn. Each field has the value of the most trusted witness that gave one; of reports by the same

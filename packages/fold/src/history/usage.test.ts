@@ -1,7 +1,7 @@
 import { type Usage, Usage as UsageSchema } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { contextTokens, mergeBasis, mergeUsage, normaliseUsage, provenBasis } from "./usage.ts";
+import { contextTokens, hourWrite, mergeBasis, mergeUsage, normaliseUsage, provenBasis } from "./usage.ts";
 
 const usageOf = (fields: Partial<Usage>): Usage => UsageSchema.parse(fields);
 
@@ -120,10 +120,9 @@ test("the parts of a counted prompt add up to its context", () => {
 test("no more was written for an hour than was written", () => {
   fc.assert(
     fc.property(anyUsage, (usage) => {
-      const { cacheWrite, cacheWriteHour } = normaliseUsage(usage);
-      if (cacheWrite === undefined || usage.cache_write_1h_tokens === undefined)
-        expect(cacheWriteHour).toBeUndefined();
-      else expect(cacheWriteHour).toBe(Math.min(cacheWrite, usage.cache_write_1h_tokens));
+      const { cache_write_tokens: written, cache_write_1h_tokens: hour } = usage;
+      const least = written === undefined || hour === undefined ? undefined : Math.min(written, hour);
+      expect(hourWrite(usage)).toBe(least);
     }),
   );
 });

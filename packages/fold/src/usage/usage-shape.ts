@@ -54,9 +54,8 @@ export function readCounts(shape: UsageShape, get: CountReader): CountedUsage {
   const cacheRead = first(shape.cacheRead);
   const hour = first(shape.cacheWriteHour, hourCountOf);
   const minutes = first(shape.cacheWriteMinutes);
-  const parts =
-    hour === undefined && minutes === undefined ? undefined : countOf((hour ?? 0) + (minutes ?? 0));
-  const cacheWrite = larger(first(shape.cacheWrite), parts);
+  const parts = countOf((hour ?? 0) + (minutes ?? 0));
+  const cacheWrite = larger(first(shape.cacheWrite), parts || undefined);
   const input = own === undefined ? undefined : own + beside;
   const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
   const output = first(shape.output);
@@ -92,21 +91,20 @@ function meaningOf(
   total: number | undefined,
 ): Meaning {
   const declared = shape.reasoningBeside === true;
+  const isDisputed = shape.cache === "disputed";
+  const isOutside = shape.cache === "outside";
   const meaning = { cache: shape.cache, reasoningBeside: declared, keepsCache: true };
-  const places =
-    shape.cache === "outside" ? (["outside", "inside"] as const) : (["inside", "outside"] as const);
+  const places = isOutside ? (["outside", "inside"] as const) : (["inside", "outside"] as const);
   for (const cache of places)
     for (const reasoningBeside of [declared, !declared]) {
       const sum = input + output + (cache === "outside" ? cached : 0) + (reasoningBeside ? reasoning : 0);
       if (sum !== total || (cache === "inside" && cached > input)) continue;
       // Some emitters leave the cache out of the prompt and of their total, so such a total proves no more than is assumed.
-      if (cache === "inside" && shape.cache === "disputed")
-        return { ...meaning, reasoningBeside, evidence: "assumed" };
+      if (cache === "inside" && isDisputed) return { ...meaning, reasoningBeside, evidence: "assumed" };
       return { ...meaning, cache, reasoningBeside, evidence: cache === shape.cache ? "declared" : "total" };
     }
-  if (shape.cache === "outside" || cached <= input)
-    return { ...meaning, evidence: shape.cache === "disputed" ? "assumed" : "declared" };
-  if (shape.cache === "disputed") return { ...meaning, cache: "outside", evidence: "numbers" };
+  if (isOutside || cached <= input) return { ...meaning, evidence: isDisputed ? "assumed" : "declared" };
+  if (isDisputed) return { ...meaning, cache: "outside", evidence: "numbers" };
   // Up to twice the prompt, the cache is a sum over two events of a stream. Above, the prompt cannot include it.
   if (cached > 2 * input) return { ...meaning, cache: "outside", evidence: "contradiction" };
   const evidence = total === input + output ? "total" : "contradiction";
@@ -122,8 +120,9 @@ export function countOf(value: unknown): number | undefined {
 /** What was written for an hour. Bedrock lists what it wrote by life (docs.aws.amazon.com, `CacheDetail`). */
 function hourCountOf(value: unknown): number | undefined {
   if (!Array.isArray(value)) return countOf(value);
-  const forHour = value.map(fieldsOf).filter((detail) => detail?.ttl === "1h");
-  return countOf(forHour.reduce((sum, detail) => sum + (countOf(detail?.inputTokens) ?? 0), 0));
+  return countOf(
+    value.reduce((sum, detail) => sum + (detail?.ttl === "1h" ? (countOf(detail.inputTokens) ?? 0) : 0), 0),
+  );
 }
 
 export type JsonFields = Record<string, unknown>;
