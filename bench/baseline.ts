@@ -152,6 +152,7 @@ function turnRows(): () => TurnRow[] {
       inputTokens: 7,
       cacheRead: contextTokens - 1_907,
       cacheWrite: 1_900,
+      cacheWriteHour: undefined,
       outputTokens: Math.floor(random() * 3_000),
       reasoning: undefined,
       seq: undefined,

@@ -35,6 +35,7 @@ const said = (second: number, id: string, input: number, more: object = {}) =>
         input_tokens: input,
         cache_read_input_tokens: 900,
         cache_creation_input_tokens: 50,
+        cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 40 },
         output_tokens: second,
         iterations: [{ type: "message", input_tokens: input, cache_read_input_tokens: 900 }],
       },

@@ -5,7 +5,13 @@ import { type Listed, libraryEntry, listedNames, namesByValue, writeTable } from
 
 type Tiered = ModelPrice["input_mtok"];
 
-const COUNTS = ["input_mtok", "cache_read_mtok", "cache_write_mtok", "output_mtok"] as const;
+const COUNTS = [
+  "input_mtok",
+  "cache_read_mtok",
+  "cache_write_mtok",
+  "output_mtok",
+  "cache_write_1h_mtok",
+] as const;
 
 const priceAt = (price: Tiered, prompt: number): number | null => {
   if (price === undefined || price === null) return null;
@@ -24,9 +30,10 @@ function stepsOf(name: string): string | undefined {
   const steps = [0, ...new Set(starts)]
     .sort((one, other) => one - other)
     .map((start): PriceStep => {
-      const [input, read, write, output] = COUNTS.map((count) => priceAt(prices[count], start + 1));
+      const [input, read, write, output, hour] = COUNTS.map((count) => priceAt(prices[count], start + 1));
       // Some are listed as beyond one token less.
-      return [Math.ceil(start / 1_000) * 1_000, input!, read!, write!, output!];
+      const step = [Math.ceil(start / 1_000) * 1_000, input!, read!, write!, output!] as const;
+      return typeof hour === "number" ? [...step, hour] : step;
     });
   return JSON.stringify(steps);
 }

@@ -63,7 +63,7 @@ export function RebuildsPanel({ tokens, sums, since, marks, error, retry, ...act
   return (
     <ChartFrame
       title="Why caches were rebuilt"
-      hint="Tokens that the provider's cache had for the turn before, that the next prompt still needed, and that were not read from the cache. The cause is the likely one: a fall, another model, a pause of over five minutes, or where the prompt first differs."
+      hint="Tokens that the provider's cache had for the turn before, that the next prompt still needed, and that were not read from the cache. The cause is the likely one: a fall, another model, a pause longer than the life of the cache, or where the prompt first differs."
       summary={summary}
       legend={
         <>

@@ -75,7 +75,7 @@ function CacheNote({ agent }: { agent: SessionAgent }) {
     <span
       className="block"
       data-testid="cache-life"
-      title={`${exact(agent.cache.tokens)} tokens of the prompt are in the provider's cache, for at least five minutes after a call.`}
+      title={`${exact(agent.cache.tokens)} tokens of the prompt are in the provider's cache, for five minutes or an hour from the latest call.`}
     >
       {text}
     </span>

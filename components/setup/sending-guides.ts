@@ -201,6 +201,7 @@ const typescriptSample = (url: string, key: string) => `await fetch("${url}/api/
           input_tokens: response.usage.input_tokens,
           cache_read_tokens: response.usage.cache_read_input_tokens,
           cache_write_tokens: response.usage.cache_creation_input_tokens,
+          cache_write_1h_tokens: response.usage.cache_creation?.ephemeral_1h_input_tokens,
           output_tokens: response.usage.output_tokens,
           basis: "exclusive",
         },

@@ -8,8 +8,8 @@ import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { dumpTables } from "../testing/dump.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { jsonBody, pairs } from "./otlp-client.ts";
-import { storedSession } from "./stored-session.ts";
-import { caughtUp, countsOf, makeKey, START } from "./support.ts";
+import { sessionsOf, storedSession } from "./stored-session.ts";
+import { caughtUp, countsOf, KNOWN_MODEL, makeKey, START } from "./support.ts";
 
 /** Two calls in a row have equal counts, seconds apart. */
 const PROMPTS = [20_000, 61_000, 61_000, 64_500];
@@ -20,7 +20,7 @@ const timeOf = (call: number) => BEGIN + call * PAUSE_MS;
 const iso = (at: number) => new Date(at).toISOString();
 
 interface Harness {
-  name: "codex" | "gemini-cli";
+  name: "codex" | "gemini-cli" | "claude-code";
   session: string;
   /** One record of telemetry for each call. */
   telemetry: object[];
@@ -115,6 +115,51 @@ const geminiCli: Harness = {
 
 const HARNESSES = [codex, geminiCli];
 
+/** Telemetry counts what a call wrote to a cache. Only the recording says how long the provider keeps it. */
+const claudeCode: Harness = {
+  name: "claude-code",
+  session: "0199bbbb-1111-4222-8333-444455556666",
+  telemetry: PROMPTS.map((prompt, call) => ({
+    timeUnixNano: `${timeOf(call)}000000`,
+    eventName: "claude_code.api_request",
+    body: { stringValue: "claude_code.api_request" },
+    attributes: pairs({
+      "event.name": "api_request",
+      "session.id": "0199bbbb-1111-4222-8333-444455556666",
+      request_id: `req-${call}`,
+      query_source: "repl_main_thread",
+      model: KNOWN_MODEL,
+      input_tokens: 10,
+      cache_read_tokens: (PROMPTS[call - 1] ?? 10) - 10,
+      cache_creation_tokens: prompt - (PROMPTS[call - 1] ?? 10),
+      output_tokens: 40,
+    }),
+  })),
+  recording: {
+    path: "projects/p/0199bbbb-1111-4222-8333-444455556666.jsonl",
+    begin: [],
+    calls: PROMPTS.map((prompt, call) => ({
+      ...{ type: "assistant", uuid: `u-${call}`, parentUuid: call === 0 ? null : `u-${call - 1}` },
+      ...{ sessionId: "0199bbbb-1111-4222-8333-444455556666", isSidechain: false },
+      timestamp: iso(timeOf(call)),
+      requestId: `req-${call}`,
+      message: {
+        ...{ id: `msg-${call}`, model: KNOWN_MODEL, role: "assistant", content: [] },
+        usage: {
+          input_tokens: 10,
+          cache_read_input_tokens: (PROMPTS[call - 1] ?? 10) - 10,
+          cache_creation_input_tokens: prompt - (PROMPTS[call - 1] ?? 10),
+          cache_creation: {
+            ephemeral_5m_input_tokens: 0,
+            ephemeral_1h_input_tokens: prompt - (PROMPTS[call - 1] ?? 10),
+          },
+          output_tokens: 40,
+        },
+      },
+    })),
+  },
+};
+
 const run = promisify(execFile);
 const PROGRAM = fileURLToPath(new URL("../../packages/cli/src/plimsoll.ts", import.meta.url));
 
@@ -132,6 +177,21 @@ async function importRecording(
     { env: { NODE_ENV: "production", HOME: home, PATH: process.env.PATH } },
   );
   expect(stdout).toContain("0 rejected");
+}
+
+async function sendTelemetry(
+  server: TestServer,
+  key: string,
+  logs: object[],
+  service: string,
+): Promise<void> {
+  const { status } = await server.request("/otlp/v1/logs", {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+    body: jsonBody("logs", logs, { "service.name": service, "host.name": "laptop" }),
+  });
+  expect(status).toBe(200);
+  await caughtUp(server);
 }
 
 interface Sender {
@@ -191,16 +251,8 @@ it.each(Object.keys(ORDERS))("counts each call of Codex and Gemini CLI once: %s"
   const key = (await makeKey(server, "ingest")).secret;
   await ORDERS[order]!({
     async telemetry({ name, telemetry }, from, to) {
-      const { status } = await server.request("/otlp/v1/logs", {
-        method: "POST",
-        headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-        body: jsonBody("logs", telemetry.slice(from, to), {
-          "service.name": name === "codex" ? "codex_exec" : name,
-          "host.name": "laptop",
-        }),
-      });
-      expect(status).toBe(200);
-      await caughtUp(server);
+      const service = name === "codex" ? "codex_exec" : name;
+      await sendTelemetry(server, key, telemetry.slice(from, to), service);
     },
     async recording(harness) {
       await importRecording(harness, { url: server.url, key });
@@ -229,3 +281,42 @@ it.each(Object.keys(ORDERS))("counts each call of Codex and Gemini CLI once: %s"
   dumps.push(await dumpTables(database.prisma));
   expect(dumps.at(-1)).toEqual(dumps[0]);
 });
+
+it.each([
+  ["before", [0, 1]],
+  ["after", [1, 0]],
+] as const)(
+  "takes the life and the price of a cache from a recording that comes %s telemetry",
+  async (_, order) => {
+    const database = await testDatabase();
+    const server = await startTestServer({ databaseUrl: database.url });
+    open.push({ database, server });
+    const key = (await makeKey(server, "ingest")).secret;
+    const senders = [
+      () => importRecording(claudeCode, { url: server.url, key }),
+      () => sendTelemetry(server, key, claudeCode.telemetry, "claude-code"),
+    ];
+    for (const index of order) await senders[index]!();
+    const { turns, agents } = await storedSession(server, claudeCode.session);
+    expect(agents).toHaveLength(1);
+    expect(agents[0]!.cache).toEqual({
+      tokens: PROMPTS.at(-1)! - 10,
+      cold_at: iso(timeOf(ALL - 1) + 3_600_000),
+    });
+    // Dollars a million tokens: 3 as input, 0.3 from a cache, 6 to one for an hour, 15 as output.
+    const prices = PROMPTS.map((prompt, call) => {
+      const before = PROMPTS[call - 1] ?? 10;
+      return (10 * 3 + (before - 10) * 0.3 + (prompt - before) * 6 + 40 * 15) / 1e6;
+    });
+    expect(turns.items.map(({ estimated_cost_usd: usd }) => usd)).toEqual(
+      prices.reverse().map((usd) => expect.closeTo(usd, 9)),
+    );
+    expect(turns.items.map(({ cache_write_1h_tokens: hour }) => hour)).toEqual(
+      turns.items.map(({ cache_write_tokens: written }) => written),
+    );
+    const spent = prices.reduce((sum, usd) => sum + Math.round(usd * 1e6), 0) / 1e6;
+    const [session] = await sessionsOf(server, claudeCode.session);
+    expect(session!.estimated_cost_usd).toBeCloseTo(spent, 9);
+    await server.expectHealthy();
+  },
+);

@@ -85,6 +85,30 @@ test("a cache lives five minutes from the latest call, until a boundary", async 
   expect((await rowOf(uncached))!.cache).toBeNull();
 });
 
+test("a cache that was written for an hour lives so long", async () => {
+  const session = name();
+  const cached = (ago: number, read: number, hour?: number) => {
+    const usage = { input_tokens: 100, cache_read_tokens: read, cache_write_tokens: 900, basis: "exclusive" };
+    return event(session, "turn", ago, {
+      ...{ model: "m", context_window: 200_000 },
+      usage: { ...usage, ...(hour !== undefined && { cache_write_1h_tokens: hour }) },
+    });
+  };
+  const last = cached(9 * MINUTE, 5_000, 900);
+  await server.send(cached(20 * MINUTE, 4_100, 900), last);
+  const life = { tokens: 5_900, cold_at: new Date(last.at + 60 * MINUTE).toISOString() };
+  expect((await rowOf(session))!.cache).toEqual(life);
+  // Another process reads the state from the database.
+  await server.close();
+  server = await path.start();
+  const next = cached(8 * MINUTE, 5_900);
+  await server.send(next);
+  expect((await rowOf(session))!.cache).toEqual({
+    tokens: 5_900,
+    cold_at: new Date(next.at + 60 * MINUTE).toISOString(),
+  });
+});
+
 test("silent and suspect agents come after the others", async () => {
   const [silent, suspect, low] = [name(), name(), name()];
   await server.send(

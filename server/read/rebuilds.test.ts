@@ -88,6 +88,43 @@ test("each cause has its turns and tokens, the most tokens first", async () => {
   ]);
 });
 
+/** A turn that wrote a part of its tokens for an hour. */
+const forHour = (harness: string, minute: number, read: number, written: number, hour: number) => {
+  const one = turn(harness, minute, read, written);
+  return { ...one, usage: { ...one.usage, cache_write_1h_tokens: hour } };
+};
+
+test("what was written for an hour costs more, also as a part of what a turn wrote", async () => {
+  const harness = "hours@1";
+  const written = (...counts: [minute: number, read: number, written: number, hour: number]) =>
+    forHour(harness, ...counts);
+  await server.send(
+    written(0, 0, 20_000, 20_000),
+    // All of it for an hour, a part, and none.
+    written(70, 0, 21_000, 21_000),
+    written(140, 0, 22_000, 8_000),
+    written(210, 0, 30_000, 0),
+  );
+  const { total, causes } = await rebuilds(harness);
+  expect(causes.map(({ cause, turns, tokens }) => [cause, turns, tokens])).toEqual([["idle", 3, 63_000]]);
+  expect(total).toMatchObject({ turns: 3, tokens: 63_000, priced_tokens: 63_000 });
+  // 9.5 dollars a million for what lives an hour, 5.75 for the rest.
+  expect(total.usd).toBeCloseTo((28_000 * 9.5 + 35_000 * 5.75) / 1e6, 9);
+});
+
+test("a late turn leaves nothing of a rebuild that its writes for an hour explain otherwise", async () => {
+  const harness = "late-hours@1";
+  const first = forHour(harness, 0, 0, 20_000, 20_000);
+  const cold = forHour(harness, 70, 0, 21_000, 8_000);
+  await server.send(first, cold);
+  expect(await causesOf(harness)).toEqual([["idle", 1, 20_000]]);
+  // Within the hour: the prompt was changed, and what this call left is still there.
+  await server.send(forHour(harness, 50, 0, 20_500, 20_500));
+  expect(await causesOf(harness)).toEqual([["tools_or_system", 2, 40_500]]);
+  const { total } = await rebuilds(harness);
+  expect(total.usd).toBeCloseTo((28_000 * 9.5 + 12_500 * 5.75) / 1e6, 9);
+});
+
 test("what a model without a list price rebuilt counts in tokens, and is said to have none", async () => {
   const harness = "unpriced@1";
   const own = { model: "my-own-model" };

@@ -13,6 +13,7 @@ const MOST_ROWS = 8;
 interface Row {
   cause: RebuildCause;
   level: number;
+  isForHour: boolean;
   harness: string;
   model: string;
   turns: number;
@@ -26,12 +27,13 @@ export async function readRebuilds(reader: FreshReader, query: StatusQuery): Pro
   const span = spanOf(query);
   const harness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${query.harness}`;
   const rows = await reader.prisma.$queryRaw<Row[]>`
-    SELECT split_part(what, '/', 2) AS cause, split_part(what, '/', 3)::int4 AS level, harness, model,
+    SELECT split_part(what, '/', 2) AS cause, split_part(what, '/', 3)::int4 AS level,
+      split_part(what, '/', 4) = 'hour' AS "isForHour", harness, model,
       sum(count)::float8 AS turns, sum(tokens)::float8 AS tokens
     FROM insight_rollups
     WHERE project_id = ${reader.projectId} AND ${coveringBuckets(span, INSIGHT_GRAINS)} ${harness}
-      AND what LIKE 'rebuild/%' AND count > 0
-    GROUP BY 1, 2, 3, 4`;
+      AND what LIKE 'rebuild/%' AND tokens > 0
+    GROUP BY 1, 2, 3, 4, 5`;
   return {
     range: { from: iso(span.from), to: iso(span.to) },
     total: sumOf(rows),
@@ -56,10 +58,10 @@ function summedBy(rows: readonly Row[], keyOf: (row: Row) => string): [Row, Sums
 
 function sumOf(rows: readonly Row[]): Sums {
   const sums = { turns: 0, tokens: 0, usd: 0, priced_tokens: 0 };
-  for (const { turns, tokens, model, level } of rows) {
+  for (const { turns, tokens, model, level, isForHour } of rows) {
     sums.turns += turns;
     sums.tokens += tokens;
-    const usd = rebuildPrice(model, tokens, level);
+    const usd = rebuildPrice({ model, tokens, level, hour: isForHour ? tokens : 0 });
     if (usd === undefined) continue;
     sums.usd += usd;
     sums.priced_tokens += tokens;

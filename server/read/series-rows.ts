@@ -87,7 +87,7 @@ export function sourceOf(reader: Reader, query: SeriesQuery, span: Span, step: n
     case "cache_rebuilt_tokens":
       return {
         rows: Prisma.sql`insight_rollups WHERE ${insightRange(reader, query, span, step)}
-          AND what LIKE 'rebuild/%' AND count > 0`,
+          AND what LIKE 'rebuild/%' AND tokens > 0`,
         at,
         name: nameColumn(query, {
           harness: Prisma.sql`harness`,

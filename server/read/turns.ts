@@ -1,8 +1,15 @@
-import { claimsByWitness, listPrice, normaliseUsage, utilizationOf, witnessesOf } from "@plimsoll/fold";
+import {
+  claimsByWitness,
+  hourWrite,
+  listPrice,
+  normaliseUsage,
+  utilizationOf,
+  witnessesOf,
+} from "@plimsoll/fold";
 import type { TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol/api";
 import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
 import { unpackFacets, unpackRebuild } from "../db/tables/codes.ts";
-import type { TurnRow } from "../db/tables/turns.ts";
+import { sentUsage, type TurnRow } from "../db/tables/turns.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";
 import { iso } from "../times.ts";
@@ -69,14 +76,9 @@ async function positionAbove(reader: Reader, query: TurnsQuery, key: string): Pr
 function turnView({ turn, number, change, agentId, agentName }: ListedTurn, model: string): TurnView {
   const facets = unpackFacets(turn.facets);
   const rebuild = turn.rebuild === undefined ? undefined : unpackRebuild(turn.rebuild);
-  const usage = normaliseUsage({
-    input_tokens: turn.inputTokens,
-    cache_read_tokens: turn.cacheRead,
-    cache_write_tokens: turn.cacheWrite,
-    output_tokens: turn.outputTokens,
-    reasoning_tokens: turn.reasoning,
-    basis: facets.basis,
-  });
+  const sent = sentUsage(turn);
+  const usage = normaliseUsage(sent);
+  const hour = hourWrite(sent);
   return {
     key: turn.key,
     number,
@@ -94,6 +96,7 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     fresh_tokens: usage.fresh ?? null,
     cache_read_tokens: turn.cacheRead ?? null,
     cache_write_tokens: turn.cacheWrite ?? null,
+    cache_write_1h_tokens: hour ?? null,
     cache_rebuilt_tokens: rebuild?.tokens ?? null,
     cache_rebuild_cause: rebuild?.cause ?? null,
     output_tokens: turn.outputTokens ?? null,
@@ -103,7 +106,7 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     compaction: facets.compaction,
     duration_ms: turn.durationMs ?? null,
     cost_usd: turn.costMicros === undefined ? null : turn.costMicros / 1e6,
-    estimated_cost_usd: turn.costMicros === undefined ? (listPrice(model, usage) ?? null) : null,
+    estimated_cost_usd: turn.costMicros === undefined ? (listPrice(model, usage, hour) ?? null) : null,
     composition: compositionView(turn.composition),
     composition_estimated: facets.compositionEstimated,
     sources: witnessesOf(turn.provenance ?? 0),

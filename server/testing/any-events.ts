@@ -114,7 +114,16 @@ export const anyEvent = fc
             ...envelope,
             type: "turn",
             model,
-            usage: { input_tokens: tokens, cache_read_tokens: cache, output_tokens: output },
+            usage: {
+              input_tokens: tokens,
+              cache_read_tokens: cache,
+              output_tokens: output,
+              // Some say how long the provider keeps what was written, also of a report that repeats a call.
+              ...(output % 3 === 0 && {
+                cache_write_tokens: output,
+                cache_write_1h_tokens: output % 2 && output,
+              }),
+            },
             ...(limit === undefined ? {} : { context_window: limit }),
             ...(compaction && n % 7 === 0 ? { purpose: "compaction" } : {}),
             ...(stop === undefined ? {} : { stop_reason: stop }),

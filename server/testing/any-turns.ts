@@ -24,6 +24,7 @@ export function anyTurnRow(agent: number): fc.Arbitrary<TurnRow> {
     inputTokens: maybe,
     cacheRead: maybe,
     cacheWrite: maybe,
+    cacheWriteHour: maybe,
     outputTokens: maybe,
     reasoning: maybe,
     seq: maybe,

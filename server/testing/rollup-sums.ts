@@ -1,10 +1,9 @@
-import { binOf, larger, listPrice, normaliseUsage } from "@plimsoll/fold";
+import { binOf, hourWrite, larger, listPrice, normaliseUsage } from "@plimsoll/fold";
 import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import type { PrismaClient } from "../db/client.ts";
 import { ALL, bucketOf, GRAINS } from "../db/tables/buckets.ts";
-import { unpackFacets } from "../db/tables/codes.ts";
 import { dayOf, OTHER } from "../db/tables/rollup-names.ts";
-import { levelOf } from "../db/tables/turns.ts";
+import { levelOf, sentUsage } from "../db/tables/turns.ts";
 import { storedTurns } from "./turns.ts";
 
 interface Sum {
@@ -48,15 +47,9 @@ export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<
     const share = level !== undefined && windowTokens !== undefined ? level / windowTokens : undefined;
     const own = [harnessOf.get(turn.agent)!, modelOf.get(turn.modelId)!] as const;
     const isNamed = names.has(keyOf(dayOf(turn.at), ...own));
-    const usage = normaliseUsage({
-      input_tokens: turn.inputTokens,
-      cache_read_tokens: turn.cacheRead,
-      cache_write_tokens: turn.cacheWrite,
-      output_tokens: turn.outputTokens,
-      reasoning_tokens: turn.reasoning,
-      basis: unpackFacets(turn.facets).basis,
-    });
-    const price = turn.costMicros === undefined ? listPrice(own[1], usage) : 0;
+    const sent = sentUsage(turn);
+    const usage = normaliseUsage(sent);
+    const price = turn.costMicros === undefined ? listPrice(own[1], usage, hourWrite(sent)) : 0;
     for (const grain of GRAINS) {
       const bucket = bucketOf(turn.at, grain);
       for (const [harness, model] of [isNamed ? own : [OTHER, OTHER], [ALL, ALL]] as const) {

@@ -20,6 +20,7 @@ function turnsIn(path, session, agent) {
     if (message.model === "<synthetic>" || (agent === "main" && entry.isSidechain === true)) continue;
     const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } =
       message.usage;
+    const { ephemeral_1h_input_tokens } = message.usage.cache_creation ?? {};
     turns.set(message.id, {
       type: "turn",
       id: message.id,
@@ -33,6 +34,7 @@ function turnsIn(path, session, agent) {
         input_tokens,
         cache_read_tokens: cache_read_input_tokens,
         cache_write_tokens: cache_creation_input_tokens,
+        cache_write_1h_tokens: ephemeral_1h_input_tokens,
         output_tokens,
         basis: "exclusive",
       },

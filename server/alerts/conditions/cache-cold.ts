@@ -1,9 +1,9 @@
-import { isNews, SHORTEST_LIFE_MS } from "@plimsoll/fold";
+import { isNews, LONGEST_LIFE_MS, SHORTEST_LIFE_MS } from "@plimsoll/fold";
 import type { AlertConditionOf, AlertSighting } from "@plimsoll/protocol/alerts";
 import { exact } from "@plimsoll/protocol/pure";
 import { slotOf } from "../../db/tables/buckets.ts";
 import { LIVE_FOR } from "../../read/liveness.ts";
-import { DAY_MS, HOUR_MS } from "../../times.ts";
+import { DAY_MS } from "../../times.ts";
 import { levelOf } from "../describe-alert.ts";
 import { agentPlace, agentScope } from "../evaluation/judge-agents.ts";
 import { readSessionAgents, type SeenAgent } from "../evaluation/read-agents.ts";
@@ -13,8 +13,6 @@ import { type RuleOf, selects } from "../rule-book.ts";
 type CacheColdCondition = AlertConditionOf<"cache_cold">;
 
 const MINUTE_MS = 60_000;
-/** The longest life of a cache that an alert waits for: providers keep it for five minutes or an hour. */
-const LONGEST_LIFE_MS = HOUR_MS;
 /** Sessions of one evaluation. */
 const MOST_SESSIONS = 1_000;
 

@@ -378,6 +378,20 @@ describe("rules about caches", () => {
     expect((await told()).slice(1)).toEqual(["resolved: data_returned"]);
   });
 
+  it("wait for an hour, if the cache was written for one", async () => {
+    await alerts.rule({ condition: { type: "cache_cold", at_least: 5_000 } });
+    const usage = { input_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 6_000, output_tokens: 1 };
+    const written = { usage: { ...usage, cache_write_1h_tokens: 6_000 } };
+    await alerts.pipeline.send(cached(0, 30, { ...written, session: "warm" }));
+    await wait(30);
+    await evaluateAgain();
+    expect(await told()).toEqual([]);
+    await alerts.pipeline.send(cached(0, 61, written));
+    await wait(61);
+    await evaluateAgain();
+    expect(await told()).toEqual(["firing: The cache is cold, with 6,000 context tokens"]);
+  });
+
   it("fire some minutes before, for each agent of their scope", async () => {
     await alerts.rule({
       condition: { type: "cache_cold", at_least: 5_000, minutes_before: 2 },

@@ -11,6 +11,7 @@ const anyFacets: fc.Arbitrary<Facets> = fc.record({
   compositionEstimated: fc.boolean(),
   isRepeat: fc.boolean(),
   isToolResult: fc.boolean(),
+  addedLife: fc.boolean(),
 });
 
 it("facets keep every fact, and fit into a smallint", () => {

@@ -47,6 +47,8 @@ export interface Facets {
   /** Whether the row counts nowhere: another turn stands for its call, or it is the end of a tool call. */
   isRepeat: boolean;
   isToolResult: boolean;
+  /** Whether only another report of the call said how long the provider keeps what it wrote to a cache. */
+  addedLife: boolean;
 }
 
 /** Bit of `facets` that marks a compaction call. */
@@ -63,9 +65,12 @@ const SOURCE_BIT = 256;
 /** Bit of `facets` that marks the end of a tool call. Such a row has `REPEAT_BIT` too. */
 export const TOOL_RESULT_BIT = 512;
 
+const ADDED_LIFE_BIT = 1_024;
+
 /** Small facts in one number: a column each would cost every turn eight bytes of padding. */
 export function packFacets(facets: Facets): number {
-  const { basis, windowSource, estimated, compaction, compositionEstimated, isRepeat, isToolResult } = facets;
+  const { basis, windowSource, estimated, compaction, compositionEstimated } = facets;
+  const { isRepeat, isToolResult, addedLife } = facets;
   return (
     (basis ? BASES.indexOf(basis) : 0) |
     ((sourceCode(windowSource) & 3) << 2) |
@@ -74,7 +79,8 @@ export function packFacets(facets: Facets): number {
     (compaction ? COMPACTION_BIT : 0) |
     (compositionEstimated ? COMPOSITION_ESTIMATED_BIT : 0) |
     (isRepeat ? REPEAT_BIT : 0) |
-    (isToolResult ? TOOL_RESULT_BIT : 0)
+    (isToolResult ? TOOL_RESULT_BIT : 0) |
+    (addedLife ? ADDED_LIFE_BIT : 0)
   );
 }
 
@@ -87,6 +93,7 @@ export function unpackFacets(code: number): Facets {
     compositionEstimated: (code & COMPOSITION_ESTIMATED_BIT) !== 0,
     isRepeat: (code & REPEAT_BIT) !== 0,
     isToolResult: (code & TOOL_RESULT_BIT) !== 0,
+    addedLife: (code & ADDED_LIFE_BIT) !== 0,
   };
 }
 

@@ -105,21 +105,25 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
   generation: index,
   waited: index,
   traces: fc.array(fc.record({ at: time, tokens: maybe(tokens), witnesses: index }), { maxLength: 3 }),
-  cached: maybe(fc.record({ tokens, shortest: tokens, survived: tokens })),
+  cached: maybe(fc.record({ tokens, shortest: tokens, survived: tokens, hour: maybe(tokens) })),
   sinceFall: fc.oneof(
     fc.constant(NO_FALL),
     fc.record({ turns: fc.integer({ min: 1, max: 9_000 }), before: maybe(tokens), refill: maybe(index) }),
   ),
   summaryCalls: maybe(
-    fc.record({
-      model: name,
-      calls: index,
-      prompt: tokens,
-      fresh: tokens,
-      read: tokens,
-      written: tokens,
-      output: tokens,
-    }),
+    fc.record(
+      {
+        model: name,
+        calls: index,
+        prompt: tokens,
+        fresh: tokens,
+        read: tokens,
+        written: tokens,
+        hour: tokens,
+        output: tokens,
+      },
+      { requiredKeys: ["model", "calls", "prompt", "fresh", "read", "written", "output"] },
+    ),
   ),
 });
 

@@ -1,5 +1,6 @@
 import {
   type AgentState,
+  type CachedPrompt,
   type CrossingReport,
   type KnownCrossing,
   NO_FALL,
@@ -48,10 +49,12 @@ type PackedState = [
   generation?: number,
   traces?: readonly PackedTrace[],
   waited?: number,
-  cached?: [tokens: number, shortest: number, survived: number],
+  cached?: PackedPrompt,
   sinceFall?: [turns: number, before: Maybe<number>, refill: Maybe<number>] | 0,
   summaryCalls?: PackedCalls,
 ];
+
+type PackedPrompt = [tokens: number, shortest: number, survived: number, hour?: number];
 
 type PackedCalls = [
   model: string,
@@ -61,6 +64,7 @@ type PackedCalls = [
   read: number,
   written: number,
   output: number,
+  hour?: number,
 ];
 
 type PackedTrace = [at: number, tokens: Maybe<number>, witnesses: number];
@@ -187,7 +191,7 @@ export function packState(state: AgentState): string {
     generation,
     traces.map(({ at, tokens, witnesses }) => [at, tokens, witnesses]),
     waited,
-    cached && [cached.tokens, cached.shortest, cached.survived],
+    cached && packPrompt(cached),
     sinceFall.turns && [sinceFall.turns, sinceFall.before, sinceFall.refill],
     summaryCalls && packCalls(summaryCalls),
   ];
@@ -203,7 +207,7 @@ type Always<T> = T extends [
   generation?: number,
   traces?: readonly PackedTrace[],
   waited?: number,
-  cached?: [number, number, number],
+  cached?: PackedPrompt,
   sinceFall?: [number, Maybe<number>, Maybe<number>] | 0,
   summaryCalls?: PackedCalls,
 ]
@@ -314,7 +318,7 @@ function stateOf(packed: PackedState): AgentState {
     })),
     generation,
     traces: traces.map(([at, tokens, witnesses]) => ({ at, tokens: tokens ?? undefined, witnesses })),
-    cached: cached ? { tokens: cached[0], shortest: cached[1], survived: cached[2] } : undefined,
+    cached: cached ? promptOf(cached) : undefined,
     sinceFall:
       sinceFall === 0
         ? NO_FALL
@@ -323,12 +327,24 @@ function stateOf(packed: PackedState): AgentState {
   };
 }
 
-function packCalls({ model, calls, prompt, fresh, read, written, output }: SummaryCalls): PackedCalls {
-  return [model, calls, prompt, fresh, read, written, output];
+function packPrompt({ tokens, shortest, survived, hour }: CachedPrompt): PackedPrompt {
+  return hour === undefined ? [tokens, shortest, survived] : [tokens, shortest, survived, hour];
 }
 
-function callsOf([model, calls, prompt, fresh, read, written, output]: PackedCalls): SummaryCalls {
-  return { model, calls, prompt, fresh, read, written, output };
+const promptOf = ([tokens, shortest, survived, hour]: PackedPrompt): CachedPrompt => ({
+  tokens,
+  shortest,
+  survived,
+  hour,
+});
+
+function packCalls({ model, calls, prompt, fresh, read, written, output, hour }: SummaryCalls): PackedCalls {
+  const packed = [model, calls, prompt, fresh, read, written, output] as const;
+  return hour === undefined ? [...packed] : [...packed, hour];
+}
+
+function callsOf([model, calls, prompt, fresh, read, written, output, hour]: PackedCalls): SummaryCalls {
+  return { model, calls, prompt, fresh, read, written, output, ...(hour !== undefined && { hour }) };
 }
 
 function boundaryOf(packed: PackedBoundary): PendingBoundary {

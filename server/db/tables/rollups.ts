@@ -60,9 +60,35 @@ export const insightRollups = defineTable(
   },
 );
 
-/** Names the count of a cache that was rebuilt, with the level of its prompt: models charge by that. */
-export const rebuildName = ({ cause }: Pick<CacheRebuild, "cause">, promptTokens: number) =>
-  `rebuild/${cause}/${priceLevel(promptTokens)}`;
+/** A prompt whose cache was rebuilt. Tokens. */
+export interface RebuiltPrompt {
+  rebuild: CacheRebuild;
+  prompt: number;
+  /** Written for an hour. */
+  hour: number;
+}
+
+/**
+ * The counts of a cache that was rebuilt, under names with what models charge by: the level of its prompt, and how long what was written
+ * lives. A turn whose writes have two lives counts once, with the shorter one.
+ */
+export function rebuildCounts({
+  rebuild: { cause, tokens },
+  prompt,
+  hour,
+}: RebuiltPrompt): Pick<InsightRollupRow, "what" | "count" | "tokens">[] {
+  const what = `rebuild/${cause}/${priceLevel(prompt)}`;
+  if (hour === 0) return [{ what, count: 1, tokens }];
+  // Providers put what lives longer first, and the first tokens are those that were lost.
+  const long = { what: `${what}/hour`, count: 1, tokens: Math.min(hour, tokens) };
+  const rest = tokens - long.tokens;
+  return rest === 0
+    ? [long]
+    : [
+        { what, count: 1, tokens: rest },
+        { ...long, count: 0 },
+      ];
+}
 
 export type InsightRollupRow = RowOf<typeof insightRollups>;
 

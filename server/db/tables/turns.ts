@@ -1,5 +1,6 @@
 import {
   type CacheRebuild,
+  hourWrite,
   isExplained,
   listPrice,
   type NormalisedUsage,
@@ -10,7 +11,7 @@ import {
   utilizationOf,
   witnessMask,
 } from "@plimsoll/fold";
-import { COMPOSITION_PARTS, type Composition } from "@plimsoll/protocol/events";
+import { COMPOSITION_PARTS, type Composition, type Usage } from "@plimsoll/protocol/events";
 import {
   COMPACTION_BIT,
   packFacets,
@@ -39,6 +40,8 @@ export interface TurnRow {
   inputTokens: number | undefined;
   cacheRead: number | undefined;
   cacheWrite: number | undefined;
+  /** Of `cacheWrite`, what the provider keeps for an hour. */
+  cacheWriteHour: number | undefined;
   outputTokens: number | undefined;
   reasoning: number | undefined;
   seq: number | undefined;
@@ -78,6 +81,7 @@ export function emptyTurn(agent: number, key: string): TurnRow {
     inputTokens: undefined,
     cacheRead: undefined,
     cacheWrite: undefined,
+    cacheWriteHour: undefined,
     outputTokens: undefined,
     reasoning: undefined,
     seq: undefined,
@@ -126,6 +130,7 @@ export function turnRow({ turn, report, ...reading }: TurnReading, place: TurnPl
     inputTokens: usage.input_tokens,
     cacheRead: usage.cache_read_tokens,
     cacheWrite: usage.cache_write_tokens,
+    cacheWriteHour: usage.cache_write_1h_tokens,
     outputTokens: usage.output_tokens,
     reasoning: usage.reasoning_tokens,
     seq: turn.seq,
@@ -141,6 +146,7 @@ export function turnRow({ turn, report, ...reading }: TurnReading, place: TurnPl
       compositionEstimated: turn.compositionEstimated,
       isRepeat: reading.isRepeat,
       isToolResult: turn.isToolResult,
+      addedLife: usage.cache_write_1h_tokens !== report.usage.cache_write_1h_tokens,
     }),
     composition: turn.composition && COMPOSITION_PARTS.map((part) => turn.composition![part]),
     provenance: turn.provenance === 0 ? undefined : turn.provenance,
@@ -153,21 +159,25 @@ export function turnRow({ turn, report, ...reading }: TurnReading, place: TurnPl
   };
 }
 
+/** The counts of a row as they were sent. */
+export const sentUsage = (row: TurnRow): Usage => ({
+  input_tokens: row.inputTokens,
+  cache_read_tokens: row.cacheRead,
+  cache_write_tokens: row.cacheWrite,
+  cache_write_1h_tokens: row.cacheWriteHour,
+  output_tokens: row.outputTokens,
+  reasoning_tokens: row.reasoning,
+  basis: unpackFacets(row.facets).basis,
+});
+
 /** The call that a row stands for. */
 export function turnFactsOf(row: TurnRow, modelName: (id: number) => string): TurnFacts {
-  const { basis, estimated, compaction, compositionEstimated, isToolResult } = unpackFacets(row.facets);
+  const { estimated, compaction, compositionEstimated, isToolResult } = unpackFacets(row.facets);
   return {
     key: row.key,
     at: row.at,
     model: isToolResult ? "" : modelName(row.modelId),
-    usage: {
-      input_tokens: row.inputTokens,
-      cache_read_tokens: row.cacheRead,
-      cache_write_tokens: row.cacheWrite,
-      output_tokens: row.outputTokens,
-      reasoning_tokens: row.reasoning,
-      basis,
-    },
+    usage: sentUsage(row),
     seq: row.seq,
     sentWindow: row.sentWindow,
     sentLimit: row.sentLimit,
@@ -187,10 +197,10 @@ export function turnFactsOf(row: TurnRow, modelName: (id: number) => string): Tu
 
 export function turnReadingOf(row: TurnRow, turn: TurnFacts): TurnReading {
   const { contextTokens, windowTokens } = row;
-  const { windowSource, isRepeat } = unpackFacets(row.facets);
+  const { windowSource, isRepeat, addedLife } = unpackFacets(row.facets);
   return {
     turn,
-    report: ownReport(turn, row.otherWitnesses ?? 0),
+    report: ownReport(turn, row.otherWitnesses ?? 0, addedLife),
     isRepeat,
     window: row.windowIndex,
     contextTokens,
@@ -262,10 +272,10 @@ export function costMicros(facts: Pick<TurnFacts, "costUsd">): number | undefine
 
 /** What a turn that states no cost costs at list prices; undefined for the others, and without a price. */
 export function estimatedCostMicros(
-  { costUsd, model }: Pick<TurnFacts, "costUsd" | "model">,
+  { costUsd, model, usage: sent }: Pick<TurnFacts, "costUsd" | "model" | "usage">,
   usage: NormalisedUsage,
 ): number | undefined {
-  const usd = costUsd === undefined ? listPrice(model, usage) : undefined;
+  const usd = costUsd === undefined ? listPrice(model, usage, hourWrite(sent)) : undefined;
   return usd === undefined ? undefined : Math.round(usd * 1e6);
 }
 

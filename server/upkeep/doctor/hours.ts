@@ -1,8 +1,8 @@
-import { binOf, larger, normaliseUsage, utilizationOf } from "@plimsoll/fold";
+import { binOf, hourWrite, larger, normaliseUsage, utilizationOf } from "@plimsoll/fold";
 import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
 import type { Sql } from "../../db/sql.ts";
 import { ALL, bucketOf, slotOf } from "../../db/tables/buckets.ts";
-import { unpackFacets, unpackRebuild } from "../../db/tables/codes.ts";
+import { unpackRebuild } from "../../db/tables/codes.ts";
 import { readNamesOfDays } from "../../db/tables/read-rollup-names.ts";
 import {
   type ActiveAgent,
@@ -11,8 +11,8 @@ import {
   type TimeSpan,
 } from "../../db/tables/read-turns.ts";
 import { dayOf, NAMES_PER_DAY } from "../../db/tables/rollup-names.ts";
-import { rebuildName } from "../../db/tables/rollups.ts";
-import { levelOf, type TurnRow } from "../../db/tables/turns.ts";
+import { rebuildCounts } from "../../db/tables/rollups.ts";
+import { levelOf, sentUsage, type TurnRow } from "../../db/tables/turns.ts";
 import { HOUR_MS } from "../../times.ts";
 import type { Check } from "./check.ts";
 import {
@@ -142,10 +142,12 @@ async function readSources(
           addTurn(sumsAt(turns, placeOf(bucket, ALL, ALL)), row);
           if (row.rebuild === undefined) continue;
           const rebuild = unpackRebuild(row.rebuild);
-          const { tokens } = rebuild;
-          const place = placeOf(from, harness, model, rebuildName(rebuild, row.contextTokens ?? 0));
-          const sums = insights.get(place) ?? NO_INSIGHTS;
-          insights.set(place, { count: sums.count + 1, tokens: sums.tokens + tokens });
+          const hour = hourWrite(sentUsage(row)) ?? 0;
+          for (const { what, ...one } of rebuildCounts({ rebuild, prompt: row.contextTokens ?? 0, hour })) {
+            const place = placeOf(from, harness, model, what);
+            const { count, tokens } = insights.get(place) ?? NO_INSIGHTS;
+            insights.set(place, { count: count + one.count, tokens: tokens + one.tokens });
+          }
         }
       }
       for (const row of await sql.query<BoundariesRow>(BOUNDARIES, projectId, ids, from, to)) {
@@ -168,14 +170,7 @@ function sumsAt(rows: RowsByPlace<TurnSums>, place: string): TurnSums {
 }
 
 function addTurn(sums: TurnSums, row: TurnRow): void {
-  const { fresh = 0 } = normaliseUsage({
-    input_tokens: row.inputTokens,
-    cache_read_tokens: row.cacheRead,
-    cache_write_tokens: row.cacheWrite,
-    output_tokens: row.outputTokens,
-    reasoning_tokens: row.reasoning,
-    basis: unpackFacets(row.facets).basis,
-  });
+  const { fresh = 0 } = normaliseUsage(sentUsage(row));
   const level = levelOf(row);
   const share = utilizationOf(level, row.windowTokens);
   sums.turns += 1;

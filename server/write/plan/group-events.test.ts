@@ -243,6 +243,11 @@ describe("a repeat of a turn", () => {
     ],
     ["with another prompt reads differently", usage({ input_tokens: 101 }), { same: false, reads: false }],
     ["with cached tokens reads differently", usage({ cache_read_tokens: 1 }), { same: false, reads: false }],
+    [
+      "with the life of what was written reads differently",
+      usage({ cache_write_1h_tokens: 0 }),
+      { same: false, reads: false },
+    ],
     ["with a basis reads differently", usage({ basis: "exclusive" }), { same: false, reads: false }],
     ["at another time reads differently", { at: 1_001 }, { same: false, reads: false }],
     ["with a sequence number reads differently", { seq: 1 }, { same: false, reads: false }],

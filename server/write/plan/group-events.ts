@@ -447,6 +447,7 @@ export function readsTheSame(a: TurnFacts, b: TurnFacts): boolean {
     a.usage.input_tokens === b.usage.input_tokens &&
     a.usage.cache_read_tokens === b.usage.cache_read_tokens &&
     a.usage.cache_write_tokens === b.usage.cache_write_tokens &&
+    a.usage.cache_write_1h_tokens === b.usage.cache_write_1h_tokens &&
     a.usage.basis === b.usage.basis
   );
 }

@@ -186,7 +186,12 @@ const events = fc.array(
           id: `t-${id}`,
           type: "turn",
           model,
-          usage: { input_tokens: input, cache_read_tokens: cache, output_tokens: output },
+          usage: {
+            input_tokens: input,
+            cache_read_tokens: cache,
+            output_tokens: output,
+            ...(output % 2 === 1 && { cache_write_tokens: 90 * output, cache_write_1h_tokens: 70 * output }),
+          },
           estimated,
           ...(cost === undefined ? {} : { cost_usd: cost }),
           ...(size === undefined ? {} : { context_window: size }),

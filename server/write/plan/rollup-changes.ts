@@ -1,6 +1,7 @@
 import {
   type BoundaryReading,
   binOf,
+  hourWrite,
   isBoundary,
   larger,
   normaliseUsage,
@@ -13,7 +14,7 @@ import {
   type BoundaryRollupRow,
   type InsightRollupRow,
   type RollupRow,
-  rebuildName,
+  rebuildCounts,
 } from "../../db/tables/rollups.ts";
 import { costMicros, estimatedCostMicros } from "../../db/tables/turns.ts";
 
@@ -125,9 +126,14 @@ export class RollupChanges {
     if (rebuild !== undefined) {
       const [grain] = INSIGHT_GRAINS;
       const place = { grain, bucket: bucketOf(turn.at, grain), harness, model: turn.model };
-      const what = rebuildName(rebuild, reading.contextTokens ?? 0);
       const { insights } = this.#day(row.bucket);
-      addInsights(insights, { ...place, what, count: sign, tokens: sign * rebuild.tokens });
+      const prompt = reading.contextTokens ?? 0;
+      for (const { what, count, tokens } of rebuildCounts({
+        rebuild,
+        prompt,
+        hour: hourWrite(turn.usage) ?? 0,
+      }))
+        addInsights(insights, { ...place, what, count: sign * count, tokens: sign * tokens });
     }
     return row;
   }

@@ -124,6 +124,7 @@ describe("order, repetition and batching", () => {
         input_tokens: 3,
         cache_read_tokens: 800,
         cache_write_tokens: 40,
+        cache_write_1h_tokens: undefined,
         output_tokens: undefined,
         reasoning_tokens: undefined,
       }),

@@ -250,7 +250,7 @@ function rollupStatements(projectId: number, changes: RollupChanges): Statement[
       ? []
       : [
           insightRollups.upsert(projectId, insights, ADD_INSIGHT_ROLLUP),
-          insightRollups.delete(projectId, insights, "AND t.count = 0"),
+          insightRollups.delete(projectId, insights, "AND t.tokens = 0"),
         ]),
   ];
 }

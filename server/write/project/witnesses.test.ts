@@ -30,6 +30,8 @@ const anyReport = fc.record({
   usage: fc.record({
     input_tokens: maybe(count),
     cache_read_tokens: maybe(count),
+    cache_write_tokens: maybe(count),
+    cache_write_1h_tokens: maybe(count),
     output_tokens: maybe(count),
     basis: maybe(fc.constantFrom("inclusive" as const, "exclusive" as const)),
   }),

@@ -105,11 +105,17 @@ describe("a proposal for a source", () => {
   it.each(
     usageShapes()
       .map(([name, shape]) => {
-        const { input, cacheRead, cacheWrite, output } = shape;
+        const { input, cacheRead, cacheWrite, cacheWriteHour, output } = shape;
         return {
           name,
           cache: shape.cache,
-          names: { input, cache_read: cacheRead, cache_write: cacheWrite, output },
+          names: {
+            input,
+            cache_read: cacheRead,
+            cache_write: cacheWrite,
+            cache_write_1h: cacheWriteHour,
+            output,
+          },
         };
       })
       // Without values, a short name stands for other things, and a total may be one of several calls.

@@ -16,6 +16,7 @@ type Part =
   | "input"
   | "cacheRead"
   | "cacheWrite"
+  | "cacheWriteHour"
   | "output"
   | "window"
   | "session"
@@ -39,6 +40,7 @@ const NAMES: Readonly<Record<Part, readonly RegExp[]>> = {
     /(^|_)cached$/,
   ],
   cacheWrite: [/cache_(write|creation)s?(_input|_prompt)?(_tokens?)?$/, /tokens?_cache_(write|creation)$/],
+  cacheWriteHour: [/(cache_(write|creation)|ephemeral)_?1h(_input|_prompt)?(_tokens?)?$/],
   output: [
     /(^|_)(output|completion)_tokens?$/,
     /(^|_)(output|completion|candidates)_tokens?_count$/,
@@ -66,7 +68,7 @@ const NAMES: Readonly<Record<Part, readonly RegExp[]>> = {
 };
 /** Sums over calls, limits and prices are no counts of one call. */
 const NO_COUNT = /(^|_)(total|sum|accumulated|cumulative|session|budget|max|limit|cost|price)(_|$)/;
-const COUNTS: ReadonlySet<Part> = new Set(["input", "cacheRead", "cacheWrite", "output"]);
+const COUNTS: ReadonlySet<Part> = new Set(["input", "cacheRead", "cacheWrite", "cacheWriteHour", "output"]);
 
 /** `gen_ai.usage.inputTokens` becomes `gen_ai_usage_input_tokens`. */
 const plainName = (name: string) =>
@@ -85,10 +87,13 @@ const COUNT_NAMES: Readonly<Partial<Record<Part, ReadonlySet<string>>>> = {
   input: namesOf("input"),
   cacheRead: namesOf("cacheRead"),
   cacheWrite: namesOf("cacheWrite"),
+  cacheWriteHour: namesOf("cacheWriteHour"),
   output: namesOf("output"),
 };
 
-function namesOf(part: "input" | "cacheRead" | "cacheWrite" | "output"): ReadonlySet<string> {
+function namesOf(
+  part: "input" | "cacheRead" | "cacheWrite" | "cacheWriteHour" | "output",
+): ReadonlySet<string> {
   const names = SHAPES.flatMap((shape) => shape[part] ?? []);
   return new Set(names.filter((name) => TELLING.test(name)));
 }
@@ -108,7 +113,7 @@ function guess(part: Part, candidates: readonly FieldCandidate[]): FieldCandidat
     for (const candidate of candidates) {
       const name = plainName(candidate.name);
       if (COUNTS.has(part) && (NO_COUNT.test(name) || !mayCount(name, candidate.sample))) continue;
-      if (part === "input" && /cache/.test(name)) continue;
+      if (part === "input" && /cache|ephemeral/.test(name)) continue;
       if (part === "time" && unitOf(candidate.sample) === undefined) continue;
       if (pattern.test(name)) return candidate;
     }
@@ -160,7 +165,8 @@ export function proposeMapping({
     const found = part === "time" && isTelemetry ? undefined : guess(part, free);
     if (found !== undefined) fields[part] = found;
   }
-  const { input, cacheRead, cacheWrite, output, session, agent, id, time, model, window } = fields;
+  const { input, cacheRead, cacheWrite, cacheWriteHour, output, session, agent, id, time, model, window } =
+    fields;
   if (input === undefined) return undefined;
   const unit = unitOf(time?.sample);
   const basis = basisOf(fields);
@@ -177,6 +183,7 @@ export function proposeMapping({
       input: input.path,
       ...(cacheRead && { cache_read: cacheRead.path }),
       ...(cacheWrite && { cache_write: cacheWrite.path }),
+      ...(cacheWriteHour && { cache_write_1h: cacheWriteHour.path }),
       ...(output && { output: output.path }),
     },
     ...(basis && { basis }),

@@ -8,13 +8,18 @@ import type { TurnFacts } from "./turn.ts";
 
 const MINUTE = 60_000;
 
-/** A turn of a provider whose caches are written on request. Tokens in thousands. */
-const call = (at: number, [read, written, fresh = 0]: readonly number[], rest: Partial<TurnFacts> = {}) =>
+/** A turn of a provider whose caches are written on request. Tokens in thousands; `hour` of the written ones live for an hour. */
+const call = (
+  at: number,
+  [read, written, fresh = 0, hour]: readonly number[],
+  rest: Partial<TurnFacts> = {},
+) =>
   turn(`t${at}`, at * MINUTE, undefined, {
     usage: {
       input_tokens: fresh * 1_000,
       cache_read_tokens: read! * 1_000,
       cache_write_tokens: written! * 1_000,
+      cache_write_1h_tokens: hour === undefined ? undefined : hour * 1_000,
       output_tokens: 1,
       reasoning_tokens: undefined,
       basis: "exclusive",
@@ -29,6 +34,7 @@ const automatic = (at: number, read: number | undefined, prompt: number, rest: P
       input_tokens: prompt * 1_000,
       cache_read_tokens: read === undefined ? undefined : read * 1_000,
       cache_write_tokens: undefined,
+      cache_write_1h_tokens: undefined,
       output_tokens: 1,
       reasoning_tokens: undefined,
       basis: "inclusive",
@@ -48,6 +54,10 @@ function rebuilds(...events: (TurnFacts | ReturnType<typeof mark>)[]) {
 }
 
 const START = [call(0, [0, 30]), call(1, [30, 70]), call(2, [100, 5])];
+/** As `START`, written for an hour, for minutes, and for both. */
+const FOR_HOUR = [call(0, [0, 30, 0, 30]), call(1, [30, 70, 0, 70]), call(2, [100, 5, 0, 5])];
+const FOR_MINUTES = [call(0, [0, 30, 0, 0]), call(1, [30, 70, 0, 0]), call(2, [100, 5, 0, 0])];
+const FOR_BOTH = [call(0, [0, 30, 0, 30]), call(1, [30, 70, 0, 50]), call(2, [100, 5, 0, 0])];
 
 describe("a cache that has to be rebuilt", () => {
   it.each<[string, Parameters<typeof rebuilds>, Record<number, string>]>([
@@ -58,6 +68,27 @@ describe("a cache that has to be rebuilt", () => {
       "for another cause than a pause that was outlived before",
       [...START, call(40, [105, 3]), call(60, [0, 112])],
       { 60: "tools_or_system 108" },
+    ],
+    [
+      "not by a pause of less than an hour, if it was written for one",
+      [...FOR_HOUR, call(40, [0, 110, 0, 110])],
+      { 40: "tools_or_system 105" },
+    ],
+    ["by a pause of more than an hour", [...FOR_HOUR, call(63, [0, 110, 0, 110])], { 63: "idle 105" }],
+    [
+      "by a pause, if a report says that it was written for minutes, whatever it outlived before",
+      [...FOR_MINUTES, call(40, [105, 3, 0, 0]), call(60, [0, 112, 0, 0])],
+      { 60: "idle 108" },
+    ],
+    [
+      "by a pause only behind the part that lives an hour",
+      [...FOR_BOTH, call(40, [80, 30, 0, 0])],
+      { 40: "idle 25" },
+    ],
+    [
+      "by a change of the part that lives an hour, also after a pause",
+      [...FOR_BOTH, call(40, [60, 50, 0, 0])],
+      { 40: "edited 45" },
     ],
     ["by another model", [...START, call(3, [0, 110], { model: "large" })], { 3: "model_changed 105" }],
     ["by a change of the tools", [...START, call(3, [0, 110])], { 3: "tools_or_system 105" }],
@@ -116,6 +147,7 @@ describe("a cache that has to be rebuilt", () => {
     gap: fc.constantFrom(1, 3, 10, 90),
     read: fc.nat({ max: 150 }),
     written: fc.option(fc.nat({ max: 60 }), { nil: undefined }),
+    hour: fc.option(fc.nat({ max: 80 }), { nil: undefined }),
     model: fc.constantFrom("small", "large"),
     counted: fc.boolean(),
     mark: fc.constantFrom(undefined, "masked" as const, "compacted" as const, "restarted" as const),
@@ -149,6 +181,7 @@ describe("a cache that has to be rebuilt", () => {
         expect([...first.turns, ...second.turns].map(({ rebuild }) => rebuild)).toEqual(
           whole.turns.map(({ rebuild }) => rebuild),
         );
+        expect(cacheLife(second.state)).toEqual(cacheLife(whole.state));
       }),
     );
   });
@@ -158,6 +191,7 @@ describe("a cache that has to be rebuilt", () => {
       gap: number;
       read: number;
       written: number | undefined;
+      hour: number | undefined;
       model: string;
       counted: boolean;
       mark: "masked" | "compacted" | "restarted" | undefined;
@@ -166,12 +200,12 @@ describe("a cache that has to be rebuilt", () => {
     let at = 0;
     const turns: TurnFacts[] = [];
     const marks: ReturnType<typeof mark>[] = [];
-    for (const { gap, read, written, model, counted, mark: type } of calls) {
+    for (const { gap, read, written, hour, model, counted, mark: type } of calls) {
       at += gap;
       if (type !== undefined) marks.push(mark(`m${at}`, (at - 0.5) * MINUTE, type));
       turns.push(
         counted
-          ? call(at, [read, written ?? 0, 1], { model })
+          ? call(at, [read, written ?? 0, 1, ...(hour === undefined ? [] : [hour])], { model })
           : automatic(at, undefined, read + 1, { model }),
       );
     }
@@ -193,17 +227,98 @@ describe("a cache that has to be rebuilt", () => {
 
 describe("the life of a cache", () => {
   const MINUTE = 60_000;
-  const cached = { tokens: 90_000, shortest: 20_000, survived: 0 };
+  const cached = { tokens: 90_000, shortest: 20_000, survived: 0, hour: undefined };
 
   it.each([
     ["five minutes from the latest call", cached, 5 * MINUTE],
     ["no less after a short pause", { ...cached, survived: MINUTE }, 5 * MINUTE],
     ["as long as a pause that it outlived", { ...cached, survived: 40 * MINUTE }, 40 * MINUTE],
+    ["an hour, if it was written for one", { ...cached, hour: 90_000 }, 60 * MINUTE],
+    ["no longer than an hour then", { ...cached, hour: 90_000, survived: 90 * MINUTE }, 60 * MINUTE],
+    ["five minutes, if it was written for them", { ...cached, hour: 0, survived: 40 * MINUTE }, 5 * MINUTE],
+    ["five minutes, if most of it was", { ...cached, hour: 45_000, survived: 40 * MINUTE }, 5 * MINUTE],
   ])("is %s", (_, prompt, life) => {
     expect(cacheLife({ cached: prompt, lastTurnAt: 1_000, pending: [] })).toEqual({
       tokens: 90_000,
       coldAt: 1_000 + life,
     });
+  });
+
+  it("is that of the part that lives an hour, if that is the larger one", () => {
+    const prompt = { ...cached, hour: 45_001 };
+    expect(cacheLife({ cached: prompt, lastTurnAt: 1_000, pending: [] })).toEqual({
+      tokens: 45_001,
+      coldAt: 1_000 + 60 * MINUTE,
+    });
+  });
+
+  const lifeAfter = (...events: Parameters<typeof rebuilds>) => {
+    const turns = events.filter((event): event is TurnFacts => "usage" in event);
+    const marks = events.filter((event): event is ReturnType<typeof mark> => !("usage" in event));
+    const { state } = foldAgent(turns, marks, OPTIONS);
+    const life = cacheLife(state);
+    return life && [life.tokens / 1_000, (life.coldAt - state.lastTurnAt!) / MINUTE];
+  };
+
+  it.each<[string, Parameters<typeof rebuilds>, [tokens: number, minutes: number]]>([
+    ["of writes for an hour is one", FOR_HOUR, [105, 60]],
+    ["of writes for minutes is five", FOR_MINUTES, [105, 5]],
+    ["of a prompt that was only read stays", [...FOR_HOUR, call(3, [105, 0, 0, 0])], [105, 60]],
+    ["stays also if a turn does not say it", [...FOR_HOUR, call(3, [105, 0])], [105, 60]],
+    [
+      "of a part that was written since for an unknown time is not its own",
+      [...FOR_HOUR, call(3, [105, 9])],
+      [105, 60],
+    ],
+    ["is an hour up to the last write for an hour", [...FOR_MINUTES, call(3, [105, 9, 0, 9])], [114, 60]],
+    ["ends with the prompt that it was for", [...FOR_HOUR, call(3, [0, 110, 0, 0])], [110, 5]],
+    ["of the rest stays, if the prompt changed behind it", [...FOR_HOUR, call(3, [80, 20, 0, 0])], [80, 60]],
+    ["is that of the same model", [...FOR_HOUR, call(3, [105, 2, 0, 0], { model: "large" })], [107, 5]],
+    [
+      "of a first prompt that was only read is not known",
+      [call(0, [90, 0, 0, 0]), call(40, [90, 0, 0, 0])],
+      [90, 40],
+    ],
+    [
+      "stays in a new window for what was read",
+      [...FOR_HOUR, mark("r", 2.5 * MINUTE, "restarted"), call(3, [30, 9, 0, 0])],
+      [30, 60],
+    ],
+    ["never exceeds what was written", [call(0, [0, 30, 0, 700])], [30, 60]],
+    ["of no writes is nothing, whatever is said of them", [call(0, [30, 0, 0, 700])], [30, 5]],
+  ])("%s", (_, events, life) => {
+    expect(lifeAfter(...events)).toEqual(life);
+  });
+
+  it("is of some of the cached tokens, for five minutes, an hour, or a pause that was outlived", () => {
+    const anyTurns = fc.array(
+      fc.tuple(
+        fc.constantFrom(1, 3, 10, 90),
+        fc.nat(150),
+        fc.nat(60),
+        fc.option(fc.nat(80), { nil: undefined }),
+      ),
+      { minLength: 1, maxLength: 12 },
+    );
+    fc.assert(
+      fc.property(anyTurns, (counts) => {
+        let at = 0;
+        const turns = counts.map(([gap, read, written, hour]) => {
+          at += gap;
+          return call(at, [read, written, 1, ...(hour === undefined ? [] : [hour])]);
+        });
+        const { state } = foldAgent(turns, [], OPTIONS);
+        const { tokens, hour = 0 } = state.cached!;
+        expect(hour).toBeGreaterThanOrEqual(0);
+        expect(hour).toBeLessThanOrEqual(tokens);
+        const life = cacheLife(state);
+        if (life === undefined) return;
+        expect(life.tokens).toBeLessThanOrEqual(tokens);
+        expect([5, 10, 60, 90]).toContain((life.coldAt - state.lastTurnAt!) / MINUTE);
+        // Without a word of an hour, there is none.
+        if (counts.every(([, , , told]) => !told)) expect(life.tokens).toBe(tokens);
+      }),
+    );
   });
 
   it("is unknown where nothing is cached, or no turn says so", () => {

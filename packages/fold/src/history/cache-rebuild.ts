@@ -1,6 +1,7 @@
 import type { BoundaryType, RebuildCause } from "@plimsoll/protocol/pure";
 import type { AgentState } from "./agent-state.ts";
 import type { TurnFacts } from "./turn.ts";
+import { hourWrite } from "./usage.ts";
 
 /** A turn whose prompt the provider's cache should have had, and had not. */
 export interface CacheRebuild {
@@ -17,6 +18,8 @@ export interface CachedPrompt {
   shortest: number;
   /** The longest time between two turns after which the cache was still there, ms. */
   survived: number;
+  /** Of `tokens`, the first ones that the provider keeps for an hour. Undefined while no turn says for how long it keeps what it wrote. */
+  hour: number | undefined;
 }
 
 /** Providers cache nothing shorter. */
@@ -25,17 +28,20 @@ const LEAST_TOKENS = 1_024;
 const LEAST_SHARE = 0.1;
 /** What Anthropic and OpenAI keep a cache for at least, from its last use. */
 export const SHORTEST_LIFE_MS = 300_000;
+/** What Anthropic and Bedrock keep a cache for on request, from its last use. */
+export const LONGEST_LIFE_MS = 3_600_000;
 
 /** What a provider's cache has of an agent's prompt. */
 export interface CacheLife {
+  /** Tokens that live until `coldAt`. */
   tokens: number;
   /** Until then the cache is there, unless the provider gives it up early. Epoch ms by the clock of the harness. */
   coldAt: number;
 }
 
 /**
- * How long a cache lives without another call: five minutes, or the longest pause that it outlived before. Undefined if nothing worth it
- * is cached, and after a boundary: the next prompt is another one.
+ * How long the larger part of a cache lives without another call. Undefined if nothing worth it is cached, and after a boundary: the next
+ * prompt is another one.
  */
 export function cacheLife({
   cached,
@@ -44,7 +50,16 @@ export function cacheLife({
 }: Pick<AgentState, "cached" | "lastTurnAt" | "pending">): CacheLife | undefined {
   if (cached === undefined || lastTurnAt === undefined || pending.length > 0) return undefined;
   if (cached.tokens < LEAST_TOKENS) return undefined;
-  return { tokens: cached.tokens, coldAt: lastTurnAt + Math.max(SHORTEST_LIFE_MS, cached.survived) };
+  const { tokens, hour = 0 } = cached;
+  return hour > tokens / 2
+    ? { tokens: hour, coldAt: lastTurnAt + LONGEST_LIFE_MS }
+    : { tokens, coldAt: lastTurnAt + lifeAt(cached, tokens) };
+}
+
+/** How long a token of the prompt lives, ms. Without a word of the provider, five minutes, or the longest pause that the cache outlived. */
+function lifeAt({ hour, survived }: CachedPrompt, position: number): number {
+  if (hour === undefined) return Math.max(SHORTEST_LIFE_MS, survived);
+  return position < hour ? LONGEST_LIFE_MS : SHORTEST_LIFE_MS;
 }
 
 const CAUSE_OF_FALL: Readonly<Record<BoundaryType, RebuildCause>> = {
@@ -85,7 +100,8 @@ export function cacheRebuild(
   function causeOf(): RebuildCause {
     if (fall !== undefined) return CAUSE_OF_FALL[fall];
     if (modelChanged) return "model_changed";
-    if (idle > Math.max(SHORTEST_LIFE_MS, before!.survived)) return "idle";
+    // The first token that was not read is the first that was lost.
+    if (idle > lifeAt(before!, read!)) return "idle";
     // A cache that is written on request is there when it is asked for again; others come and go.
     if (read === 0) return written ? "tools_or_system" : "unknown";
     return read! < before!.shortest ? "tools_or_system" : "edited";
@@ -96,7 +112,7 @@ export function cacheRebuild(
 export function cachedAfter(
   before: CachedPrompt | undefined,
   rebuild: CacheRebuild | undefined,
-  { turn, contextTokens, idle = 0, fall }: TurnInCache,
+  { turn, contextTokens, idle = 0, fall, modelChanged }: TurnInCache,
 ): CachedPrompt | undefined {
   const { cache_read_tokens: read, cache_write_tokens: written = 0 } = turn.usage;
   if (read === undefined || turn.estimated) return undefined;
@@ -109,5 +125,20 @@ export function cachedAfter(
       rebuild === undefined && before !== undefined && before.tokens >= LEAST_TOKENS
         ? Math.max(survived, idle)
         : survived,
+    hour: hourAfter(modelChanged ? undefined : before?.hour, turn),
   };
+}
+
+/**
+ * The tokens that live an hour after a turn. Providers put what lives longer first, and reading renews the life of what is read.
+ * @param before of the turn before
+ */
+function hourAfter(before: number | undefined, { usage }: TurnFacts): number | undefined {
+  const { cache_read_tokens: read = 0, cache_write_tokens: written = 0 } = usage;
+  const hour = hourWrite(usage);
+  if (hour) return read + hour;
+  const kept = before === undefined ? undefined : Math.min(before, read);
+  if (written === 0) return kept;
+  // What was written for an unknown time comes after what was read. Unless that lives an hour, nothing is known of the cache.
+  return hour === undefined ? kept || undefined : (kept ?? 0);
 }

@@ -29,6 +29,18 @@ describe("a fall", () => {
     expect({ breakEvenTurns, outcome }).toEqual({ breakEvenTurns: 3, outcome: "paid_back" });
   });
 
+  it("costs more where the first prompt, or the summary, was written to a cache for an hour", () => {
+    expect(worth({ hour: 15_000 }).rewriteUsd).toBeCloseTo((15_000 * 9.5 + 5_000 * 5.75) / 1e6, 10);
+    // The turn may have written more than the fall cost.
+    expect(worth({ hour: 900_000 }).rewriteUsd).toBeCloseTo((20_000 * 9.5) / 1e6, 10);
+    const calls = { model: OPUS, calls: 1, prompt: 9_000, fresh: 0, read: 0, written: 9_000, output: 0 };
+    expect(worth({ summary: calls }).summaryUsd).toBeCloseTo((9_000 * 6.25) / 1e6, 10);
+    expect(worth({ summary: { ...calls, hour: 4_000 } }).summaryUsd).toBeCloseTo(
+      (5_000 * 6.25 + 4_000 * 10) / 1e6,
+      10,
+    );
+  });
+
   it("costs the calls that wrote its summary, too", () => {
     const calls = {
       model: OPUS,

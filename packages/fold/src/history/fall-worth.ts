@@ -38,13 +38,20 @@ type Fall = Pick<BoundaryReading, "tokensBefore" | "tokensAfter"> & { fall: Fall
 
 /** Compares a fall with going on without it, where each prompt would have been read from the cache. */
 export function fallWorth({ tokensBefore, tokensAfter, fall }: Fall, sequel: FallSequel): FallWorth {
-  const { model, read, summary } = fall;
+  const { model, read, hour = 0, summary } = fall;
   const summaryUsd = summary && callsPrice(summary);
   if (tokensBefore === undefined || tokensAfter === undefined) return { ...UNKNOWN, summaryUsd };
   const [before, after] = [readPrice(model, tokensBefore), readPrice(model, tokensAfter)];
   const rewritten = read === undefined ? undefined : Math.max(0, tokensAfter - read);
   const rewriteUsd =
-    rewritten === undefined ? undefined : rebuildPrice(model, rewritten, priceLevel(tokensAfter));
+    rewritten === undefined
+      ? undefined
+      : rebuildPrice({
+          model,
+          tokens: rewritten,
+          level: priceLevel(tokensAfter),
+          hour: Math.min(hour, rewritten),
+        });
   if (before === undefined || after === undefined || rewriteUsd === undefined)
     return { ...UNKNOWN, summaryUsd };
   const savedPerTurnUsd = before - after;

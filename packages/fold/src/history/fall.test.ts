@@ -25,6 +25,7 @@ const NOT_COUNTED = {
   input_tokens: undefined,
   cache_read_tokens: undefined,
   cache_write_tokens: undefined,
+  cache_write_1h_tokens: undefined,
   output_tokens: undefined,
   reasoning_tokens: undefined,
 };
@@ -90,6 +91,28 @@ describe("a fall", () => {
     expect(all.c).toMatchObject({ turns: 1 });
     // Nine tenths of 1,000, not of 700.
     expect(all.next).toMatchObject({ turns: 3, refill: 3 });
+  });
+
+  it("knows what its first prompt and its summaries wrote to a cache for an hour", () => {
+    const hours = (written: number, cache_write_1h_tokens: number) => ({
+      cache_write_tokens: written,
+      cache_write_1h_tokens,
+    });
+    const first = { ...NOT_COUNTED, input_tokens: 10, basis: "exclusive" as const };
+    const events = (hour: number) => [
+      ...levels(0, 900),
+      summary(1, hours(50, hour)),
+      summary(2, hours(50, 0)),
+      summary(3, hours(50, hour)),
+      mark("c", 4, "compacted"),
+      turn("t5", 5, undefined, { usage: { ...first, ...hours(200, 3 * hour) } }),
+    ];
+    expect(falls(...events(30)).c).toMatchObject({ hour: 90, summary: { written: 150, hour: 60 } });
+    // Never more than was written.
+    expect(falls(...events(700)).c).toMatchObject({ hour: 200, summary: { written: 150, hour: 100 } });
+    const { c } = falls(...events(0));
+    expect(c).not.toHaveProperty("hour");
+    expect(c!.summary).not.toHaveProperty("hour");
   });
 
   it("adds up the calls that wrote its summary, also those of long before", () => {

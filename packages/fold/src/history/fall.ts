@@ -1,6 +1,6 @@
 import { LOSABLE_KINDS, SURVIVALS, type Survived } from "@plimsoll/protocol/pure";
 import type { TurnFacts } from "./turn.ts";
-import { contextTokens, normaliseUsage } from "./usage.ts";
+import { contextTokens, hourWrite, normaliseUsage } from "./usage.ts";
 
 /** What is known of a fall with the first level after it. It judges the fall before, which this one ends. */
 export interface FallFacts {
@@ -12,6 +12,8 @@ export interface FallFacts {
   model: string;
   /** Tokens of that prompt that were read from a cache; undefined if the turn does not say. */
   read: number | undefined;
+  /** Tokens of that prompt that were written to a cache for an hour. Absent without any. */
+  hour?: number;
   /** The calls that wrote what replaced the context; undefined if none was reported. */
   summary: SummaryCalls | undefined;
   /** What a recording shows of what was in the context before. Absent without it. */
@@ -29,6 +31,8 @@ export interface SummaryCalls {
   fresh: number;
   read: number;
   written: number;
+  /** Of `written`, for an hour. Absent without any. */
+  hour?: number | undefined;
   output: number;
 }
 
@@ -62,6 +66,7 @@ export function sameFall(a: FallFacts | undefined, b: FallFacts | undefined): bo
     a.refill === b.refill &&
     a.model === b.model &&
     a.read === b.read &&
+    a.hour === b.hour &&
     sameCalls(a.summary, b.summary) &&
     sameSurvived(a.survived, b.survived)
   );
@@ -73,12 +78,14 @@ function sameSurvived(a: Survived | undefined, b: Survived | undefined): boolean
 
 function sameCalls(a: SummaryCalls | undefined, b: SummaryCalls | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
-  return (Object.keys(a) as (keyof SummaryCalls)[]).every((field) => a[field] === b[field]);
+  const fields = Object.keys({ ...a, ...b }) as (keyof SummaryCalls)[];
+  return fields.every((field) => a[field] === b[field]);
 }
 
 /** Adds a call that compacts. */
 export function addSummaryCall(calls: SummaryCalls | undefined, { model, usage }: TurnFacts): SummaryCalls {
   const { fresh = 0, cacheRead = 0, cacheWrite = 0, output = 0 } = normaliseUsage(usage);
+  const hour = (calls?.hour ?? 0) + (hourWrite(usage) ?? 0);
   return {
     model,
     calls: (calls?.calls ?? 0) + 1,
@@ -87,5 +94,6 @@ export function addSummaryCall(calls: SummaryCalls | undefined, { model, usage }
     read: (calls?.read ?? 0) + cacheRead,
     written: (calls?.written ?? 0) + cacheWrite,
     output: (calls?.output ?? 0) + output,
+    ...(hour > 0 && { hour }),
   };
 }

@@ -43,7 +43,7 @@ import {
   type TurnItem,
 } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
-import { larger, contextTokens as promptTokens } from "./usage.ts";
+import { hourWrite, larger, contextTokens as promptTokens } from "./usage.ts";
 import { type ResolvedWindow, resolveWindow, utilizationOf, type WindowLookups } from "./window.ts";
 
 /** Events of one agent in any order. */
@@ -473,7 +473,11 @@ function explainFall(
   const before = state.current;
   const { turns, refill } = state.sinceFall;
   const read = turn.usage.cache_read_tokens;
-  const facts = (): FallFacts => ({ turns, refill, model: turn.model, read, summary: state.summaryCalls });
+  const facts = (): FallFacts => {
+    const hour = hourWrite(turn.usage);
+    const { summaryCalls: summary } = state;
+    return { turns, refill, model: turn.model, read, ...(hour && { hour }), summary };
+  };
   // An estimate is often a third off: beside a measured level it proves no fall.
   const comparable = turn.estimated === state.currentEstimated;
   const fell =

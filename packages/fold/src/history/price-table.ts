@@ -80,7 +80,7 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
   [[[0, 0.2288, null, null, 0.3432]], "deepseek-v3-2$"],
   [[[0, 0.25, 0.025, null, 1.5]], "gemini-3-1-flash-lite$ gemini-3-1-flash-lite-preview"],
   [[[0, 0.25, 0.025, null, 2]], "gpt-5-1-codex-mini$ gpt-5-1-mini$ gpt-5-mini$ gpt-5-mini-2025-08-07$"],
-  [[[0, 0.25, 0.03, 0.3, 1.25]], "claude-3-haiku"],
+  [[[0, 0.25, 0.03, 0.3, 1.25, 0.5]], "claude-3-haiku"],
   [[[0, 0.25, null, null, 0.25]], "mistral-7b$ mistral-tiny$ open-mistral-7b$"],
   [[[0, 0.25, null, null, 1.5]], "gemini-3-1-flash-lite-image"],
   [[[0, 0.27, 0.07, null, 1.1]], "deepseek-chat deepseek-chat-v3-0324$"],
@@ -140,13 +140,13 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
   [[[0, 0.75, 0.075, null, 3.75]], "gemini-3-6-flash gemini-3-7-flash gemini-3-8-flash"],
   [[[0, 0.75, 0.075, null, 4.5]], "gpt-5-4-mini$ gpt-5-4-mini-2026-03-17$"],
   [[[0, 0.75, null, null, 4.5]], "gemini-3-1-flash-live-preview"],
-  [[[0, 0.8, 0.08, 1, 4]], "claude-3-5-haiku"],
+  [[[0, 0.8, 0.08, 1, 4, 1.6]], "claude-3-5-haiku"],
   [[[0, 0.85, null, null, 1.2]], "cerebras:llama-3-3-70b"],
   [[[0, 0.9, null, null, 0.9]], "mixtral-8x22b-instruct$"],
   [[[0, 0.95, 0.16, null, 4]], "kimi-k2-6"],
   [[[0, 0.95, 0.19, null, 4]], "kimi-k2-7-code$"],
   [[[0, 0.99, null, null, 1.49]], "cerebras:gemma-4-31b"],
-  [[[0, 1, 0.1, 1.25, 5]], "claude-4-5-haiku claude-haiku-4-5"],
+  [[[0, 1, 0.1, 1.25, 5, 2]], "claude-4-5-haiku claude-haiku-4-5"],
   [
     [
       [0, 1, 0.2, null, 2],
@@ -205,7 +205,8 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
     "gpt-5-2$ gpt-5-2-2025-12-11$ gpt-5-2-chat$ gpt-5-2-chat-latest$ gpt-5-2-codex$ gpt-5-3$ gpt-5-3-chat$ gpt-5-3-chat-latest$ gpt-5-3-codex$",
   ],
   [[[0, 1.9, 0.38, null, 8]], "kimi-k2-7-code-highspeed$"],
-  [[[0, 10, 0.25, 12.5, 50]], "claude-fable-5-1$"],
+  [[[0, 10, 0.25, 12.5, 50, 20]], "claude-fable-5-1$"],
+  [[[0, 10, 1, 12.5, 50, 20]], "claude-fable-5$"],
   [
     [
       [0, 10, 1, 12.5, 50],
@@ -213,7 +214,6 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
     ],
     "gpt-6-astra$",
   ],
-  [[[0, 10, 1, 12.5, 50]], "claude-fable-5$"],
   [[[0, 10, 1.25, null, 10]], "gpt-5-image$"],
   [[[0, 10, 2.5, null, 40]], "o3-deep-research$ o3-deep-research-2025-06-26$"],
   [
@@ -221,12 +221,13 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
     "gpt-4-0125-preview$ gpt-4-1106-preview$ gpt-4-1106-vision-preview$ gpt-4-turbo$ gpt-4-turbo-0125-preview$ gpt-4-turbo-2024-04-09$ gpt-4-turbo-preview$ gpt-4-vision-preview$",
   ],
   [
-    [[0, 15, 1.5, 18.75, 75]],
+    [[0, 15, 1.5, 18.75, 75, 30]],
     "claude-3-opus claude-4-opus claude-opus-4$ claude-opus-4-0 claude-opus-4-1 claude-opus-4-20250514$",
   ],
   [[[0, 15, 7.5, null, 60]], "o1$ o1-2024-12-17$ o1-preview$ o1-preview-2024-09-12$"],
   [[[0, 15, null, null, 120]], "gpt-5-pro$ gpt-5-pro-2025-10-06$"],
   [[[0, 150, null, null, 600]], "o1-pro$ o1-pro-2025-03-19$"],
+  [[[0, 2, 0.2, 2.5, 10, 4]], "claude-5-0-sonnet claude-5-sonnet claude-sonnet-5 claude-sonnet-5-0"],
   [
     [
       [0, 2, 0.2, 2.5, 10],
@@ -234,7 +235,6 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
     ],
     "gpt-6-sol$",
   ],
-  [[[0, 2, 0.2, 2.5, 10]], "claude-5-0-sonnet claude-5-sonnet claude-sonnet-5 claude-sonnet-5-0"],
   [
     [
       [0, 2, 0.2, 2.5, 12],
@@ -298,13 +298,13 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
   [[[0, 21, null, null, 168]], "gpt-5-2-pro$ gpt-5-2-pro-2025-12-11$"],
   [
     [
-      [0, 3, 0.3, 3.75, 15],
-      [200000, 6, 0.6, 7.5, 22.5],
+      [0, 3, 0.3, 3.75, 15, 6],
+      [200000, 6, 0.6, 7.5, 22.5, 12],
     ],
     "claude-sonnet-4-5",
   ],
   [
-    [[0, 3, 0.3, 3.75, 15]],
+    [[0, 3, 0.3, 3.75, 15, 6]],
     "claude-3-5-sonnet claude-3-7-sonnet claude-3-sonnet claude-4-sonnet claude-sonnet-3-7 claude-sonnet-4$ claude-sonnet-4-0 claude-sonnet-4-2025 claude-sonnet-4-6 claude-sonnet-4@",
   ],
   [[[0, 3, 0.3, null, 15]], "kimi-k3$"],
@@ -321,7 +321,7 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
     "gpt-5-4-pro$ gpt-5-4-pro-2026-03-05$ gpt-5-5-pro$ gpt-5-5-pro-2026-04-23$",
   ],
   [[[0, 30, null, null, 60]], "gpt-4$ gpt-4-0314$ gpt-4-0613$"],
-  [[[0, 4, 0.2, 5, 20]], "claude-5-5-opus claude-opus-5-5"],
+  [[[0, 4, 0.2, 5, 20, 8]], "claude-5-5-opus claude-opus-5-5"],
   [
     [
       [0, 4, 0.4, 5, 20],
@@ -332,7 +332,7 @@ export const PRICE_TABLE: readonly (readonly [prices: readonly PriceStep[], mode
   [[[0, 4, 0.4, null, 16]], "gpt-realtime$ gpt-realtime-1-5$ gpt-realtime-2025-08-28$"],
   [[[0, 4, 0.4, null, 24]], "gpt-realtime-2$ gpt-realtime-2-1$"],
   [
-    [[0, 5, 0.5, 6.25, 25]],
+    [[0, 5, 0.5, 6.25, 25, 10]],
     "claude-4-5-opus claude-4-6-opus claude-4-7-opus claude-4-8-opus claude-5-0-opus claude-5-opus claude-opus-4-5 claude-opus-4-6 claude-opus-4-7 claude-opus-4-8 claude-opus-5$ claude-opus-5-0",
   ],
   [

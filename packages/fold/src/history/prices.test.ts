@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PRICE_TABLE } from "./price-table.ts";
 import { catalogPrice, listPrice, PRICE_LEVELS, priceLevel, rebuildPrice } from "./prices.ts";
-import { normaliseUsage } from "./usage.ts";
+import { hourWrite, normaliseUsage } from "./usage.ts";
 
 it.each([
   [0, 0],
@@ -51,20 +51,28 @@ describe("what tokens cost that were sent again", () => {
     ["is unknown without a price of a read", "gpt-oss-20b", 0, undefined],
     ["is unknown for a model that is not listed", "my-own-model", 0, undefined],
   ])("%s", (_, model, level, dollars) => {
-    const usd = rebuildPrice(model, 1_000_000, level);
+    const usd = rebuildPrice({ model, tokens: 1_000_000, level, hour: 0 });
     if (dollars === undefined) expect(usd).toBeUndefined();
     else expect(usd).toBeCloseTo(dollars, 10);
   });
 
   it("grows with the tokens, and is nothing for none", () => {
-    expect(rebuildPrice("claude-opus-4-6", 0, 0)).toBe(0);
+    const priceOf = (tokens: number, hour = 0) =>
+      rebuildPrice({ model: "claude-opus-4-6", tokens, level: 0, hour })!;
+    expect(priceOf(0)).toBe(0);
     fc.assert(
       fc.property(fc.nat(1e9), fc.nat(1e9), (one, other) => {
-        const sum = rebuildPrice("claude-opus-4-6", one + other, 0)!;
-        const parts = rebuildPrice("claude-opus-4-6", one, 0)! + rebuildPrice("claude-opus-4-6", other, 0)!;
-        expect(sum).toBeCloseTo(parts, 6);
+        expect(priceOf(one + other)).toBeCloseTo(priceOf(one) + priceOf(other), 6);
+        expect(priceOf(one + other, other)).toBeCloseTo(priceOf(one) + priceOf(other, other), 6);
       }),
     );
+  });
+
+  it("is more for what was written for an hour, and unknown without a list price of that", () => {
+    // Written for 10 dollars a million, instead of read for 0.5.
+    const all = { tokens: 1_000_000, level: 0, hour: 1_000_000 };
+    expect(rebuildPrice({ model: "claude-opus-4-6", ...all })).toBeCloseTo(9.5, 10);
+    expect(rebuildPrice({ model: "gpt-5-nano", ...all })).toBeUndefined();
   });
 });
 
@@ -78,6 +86,53 @@ describe("what a call costs at list prices", () => {
       { input_tokens: 0, cache_read_tokens: 0.1 * million, output_tokens: 0 },
       0.05,
     ],
+    [
+      "charges more for what a cache keeps for an hour",
+      "claude-opus-4-6",
+      {
+        input_tokens: 0,
+        cache_write_tokens: 0.1 * million,
+        cache_write_1h_tokens: 0.04 * million,
+        output_tokens: 0,
+      },
+      0.06 * 6.25 + 0.04 * 10,
+    ],
+    [
+      "charges by the length of the prompt for that too",
+      "claude-sonnet-4-5",
+      {
+        input_tokens: 0,
+        cache_read_tokens: 0.2 * million,
+        cache_write_tokens: 0.1 * million,
+        cache_write_1h_tokens: 0.1 * million,
+        output_tokens: 0,
+        basis: "exclusive",
+      },
+      0.2 * 0.6 + 0.1 * 12,
+    ],
+    [
+      "never charges for more than was written",
+      "claude-opus-4-6",
+      {
+        input_tokens: 0,
+        cache_write_tokens: 0.1 * million,
+        cache_write_1h_tokens: million,
+        output_tokens: 0,
+      },
+      1,
+    ],
+    [
+      "is unknown for writes for an hour that have no list price",
+      "gpt-5-nano",
+      { input_tokens: 5, cache_write_tokens: 5, cache_write_1h_tokens: 5, output_tokens: 5 },
+      undefined,
+    ],
+    [
+      "needs no such price for none",
+      "gpt-5-nano",
+      { input_tokens: million, cache_write_tokens: 0, cache_write_1h_tokens: 0, output_tokens: 0 },
+      0.05,
+    ],
     ["is unknown without a count of the output", "claude-opus-4-6", { input_tokens: 5 }, undefined],
     ["is unknown without a count of the prompt", "claude-opus-4-6", { output_tokens: 5 }, undefined],
     [
@@ -87,7 +142,7 @@ describe("what a call costs at list prices", () => {
       undefined,
     ],
   ])("%s", (_, model, usage, dollars) => {
-    const usd = listPrice(model, normaliseUsage(usage as Usage));
+    const usd = listPrice(model, normaliseUsage(usage as Usage), hourWrite(usage as Usage));
     if (dollars === undefined) expect(usd).toBeUndefined();
     else expect(usd).toBeCloseTo(dollars, 10);
   });

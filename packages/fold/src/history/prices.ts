@@ -5,7 +5,8 @@ import type { NormalisedUsage } from "./usage.ts";
 
 /**
  * Prices of prompts of more than `from` tokens, in US dollars a million tokens: of the input that no cache had, of what was read from
- * and written to a cache, and of the output. Null where a provider has no such price.
+ * and written to a cache, of the output, and of what was written to a cache for an hour. Null where a provider has no such price; the
+ * last one is left out then.
  */
 export type PriceStep = readonly [
   from: number,
@@ -13,6 +14,7 @@ export type PriceStep = readonly [
   cacheRead: number | null,
   cacheWrite: number | null,
   output: number | null,
+  cacheWriteHour?: number,
 ];
 
 /** Lengths of prompts in tokens beyond which some model charges another price. */
@@ -34,24 +36,56 @@ export function catalogPrice(model: string, level: number): PriceStep | undefine
   return steps.findLast((step) => step[0] <= (PRICE_LEVELS[level] ?? 0));
 }
 
-/**
- * What tokens cost that were sent again although a cache had had them, in US dollars: written to it again, or as plain input, less what
- * reading them would have cost. Undefined without a list price for both.
- */
-export function rebuildPrice(model: string, tokens: number, level: number): number | undefined {
-  const price = catalogPrice(model, level);
-  if (price === undefined) return undefined;
-  const [, input, read, write] = price;
-  return read === null ? undefined : (tokens * ((write ?? input) - read)) / 1e6;
+/** Tokens that were sent again although a cache had had them, at the level of their prompts. */
+export interface RebuiltTokens {
+  model: string;
+  tokens: number;
+  level: number;
+  /** Of `tokens`, those that were written for an hour. */
+  hour: number;
 }
 
-/** What a call costs at list prices, in US dollars. Undefined without a price, or without a count of its prompt or its output. */
+/**
+ * What rebuilt tokens cost, in US dollars: written to a cache again, or as plain input, less what reading them would have cost. Undefined
+ * without a list price for all of it.
+ */
+export function rebuildPrice({ model, tokens, level, hour }: RebuiltTokens): number | undefined {
+  const price = catalogPrice(model, level);
+  if (price === undefined) return undefined;
+  const [, , read] = price;
+  const written = writePrice(price, tokens, hour);
+  return read === null || written === undefined ? undefined : (written - tokens * read) / 1e6;
+}
+
+/** What tokens cost that were written to a cache, `hour` of them for an hour, in millionths of a dollar. */
+function writePrice(
+  [, input, , write, , writeHour]: PriceStep,
+  tokens: number,
+  hour: number,
+): number | undefined {
+  if (hour === 0) return tokens * (write ?? input);
+  return writeHour === undefined ? undefined : (tokens - hour) * (write ?? input) + hour * writeHour;
+}
+
+/**
+ * What a call costs at list prices, in US dollars. Undefined without a price, or without a count of its prompt or its output.
+ * @param hour tokens that it wrote to a cache for an hour; see `hourWrite`
+ */
 export function listPrice(
   model: string,
   { contextTokens, fresh = 0, cacheRead = 0, cacheWrite = 0, output }: NormalisedUsage,
+  hour: number | undefined,
 ): number | undefined {
   if (contextTokens === undefined || output === undefined) return undefined;
-  return callsPrice({ model, prompt: contextTokens, fresh, read: cacheRead, written: cacheWrite, output });
+  return callsPrice({
+    model,
+    prompt: contextTokens,
+    fresh,
+    read: cacheRead,
+    written: cacheWrite,
+    hour,
+    output,
+  });
 }
 
 /** What calls cost at list prices, in US dollars, all of them at the level of `prompt`. Undefined without a price for some count. */
@@ -61,16 +95,16 @@ export function callsPrice({
   fresh,
   read,
   written,
+  hour = 0,
   output,
 }: Omit<SummaryCalls, "calls">): number | undefined {
   const price = catalogPrice(model, priceLevel(prompt));
   if (price === undefined) return undefined;
-  const [, input, cacheRead, cacheWrite, perOutput] = price;
+  const [, input, cacheRead, , perOutput] = price;
+  const writing = writePrice(price, written, hour);
   if ((cacheRead === null && read > 0) || (perOutput === null && output > 0)) return undefined;
-  return (
-    (fresh * input + read * (cacheRead ?? 0) + written * (cacheWrite ?? input) + output * (perOutput ?? 0)) /
-    1e6
-  );
+  if (writing === undefined) return undefined;
+  return (fresh * input + read * (cacheRead ?? 0) + writing + output * (perOutput ?? 0)) / 1e6;
 }
 
 /** What reading a prompt from a cache costs at list prices, in US dollars. */

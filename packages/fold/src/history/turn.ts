@@ -15,7 +15,7 @@ import {
   witnessCode,
 } from "../witnesses/witness.ts";
 import { compareText } from "./timeline.ts";
-import { larger, largerPrompt, mergeBasis } from "./usage.ts";
+import { larger, largerPrompt, mergeBasis, NO_USAGE } from "./usage.ts";
 
 /** What a sender said of one inference call, merged over every time it was sent. Times in epoch ms. */
 export interface TurnFacts {
@@ -104,14 +104,6 @@ export function toolResultFacts(
   };
 }
 
-const NO_USAGE: Usage = {
-  input_tokens: undefined,
-  cache_read_tokens: undefined,
-  cache_write_tokens: undefined,
-  output_tokens: undefined,
-  reasoning_tokens: undefined,
-};
-
 /**
  * Merges two reports of one turn. Each field has the value of the most trusted witness that gave one; of reports by the same
  * witness, counts take the maximum. The first time is kept, and a measured prompt replaces an estimated one. The result does
@@ -195,6 +187,8 @@ function mergeUsages(choices: Choices, one: TurnFacts, other: TurnFacts): Usage 
     input_tokens: take(prompt, a.input_tokens, b.input_tokens),
     cache_read_tokens: take(prompt, a.cache_read_tokens, b.cache_read_tokens),
     cache_write_tokens: take(prompt, a.cache_write_tokens, b.cache_write_tokens),
+    // Few witnesses tell how long a write lives, so the trust in them does not decide. `hourWrite` bounds it.
+    cache_write_1h_tokens: larger(a.cache_write_1h_tokens, b.cache_write_1h_tokens),
     output_tokens: take(output, a.output_tokens, b.output_tokens),
     reasoning_tokens: take(reasoning, a.reasoning_tokens, b.reasoning_tokens),
     basis: prompt === "both" ? mergeBasis(a.basis, b.basis) : (prompt === "a" ? a : b).basis,

@@ -1,7 +1,7 @@
 import { type Usage, Usage as UsageSchema } from "@plimsoll/protocol/events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { contextTokens, mergeBasis, mergeUsage, normaliseUsage, provenBasis } from "./usage.ts";
+import { contextTokens, hourWrite, mergeBasis, mergeUsage, normaliseUsage, provenBasis } from "./usage.ts";
 
 const usageOf = (fields: Partial<Usage>): Usage => UsageSchema.parse(fields);
 
@@ -101,6 +101,7 @@ const anyUsage: fc.Arbitrary<Usage> = fc.record({
   input_tokens: maybeCount,
   cache_read_tokens: maybeCount,
   cache_write_tokens: maybeCount,
+  cache_write_1h_tokens: maybeCount,
   output_tokens: maybeCount,
   reasoning_tokens: maybeCount,
   basis: fc.option(fc.constantFrom("inclusive" as const, "exclusive" as const), { nil: undefined }),
@@ -112,6 +113,16 @@ test("the parts of a counted prompt add up to its context", () => {
       const { fresh, cacheRead, cacheWrite, contextTokens: context } = normaliseUsage(usage);
       if (usage.input_tokens === undefined) expect(context).toBeUndefined();
       else expect(fresh! + (cacheRead ?? 0) + (cacheWrite ?? 0)).toBe(context);
+    }),
+  );
+});
+
+test("no more was written for an hour than was written", () => {
+  fc.assert(
+    fc.property(anyUsage, (usage) => {
+      const { cache_write_tokens: written, cache_write_1h_tokens: hour } = usage;
+      const least = written === undefined || hour === undefined ? undefined : Math.min(written, hour);
+      expect(hourWrite(usage)).toBe(least);
     }),
   );
 });

@@ -40,6 +40,17 @@ export function normaliseUsage(usage: Usage): NormalisedUsage {
   };
 }
 
+/**
+ * Tokens that were written to a cache for an hour: never more than were written. Undefined if the sender does not say for how long, or
+ * how many were written.
+ */
+export function hourWrite({
+  cache_write_1h_tokens: hour,
+  cache_write_tokens: written,
+}: Usage): number | undefined {
+  return hour === undefined || written === undefined ? undefined : Math.min(hour, written);
+}
+
 export function provenBasis(usage: Usage): ProvenBasis {
   if (usage.basis !== undefined) return usage.basis;
   const cached = (usage.cache_read_tokens ?? 0) + (usage.cache_write_tokens ?? 0);
@@ -60,19 +71,25 @@ function promptOf(input: number | undefined, cached: number, exclusive: boolean)
   return exclusive ? input + cached : Math.max(input, cached);
 }
 
+/** A call of which nothing was counted. */
+export const NO_USAGE: Usage = {
+  input_tokens: undefined,
+  cache_read_tokens: undefined,
+  cache_write_tokens: undefined,
+  cache_write_1h_tokens: undefined,
+  output_tokens: undefined,
+  reasoning_tokens: undefined,
+};
+
 /**
  * Merges two reports of the same turn field by field: the maximum of each count, because streams report a growing
  * output and placeholders before the final figure. Commutative, associative and idempotent.
  */
 export function mergeUsage(a: Usage, b: Usage): Usage {
-  return {
-    input_tokens: larger(a.input_tokens, b.input_tokens),
-    cache_read_tokens: larger(a.cache_read_tokens, b.cache_read_tokens),
-    cache_write_tokens: larger(a.cache_write_tokens, b.cache_write_tokens),
-    output_tokens: larger(a.output_tokens, b.output_tokens),
-    reasoning_tokens: larger(a.reasoning_tokens, b.reasoning_tokens),
-    basis: mergeBasis(a.basis, b.basis),
-  };
+  const merged: Usage = { ...NO_USAGE, basis: mergeBasis(a.basis, b.basis) };
+  for (const count of Object.keys(NO_USAGE) as Exclude<keyof Usage, "basis">[])
+    merged[count] = larger(a[count], b[count]);
+  return merged;
 }
 
 /** The report with the larger prompt, as a whole: fields of two prompts add up to none. Of equal ones, any that says more. */

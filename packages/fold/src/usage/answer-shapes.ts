@@ -10,6 +10,10 @@ import {
 
 // What APIs and SDKs answer. Each row names where its meaning is documented, or the code that was read.
 
+/** Anthropic's names for what was written to a cache, by how long it lives. Libraries pass them on. */
+const MINUTES = "ephemeral_5m_input_tokens";
+const HOUR = "ephemeral_1h_input_tokens";
+
 /** platform.claude.com/docs, "Prompt caching": the input excludes both. Also on Bedrock (InvokeModel) and Vertex. */
 export const ANTHROPIC = {
   name: "anthropic",
@@ -17,6 +21,7 @@ export const ANTHROPIC = {
   input: ["input_tokens"],
   cacheRead: ["cache_read_input_tokens"],
   cacheWrite: ["cache_creation_input_tokens"],
+  cacheWriteHour: [`cache_creation.${HOUR}`],
   output: ["output_tokens"],
 } as const satisfies UsageShape;
 
@@ -39,6 +44,7 @@ export const OPENAI_CHAT = {
     "prompt_tokens_details.cache_creation_tokens",
     "cache_creation_input_tokens",
   ],
+  cacheWriteHour: [`prompt_tokens_details.cache_creation_token_details.${HOUR}`],
   output: ["completion_tokens"],
   reasoning: ["completion_tokens_details.reasoning_tokens"],
   total: ["total_tokens"],
@@ -58,7 +64,7 @@ export const OPENAI_RESPONSES = {
 
 /**
  * `UsageMetadata` of LangChain: the input is the sum of all types. LangChain.js counted caches of streams twice
- * (langchainjs#10249). OpenAI's Realtime API has the same names.
+ * (langchainjs#10249). OpenAI's Realtime API has the same names. langchain-anthropic sets `cache_creation` to 0 beside its parts.
  */
 export const LANGCHAIN = {
   name: "langchain",
@@ -66,6 +72,8 @@ export const LANGCHAIN = {
   input: ["input_tokens"],
   cacheRead: ["input_token_details.cache_read", "input_token_details.cached_tokens"],
   cacheWrite: ["input_token_details.cache_creation"],
+  cacheWriteMinutes: [`input_token_details.${MINUTES}`],
+  cacheWriteHour: [`input_token_details.${HOUR}`],
   output: ["output_tokens"],
   reasoning: ["output_token_details.reasoning"],
   total: ["total_tokens"],
@@ -78,6 +86,7 @@ export const BEDROCK = {
   input: ["inputTokens"],
   cacheRead: ["cacheReadInputTokens", "cacheReadInputTokenCount"],
   cacheWrite: ["cacheWriteInputTokens", "cacheWriteInputTokenCount"],
+  cacheWriteHour: ["cacheDetails"],
   output: ["outputTokens"],
   total: ["totalTokens"],
 } as const satisfies UsageShape;
@@ -133,6 +142,7 @@ export const PROTOCOL = {
   input: ["input_tokens"],
   cacheRead: ["cache_read_tokens"],
   cacheWrite: ["cache_write_tokens"],
+  cacheWriteHour: ["cache_write_1h_tokens"],
   output: ["output_tokens"],
   reasoning: ["reasoning_tokens"],
 } as const satisfies UsageShape;

@@ -5,7 +5,7 @@ import type { UsageShape } from "./usage-shape.ts";
 /**
  * OpenTelemetry's GenAI conventions up to 1.36 (`prompt_tokens`), 1.37 to 1.41 (`cache_creation`), and semantic-conventions-genai
  * (`cache_write`), with what libraries add. The conventions include the cache; Strands and others pass on what Bedrock counts
- * (strands-agents/sdk-python src/strands/telemetry/tracer.py), with the provider's total.
+ * (strands-agents/sdk-python src/strands/telemetry/tracer.py), with the provider's total. Anthropic's SDK adds how long writes live.
  */
 export const GEN_AI = {
   name: "gen_ai",
@@ -27,6 +27,7 @@ export const GEN_AI = {
     "gen_ai.usage.cache_write_tokens",
     "gen_ai.usage.details.cache_write_tokens",
   ],
+  cacheWriteHour: ["anthropic.usage.cache_creation.ephemeral_1h_input_tokens"],
   output: ["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"],
   reasoning: [
     "gen_ai.usage.reasoning.output_tokens",
@@ -66,6 +67,8 @@ export const LANGFUSE = {
   besideInput: ["input_audio_tokens", "input_audio", "input_text_tokens", "input_image_tokens"],
   cacheRead: ["input_cached_tokens", "input_cache_read", "cache_read_input_tokens", "input_cached"],
   cacheWrite: ["input_cache_write_tokens", "input_cache_creation", "cache_creation_input_tokens"],
+  cacheWriteMinutes: ["input_cache_creation_5m", "input_ephemeral_5m_input_tokens"],
+  cacheWriteHour: ["input_cache_creation_1h", "input_ephemeral_1h_input_tokens"],
   output: ["output"],
   reasoning: ["output_reasoning_tokens", "output_reasoning"],
   reasoningBeside: true,

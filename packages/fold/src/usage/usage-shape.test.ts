@@ -180,6 +180,113 @@ describe("a cache above a prompt that includes it", () => {
   });
 });
 
+describe("how long a provider keeps what was written", () => {
+  const { ANTHROPIC, BEDROCK, LANGCHAIN, OPENAI_CHAT } = answerShapes;
+  const { LANGFUSE } = recordShapes;
+  const anthropic = (cache_creation: unknown) => ({
+    input_tokens: 3,
+    cache_creation_input_tokens: 900,
+    cache_creation,
+  });
+  const bedrock = (cacheDetails: unknown) => ({ inputTokens: 3, cacheWriteInputTokens: 900, cacheDetails });
+  const langchain = (input_token_details: object) => ({ input_tokens: 903, input_token_details });
+  it.each<[string, UsageShape, object, written: number, hour: number | undefined]>([
+    [
+      "Anthropic: an hour",
+      ANTHROPIC,
+      anthropic({ ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 900 }),
+      900,
+      900,
+    ],
+    [
+      "Anthropic: both",
+      ANTHROPIC,
+      anthropic({ ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 700 }),
+      900,
+      700,
+    ],
+    [
+      "Anthropic: minutes",
+      ANTHROPIC,
+      anthropic({ ephemeral_5m_input_tokens: 900, ephemeral_1h_input_tokens: 0 }),
+      900,
+      0,
+    ],
+    ["Anthropic, before it said so", ANTHROPIC, anthropic(undefined), 900, undefined],
+    ["Anthropic: nothing", ANTHROPIC, anthropic(null), 900, undefined],
+    ["Anthropic: no object", ANTHROPIC, anthropic("1h"), 900, undefined],
+    [
+      "Anthropic: a negative count",
+      ANTHROPIC,
+      anthropic({ ephemeral_1h_input_tokens: -900 }),
+      900,
+      undefined,
+    ],
+    [
+      "Bedrock: both",
+      BEDROCK,
+      bedrock([
+        { ttl: "1h", inputTokens: 700 },
+        { ttl: "5m", inputTokens: 200 },
+      ]),
+      900,
+      700,
+    ],
+    [
+      "Bedrock: several for an hour",
+      BEDROCK,
+      bedrock([
+        { ttl: "1h", inputTokens: 700 },
+        { ttl: "1h", inputTokens: 200 },
+      ]),
+      900,
+      900,
+    ],
+    ["Bedrock: minutes", BEDROCK, bedrock([{ ttl: "5m", inputTokens: 900 }]), 900, 0],
+    [
+      "Bedrock: odd details",
+      BEDROCK,
+      bedrock([null, "1h", { ttl: "1h" }, { ttl: "1h", inputTokens: "x" }]),
+      900,
+      0,
+    ],
+    ["Bedrock, before it said so", BEDROCK, bedrock(undefined), 900, undefined],
+    [
+      "LangChain, which sets the sum to 0",
+      LANGCHAIN,
+      langchain({ cache_creation: 0, ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 700 }),
+      900,
+      700,
+    ],
+    ["LangChain without parts", LANGCHAIN, langchain({ cache_creation: 900 }), 900, undefined],
+    [
+      "Langfuse, which leaves out the sum",
+      LANGFUSE,
+      { input: 3, input_cache_creation_5m: 200, input_cache_creation_1h: 700 },
+      900,
+      700,
+    ],
+    [
+      "LiteLLM",
+      OPENAI_CHAT,
+      {
+        prompt_tokens: 903,
+        cache_creation_input_tokens: 900,
+        prompt_tokens_details: {
+          cache_creation_token_details: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 900 },
+        },
+      },
+      900,
+      900,
+    ],
+  ])("%s", (_, shape, counts, written, hour) => {
+    const { usage } = readCounts(shape, pathsIn(counts));
+    expect(usage.cache_write_tokens).toBe(written);
+    expect(usage.cache_write_1h_tokens).toBe(hour);
+    expect(contextTokens(usage)).toBe(903);
+  });
+});
+
 test("the total shows an opencode that counts the cache inside", () => {
   const tokens = {
     total: 184_804,

@@ -1,4 +1,5 @@
 import { LARGEST, type Usage } from "@plimsoll/protocol/pure";
+import { larger } from "../history/usage.ts";
 
 /** Names of one count in order of preference: paths with dots, or attributes. The first that has a count is read. */
 type CountNames = readonly string[];
@@ -13,6 +14,9 @@ export interface UsageShape {
   readonly besideInput?: CountNames;
   readonly cacheRead?: CountNames;
   readonly cacheWrite?: CountNames;
+  /** Parts of what was written, by how long the provider keeps them. Some emitters leave out their sum, or set it to 0. */
+  readonly cacheWriteMinutes?: CountNames;
+  readonly cacheWriteHour?: CountNames;
   readonly output?: CountNames;
   readonly reasoning?: CountNames;
   /** Whether reasoning is counted beside `output`, unless the total says otherwise. */
@@ -38,9 +42,9 @@ export interface CountedUsage {
 
 /** Reads the counts of one call. Depends on nothing but its arguments. A prompt of zero tokens was not counted. */
 export function readCounts(shape: UsageShape, get: CountReader): CountedUsage {
-  const first = (names: CountNames = []) => {
+  const first = (names: CountNames = [], read = countOf) => {
     for (const name of names) {
-      const count = countOf(get(name));
+      const count = read(get(name));
       if (count !== undefined) return count;
     }
     return undefined;
@@ -48,7 +52,10 @@ export function readCounts(shape: UsageShape, get: CountReader): CountedUsage {
   const own = first(shape.input);
   const beside = (shape.besideInput ?? []).reduce((sum, name) => sum + (countOf(get(name)) ?? 0), 0);
   const cacheRead = first(shape.cacheRead);
-  const cacheWrite = first(shape.cacheWrite);
+  const hour = first(shape.cacheWriteHour, hourCountOf);
+  const minutes = first(shape.cacheWriteMinutes);
+  const parts = countOf((hour ?? 0) + (minutes ?? 0));
+  const cacheWrite = larger(first(shape.cacheWrite), parts || undefined);
   const input = own === undefined ? undefined : own + beside;
   const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
   const output = first(shape.output);
@@ -61,6 +68,7 @@ export function readCounts(shape: UsageShape, get: CountReader): CountedUsage {
       input_tokens: input === undefined || input + cached === 0 ? undefined : countOf(input),
       cache_read_tokens: keepsCache ? cacheRead : undefined,
       cache_write_tokens: keepsCache ? cacheWrite : undefined,
+      cache_write_1h_tokens: keepsCache ? hour : undefined,
       output_tokens:
         output === undefined ? undefined : countOf(output + (reasoningBeside ? counts.reasoning : 0)),
       reasoning_tokens: reasoning,
@@ -83,21 +91,20 @@ function meaningOf(
   total: number | undefined,
 ): Meaning {
   const declared = shape.reasoningBeside === true;
+  const isDisputed = shape.cache === "disputed";
+  const isOutside = shape.cache === "outside";
   const meaning = { cache: shape.cache, reasoningBeside: declared, keepsCache: true };
-  const places =
-    shape.cache === "outside" ? (["outside", "inside"] as const) : (["inside", "outside"] as const);
+  const places = isOutside ? (["outside", "inside"] as const) : (["inside", "outside"] as const);
   for (const cache of places)
     for (const reasoningBeside of [declared, !declared]) {
       const sum = input + output + (cache === "outside" ? cached : 0) + (reasoningBeside ? reasoning : 0);
       if (sum !== total || (cache === "inside" && cached > input)) continue;
       // Some emitters leave the cache out of the prompt and of their total, so such a total proves no more than is assumed.
-      if (cache === "inside" && shape.cache === "disputed")
-        return { ...meaning, reasoningBeside, evidence: "assumed" };
+      if (cache === "inside" && isDisputed) return { ...meaning, reasoningBeside, evidence: "assumed" };
       return { ...meaning, cache, reasoningBeside, evidence: cache === shape.cache ? "declared" : "total" };
     }
-  if (shape.cache === "outside" || cached <= input)
-    return { ...meaning, evidence: shape.cache === "disputed" ? "assumed" : "declared" };
-  if (shape.cache === "disputed") return { ...meaning, cache: "outside", evidence: "numbers" };
+  if (isOutside || cached <= input) return { ...meaning, evidence: isDisputed ? "assumed" : "declared" };
+  if (isDisputed) return { ...meaning, cache: "outside", evidence: "numbers" };
   // Up to twice the prompt, the cache is a sum over two events of a stream. Above, the prompt cannot include it.
   if (cached > 2 * input) return { ...meaning, cache: "outside", evidence: "contradiction" };
   const evidence = total === input + output ? "total" : "contradiction";
@@ -108,6 +115,14 @@ function meaningOf(
 export function countOf(value: unknown): number | undefined {
   const count = typeof value === "string" && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value;
   return typeof count === "number" && count >= 0 && count <= LARGEST.tokens ? Math.round(count) : undefined;
+}
+
+/** What was written for an hour. Bedrock lists what it wrote by life (docs.aws.amazon.com, `CacheDetail`). */
+function hourCountOf(value: unknown): number | undefined {
+  if (!Array.isArray(value)) return countOf(value);
+  return countOf(
+    value.reduce((sum, detail) => sum + (detail?.ttl === "1h" ? (countOf(detail.inputTokens) ?? 0) : 0), 0),
+  );
 }
 
 export type JsonFields = Record<string, unknown>;

@@ -24,6 +24,9 @@ const HAS: Record<WitnessedField, (facts: TurnFacts) => boolean> = {
   outcome: ({ outcome }) => outcome !== undefined,
 };
 
+/** Whether a report says how long the provider keeps what it wrote. Telemetry of Claude Code does not, its recordings do. */
+const tellsLife = ({ usage }: TurnFacts) => usage.cache_write_1h_tokens !== undefined;
+
 /**
  * The call of a report with what other reports of it add. Id, time, place and whatever the report has itself stay, so
  * `ownReport` finds the report again.
@@ -47,6 +50,7 @@ export function joinReports(report: TurnFacts, others: readonly TurnFacts[]): Tu
     ...report,
     usage: {
       ...report.usage,
+      cache_write_1h_tokens: [report, ...others].find(tellsLife)?.usage.cache_write_1h_tokens,
       output_tokens: from("output").usage.output_tokens,
       reasoning_tokens: from("reasoning").usage.reasoning_tokens,
     },
@@ -73,8 +77,9 @@ function codesOf(sources: ReadonlyMap<WitnessedField, TurnFacts>): number[] {
 /**
  * What one report of a joined call said.
  * @param others the witnesses that `joinReports` added, as a mask; 0 for a call that nobody else reports
+ * @param addedLife whether one of them said how long the provider keeps what it wrote
  */
-export function ownReport(call: TurnFacts, others: number): TurnFacts {
+export function ownReport(call: TurnFacts, others: number, addedLife: boolean): TurnFacts {
   if (others === 0) return call;
   const own = witnessMask(call.provenance) & ~others;
   const isOwn = (field: WitnessedField) =>
@@ -86,6 +91,7 @@ export function ownReport(call: TurnFacts, others: number): TurnFacts {
     ...call,
     usage: {
       ...call.usage,
+      cache_write_1h_tokens: addedLife ? undefined : call.usage.cache_write_1h_tokens,
       output_tokens: isOwn("output") ? call.usage.output_tokens : undefined,
       reasoning_tokens: isOwn("reasoning") ? call.usage.reasoning_tokens : undefined,
     },

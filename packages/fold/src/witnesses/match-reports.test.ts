@@ -27,6 +27,7 @@ const usage: Usage = {
   input_tokens: 500,
   cache_read_tokens: undefined,
   cache_write_tokens: undefined,
+  cache_write_1h_tokens: undefined,
   output_tokens: undefined,
   reasoning_tokens: undefined,
 };
@@ -323,6 +324,7 @@ const anyReport = (witnesses: readonly Witness[]) =>
         witness: fc.constantFrom(...witnesses),
         output: maybe(7),
         reasoning: maybe(3),
+        hour: maybe(2),
         parts: fc.option(fc.boolean(), { nil: undefined }),
         durationMs: maybe(40),
         costUsd: maybe(0.5),
@@ -332,9 +334,14 @@ const anyReport = (witnesses: readonly Witness[]) =>
     )
     .map((reports) =>
       reports
-        .map(({ witness, output, reasoning, parts, ...more }) =>
+        .map(({ witness, output, reasoning, hour, parts, ...more }) =>
           turn("t", 5, 500, {
-            usage: { ...usage, output_tokens: output, reasoning_tokens: reasoning },
+            usage: {
+              ...usage,
+              cache_write_1h_tokens: hour,
+              output_tokens: output,
+              reasoning_tokens: reasoning,
+            },
             composition: parts === undefined ? undefined : ({ system: 10 } as TurnFacts["composition"]),
             compositionEstimated: parts === true,
             provenance: provenanceOf(witness),
@@ -360,7 +367,10 @@ test("a joined call shows every source, and each report can be told from it", ()
         expect(witnessMask(call.provenance)).toBe(all);
         const read = [report, ...others].map(({ costUsd }) => costUsd).find((cost) => cost !== undefined);
         expect(call.costUsd).toBe(read);
-        expect(plain(ownReport(call, all & ~masks[0]!))).toEqual(plain(report));
+        const lives = [report, ...others].map(({ usage }) => usage.cache_write_1h_tokens);
+        expect(call.usage.cache_write_1h_tokens).toBe(lives.find((hour) => hour !== undefined));
+        const addedLife = call.usage.cache_write_1h_tokens !== lives[0];
+        expect(plain(ownReport(call, all & ~masks[0]!, addedLife))).toEqual(plain(report));
       },
     ),
     { numRuns: 2_000 },

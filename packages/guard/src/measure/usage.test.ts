@@ -297,6 +297,83 @@ describe("readUsage", () => {
     expect(contextTokens((read as ReadTurn).usage)).toBe(context);
   });
 
+  it.each<[string, object, number | undefined]>([
+    [
+      "an answer of Anthropic",
+      {
+        usage: {
+          input_tokens: 1,
+          cache_creation_input_tokens: 9,
+          cache_creation: { ephemeral_1h_input_tokens: 9 },
+        },
+      },
+      9,
+    ],
+    [
+      "a message of the Agent SDK",
+      {
+        type: "assistant",
+        message: {
+          usage: {
+            input_tokens: 1,
+            cache_creation_input_tokens: 9,
+            cache_creation: { ephemeral_1h_input_tokens: 7 },
+          },
+        },
+      },
+      7,
+    ],
+    [
+      "the last call of an answer that was compacted",
+      {
+        usage: {
+          input_tokens: 1,
+          iterations: [
+            { type: "compaction", input_tokens: 90, cache_creation: { ephemeral_1h_input_tokens: 80 } },
+            {
+              type: "message",
+              input_tokens: 1,
+              cache_creation_input_tokens: 9,
+              cache_creation: { ephemeral_1h_input_tokens: 4 },
+            },
+          ],
+        },
+      },
+      4,
+    ],
+    [
+      "the metadata of the AI SDK",
+      {
+        usage: { inputTokens: 10, outputTokens: 1 },
+        providerMetadata: {
+          anthropic: {
+            usage: {
+              input_tokens: 1,
+              cache_creation_input_tokens: 9,
+              cache_creation: { ephemeral_1h_input_tokens: 9 },
+            },
+          },
+        },
+      },
+      9,
+    ],
+    [
+      "Bedrock",
+      { usage: { inputTokens: 1, cacheWriteInputTokens: 9, cacheDetails: [{ ttl: "1h", inputTokens: 9 }] } },
+      9,
+    ],
+    ["the protocol's own", { input_tokens: 10, cache_write_tokens: 9, cache_write_1h_tokens: 5 }, 5],
+    [
+      "a gateway that does not say",
+      { usage: { input_tokens: 1, cache_creation_input_tokens: 9 } },
+      undefined,
+    ],
+  ])("reads what %s keeps for an hour", (_, value, hour) => {
+    const { usage } = readUsage(value) as ReadTurn;
+    expect(usage).toMatchObject({ cache_write_tokens: 9 });
+    expect(usage.cache_write_1h_tokens).toBe(hour);
+  });
+
   it("reads reasoning beside the answer where the total shows it, as xAI counts", () => {
     const usage = {
       prompt_tokens: 300,

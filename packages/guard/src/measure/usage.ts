@@ -154,7 +154,8 @@ function modelOf(fields: JsonFields): string | undefined {
   );
 }
 
-function textOf(value: unknown): string | undefined {
+/** Undefined for what is no text, and for an empty one. */
+export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 

@@ -127,6 +127,26 @@ describe("Claude Code transcripts", () => {
     expect(skipped.repeated).toBe(2);
   });
 
+  it("says how long the provider keeps what a call wrote", () => {
+    const counts = (ephemeral_5m_input_tokens: number, ephemeral_1h_input_tokens: number) => ({
+      ...usage(3, 100, 20),
+      cache_creation: { ephemeral_5m_input_tokens, ephemeral_1h_input_tokens },
+    });
+    const { events } = read(
+      said(1, "m1", { ...counts(0, 0), cache_creation_input_tokens: 0 }),
+      said(2, "m1", counts(0, 20)),
+      said(3, "m2", counts(20, 0)),
+      said(4, "m3", usage(3, 100, 20)),
+    );
+    expect(turns(events).map(({ usage }) => [usage.cache_write_tokens, usage.cache_write_1h_tokens])).toEqual(
+      [
+        [20, 20],
+        [20, 0],
+        [20, undefined],
+      ],
+    );
+  });
+
   describe("of which two models wrote one message", () => {
     const line = (second: number, model: string, counts: object, stop: string | null = null) => {
       const one = said(second, "m1", counts);

@@ -108,6 +108,7 @@ function addTurn(history: AgentHistory, { turn, model, window }: KiroTurn): Skip
       input_tokens: tokens,
       cache_read_tokens: undefined,
       cache_write_tokens: undefined,
+      cache_write_1h_tokens: undefined,
       output_tokens: undefined,
       reasoning_tokens: undefined,
       basis: "inclusive",

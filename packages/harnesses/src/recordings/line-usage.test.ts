@@ -9,6 +9,7 @@ const anyUsage: fc.Arbitrary<Usage> = fc.record({
   input_tokens: maybeCount,
   cache_read_tokens: maybeCount,
   cache_write_tokens: maybeCount,
+  cache_write_1h_tokens: maybeCount,
   output_tokens: maybeCount,
   reasoning_tokens: maybeCount,
   basis: fc.option(fc.constantFrom("inclusive" as const, "exclusive" as const), { nil: undefined }),

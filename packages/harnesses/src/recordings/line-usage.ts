@@ -11,6 +11,7 @@ export function mergeLineUsage(a: Usage, b: Usage): Usage {
     input_tokens,
     cache_read_tokens,
     cache_write_tokens,
+    cache_write_1h_tokens: larger(a.cache_write_1h_tokens, b.cache_write_1h_tokens),
     output_tokens: larger(a.output_tokens, b.output_tokens),
     reasoning_tokens: larger(a.reasoning_tokens, b.reasoning_tokens),
     basis,

@@ -222,6 +222,8 @@ export const TurnView = z.object({
   fresh_tokens: tokens.nullable(),
   cache_read_tokens: tokens.nullable(),
   cache_write_tokens: tokens.nullable(),
+  /** Of `cache_write_tokens`, those that the provider keeps for an hour; null if that is not known. */
+  cache_write_1h_tokens: tokens.nullable(),
   /** Tokens that a cache had for the turn before and not for this one, and the likely cause; null for most turns. */
   cache_rebuilt_tokens: tokens.nullable(),
   cache_rebuild_cause: z.enum(REBUILD_CAUSES).nullable(),

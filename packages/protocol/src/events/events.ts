@@ -92,6 +92,8 @@ export const Usage = z.object({
   input_tokens: maybeTokens,
   cache_read_tokens: maybeTokens,
   cache_write_tokens: maybeTokens,
+  /** Of `cache_write_tokens`, those that the provider keeps for an hour. 0: for a shorter time. Left out: not known. */
+  cache_write_1h_tokens: maybeTokens,
   output_tokens: maybeTokens,
   reasoning_tokens: maybeTokens,
   basis: Basis.optional(),

@@ -19,6 +19,7 @@ const whole = {
     input_tokens: 12,
     cache_read_tokens: 90_000,
     cache_write_tokens: 400,
+    cache_write_1h_tokens: 300,
     output_tokens: 0,
     reasoning_tokens: null,
     basis: "exclusive",

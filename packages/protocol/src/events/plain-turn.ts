@@ -100,12 +100,14 @@ function readUsage(value: unknown): Usage | undefined {
   const input = tokens(value.input_tokens);
   const cacheRead = tokens(value.cache_read_tokens);
   const cacheWrite = tokens(value.cache_write_tokens);
+  const cacheWriteHour = tokens(value.cache_write_1h_tokens);
   const output = tokens(value.output_tokens);
   const reasoning = tokens(value.reasoning_tokens);
   if (
     input === NOT_PLAIN ||
     cacheRead === NOT_PLAIN ||
     cacheWrite === NOT_PLAIN ||
+    cacheWriteHour === NOT_PLAIN ||
     output === NOT_PLAIN ||
     reasoning === NOT_PLAIN ||
     !isBasis(value.basis)
@@ -116,6 +118,7 @@ function readUsage(value: unknown): Usage | undefined {
     input_tokens: input,
     cache_read_tokens: cacheRead,
     cache_write_tokens: cacheWrite,
+    cache_write_1h_tokens: cacheWriteHour,
     output_tokens: output,
     reasoning_tokens: reasoning,
     basis: value.basis,

@@ -29,6 +29,7 @@ const document = {
     input: "$.tokens.in",
     cache_read: "$.tokens.cached",
     cache_write: "$.tokens.wrote",
+    cache_write_1h: "$.tokens.wrote_1h",
     output: "$.tokens.out",
   },
   basis: "exclusive",
@@ -43,7 +44,7 @@ const record = {
   call: "c1",
   at: AT,
   model: "m1",
-  tokens: { in: 100, cached: 50, wrote: 7, out: 9 },
+  tokens: { in: 100, cached: 50, wrote: 7, wrote_1h: 4, out: 9 },
   limit: 8_000,
 };
 
@@ -63,6 +64,7 @@ describe("the turn that a mapping finds", () => {
           input_tokens: 100,
           cache_read_tokens: 50,
           cache_write_tokens: 7,
+          cache_write_1h_tokens: 4,
           output_tokens: 9,
           basis: "exclusive",
         },

@@ -65,6 +65,7 @@ const FIELDS = {
   "usage.input": ({ usage }: RecordMapping) => usage.input,
   "usage.cache_read": ({ usage }: RecordMapping) => usage.cache_read,
   "usage.cache_write": ({ usage }: RecordMapping) => usage.cache_write,
+  "usage.cache_write_1h": ({ usage }: RecordMapping) => usage.cache_write_1h,
   "usage.output": ({ usage }: RecordMapping) => usage.output,
 } as const satisfies Record<string, (mapping: RecordMapping) => MappingPaths | undefined>;
 type Field = keyof typeof FIELDS;
@@ -155,6 +156,7 @@ export function mappedTurn(compiled: CompiledMapping, record: unknown, place: Re
   if (input === undefined) return none("no_usage", "usage.input");
   const cacheRead = read("usage.cache_read", asTokens);
   const cacheWrite = read("usage.cache_write", asTokens);
+  const cacheWriteHour = read("usage.cache_write_1h", asTokens);
   const output = read("usage.output", asTokens);
   if (!(input || cacheRead || cacheWrite || output)) return none("zero_usage");
   const session = mapping.session === undefined ? place.session : read("session", asName);
@@ -178,6 +180,7 @@ export function mappedTurn(compiled: CompiledMapping, record: unknown, place: Re
       input_tokens: input,
       cache_read_tokens: cacheRead,
       cache_write_tokens: cacheWrite,
+      cache_write_1h_tokens: cacheWriteHour,
       output_tokens: output,
       reasoning_tokens: undefined,
       ...(mapping.basis && { basis: mapping.basis }),

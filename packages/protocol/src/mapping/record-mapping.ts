@@ -103,6 +103,8 @@ export const RecordMapping = z.strictObject({
     input: MappingPaths,
     cache_read: MappingPaths.optional(),
     cache_write: MappingPaths.optional(),
+    /** Of `cache_write`, what the provider keeps for an hour. */
+    cache_write_1h: MappingPaths.optional(),
     output: MappingPaths.optional(),
   }),
   /** Whether `usage.input` includes the cached tokens. Without it, the numbers decide. */

@@ -142,6 +142,7 @@ const usage = fc.record({
   input_tokens: maybe(level, 8),
   cache_read_tokens: smallCount,
   cache_write_tokens: smallCount,
+  cache_write_1h_tokens: smallCount,
   output_tokens: smallCount,
   reasoning_tokens: fc.constant(undefined),
   basis: maybe(fc.constantFrom("inclusive" as const, "exclusive" as const)),

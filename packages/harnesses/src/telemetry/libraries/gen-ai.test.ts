@@ -51,6 +51,16 @@ it.each([
     { "gen_ai.usage.input_tokens": 50, "gen_ai.usage.cache_write.input_tokens": 40 },
     { input_tokens: 50, cache_write_tokens: 40 },
   ],
+  [
+    "Anthropic's SDK, which says how long writes live",
+    {
+      "gen_ai.usage.input_tokens": 50,
+      "gen_ai.usage.cache_write.input_tokens": 40,
+      "anthropic.usage.cache_creation.ephemeral_5m_input_tokens": 10,
+      "anthropic.usage.cache_creation.ephemeral_1h_input_tokens": 30,
+    },
+    { input_tokens: 50, cache_write_tokens: 40, cache_write_1h_tokens: 30 },
+  ],
 ])("reads the usage of vintage %s", (_, attributes, usage) => {
   expect(turnOf({ ...call, ...attributes })).toMatchObject({
     type: "turn",
