@@ -21,7 +21,9 @@ const passes = (line: string) =>
 
 describe("matching lines", () => {
   it("are those of the whole file, in whatever steps it is read", async () => {
-    const texts = fc.array(fc.constantFrom("a", "é", "aé", "b", "bb", "#", "\n", "\r", "\0", "x".repeat(40), "🜂"));
+    const texts = fc.array(
+      fc.constantFrom("a", "é", "aé", "b", "bb", "#", "\n", "\r", "\0", "x".repeat(40), "🜂"),
+    );
     await fc.assert(
       fc.asyncProperty(texts, fc.integer({ min: 1, max: 70 }), async (parts, step) => {
         await writeFile(path, parts.join(""));

@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
-import { RULE_LINES, type StandingRules, standingRules } from "@plimsoll/harnesses/claude-code/standing-rules";
+import {
+  RULE_LINES,
+  type StandingRules,
+  standingRules,
+} from "@plimsoll/harnesses/claude-code/standing-rules";
 import { textAt } from "@plimsoll/harnesses/fields";
 import { type Env, homeFolder } from "../home-folder.ts";
 import type { HookEvent } from "../hook/hook-events.ts";
@@ -65,8 +69,9 @@ async function isFirst(
     .digest("hex")
     .slice(0, 32);
   const folder = notesFolder(home);
+  // Also fails with EEXIST, if the folder is a file.
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => undefined);
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
     await (await open(join(folder, `${name}.reinjected`), "wx", 0o600)).close();
     await forgetOld(folder, now);
   } catch (error) {
