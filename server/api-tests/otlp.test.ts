@@ -160,8 +160,7 @@ describe("OTLP", () => {
         modelCallSpan(session, n, { "gen_ai.operation.name": name, ...attributes });
       const planner = span("chat", 1, { "gen_ai.agent.name": "planner" });
       const tools = [2, 3].map((n) => span("execute_tool", n, { "gen_ai.tool.name": "search" }));
-      for (const spans of [tools.slice(1), [planner], tools])
-        await post("traces", jsonBody("traces", spans));
+      for (const spans of [tools.slice(1), [planner], tools]) await post("traces", jsonBody("traces", spans));
       const { session: row, agents, main_agent_id, more_agents } = await detailOf(session);
       expect(agents).toMatchObject([{ id: main_agent_id, name: "planner", turns: 1 }]);
       expect([row.agents, more_agents]).toEqual([1, 0]);
