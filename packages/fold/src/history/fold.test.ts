@@ -224,7 +224,10 @@ describe("a compaction that is reported more than once", () => {
     const states = [0, 1, 2, 3, 4].map((more) => {
       const late = Array.from({ length: more }, (_, n) => mark(`late-${n}`, 1, "phase"));
       const { state, marks: readings } = foldAgent([], [...marks, ...late], OPTIONS);
-      expect(readings.get("first")).toMatchObject({ type: "compacted", tokensBefore: more < 2 ? 1 : undefined });
+      expect(readings.get("first")).toMatchObject({
+        type: "compacted",
+        tokensBefore: more < 2 ? 1 : undefined,
+      });
       expect(readings.get("before-1")?.type).toBe("repeated");
       expect(readings.get("before-2")?.type).toBe("compacted");
       return state;
