@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createReader, type Format } from "@plimsoll/harnesses/recordings";
-import { Database, SQLite3Error } from "node-sqlite3-wasm";
 import { databaseOwner, databaseRows } from "../packages/cli/src/import/database.ts";
+import { type DatabaseTable, writeDatabase } from "../packages/cli/src/testing/database-file.ts";
 import { HOSTILE_VALUES } from "./hostile.ts";
 import { jsonText } from "./json-text.ts";
 import { mutateBytes } from "./mutate-bytes.ts";
@@ -11,7 +11,7 @@ import { mutateJson } from "./mutate-json.ts";
 import type { Random } from "./random.ts";
 
 type Table = readonly [name: string, row: Record<string, unknown>];
-type Stored = string | number | bigint | Uint8Array | null;
+type Stored = DatabaseTable["rows"][number][number];
 
 const AT = Date.UTC(2026, 10, 20, 10);
 const NAMES = { session_id: "s", name: "Webhooks", parent_session_id: null };
@@ -96,20 +96,17 @@ function fileOf(name: string): string {
 /** A database of a known program whose columns, values and bytes may be wrong. */
 export function databaseBytes(random: Random): Buffer {
   const file = fileOf("made.db");
-  rmSync(file, { force: true });
-  const database = new Database(file);
+  const tables: DatabaseTable[] = [];
   for (const [name, row] of random.pick(SEEDS)) {
     if (random.oneIn(20)) continue;
     const columns = Object.keys(row).filter(() => !random.oneIn(30));
     if (columns.length === 0 || random.oneIn(20)) columns.push("payload");
-    database.exec(`CREATE TABLE ${name} (${columns.join(", ")})`);
-    const places = columns.map(() => "?").join(", ");
-    for (let left = random.between(0, 3); left > 0; left--) {
-      const values = columns.map((column) => storedValue(random, row[column]));
-      database.run(`INSERT INTO ${name} VALUES (${places})`, values);
-    }
+    const rows = Array.from({ length: random.between(0, 3) }, () =>
+      columns.map((column) => storedValue(random, row[column])),
+    );
+    tables.push({ name, columns, rows });
   }
-  database.close();
+  writeDatabase(file, tables);
   const bytes = readFileSync(file);
   return random.oneIn(3) ? mutateBytes(random, bytes) : bytes;
 }
@@ -134,7 +131,7 @@ export async function readByImport(content: Buffer): Promise<object[]> {
       for (const line of lines) reader.read(line, { path: file });
     return reader.take(true).events;
   } catch (error) {
-    if (error instanceof SQLite3Error) return [];
+    if (error instanceof Error && error.name === "SQLite3Error") return [];
     throw error;
   }
 }
