@@ -18,12 +18,15 @@ import { readSubagents } from "../packages/harnesses/src/claude-code/subagent-st
 import { readStatus } from "../packages/harnesses/src/status-line.ts";
 import { sendRequest, storableText } from "../server/alerts/delivery/send-request.ts";
 import { archiveBytes } from "./archives.ts";
+import { databaseBytes, readByImport } from "./databases.ts";
 import { MCP_SEEDS, readByMcp } from "./mcp-program.ts";
 import { mutateBytes } from "./mutate-bytes.ts";
 import type { Random } from "./random.ts";
 
 /** Programs that read what a harness, a receiver or a file sends them. */
-export const PROGRAM_NAMES = ["hook", "statusline", "acp", "archive", "answer", "forward", "mcp"] as const;
+export const PROGRAM_NAMES = [
+  ...(["hook", "statusline", "acp", "archive", "answer", "forward", "mcp", "database"] as const),
+] as const;
 export type ProgramName = (typeof PROGRAM_NAMES)[number];
 
 /** Reads an input as the program does. Returns the events that it would send; throws for what it must not survive. */
@@ -179,6 +182,7 @@ export const PROGRAMS: Record<ProgramName, Program> = {
     seeds: requestBytes,
   },
   mcp: { read: readByMcp, seeds: MCP_SEEDS },
+  database: { read: readByImport, seeds: databaseBytes },
 };
 
 const OTLP_ANSWER =

@@ -80,13 +80,17 @@ function largeRecording(random: Random, { format, files }: Seed): Recording {
   return { format, files: [{ path: file.path, content: Buffer.from([...few, ...many].join("\n")) }] };
 }
 
-/** The line with another time and other ids. */
+/** The line with another time and other ids. OpenClaw has JSON within a text of JSON. */
 export function numbered(line: string, n: number): string {
-  const time = new Date(Date.UTC(2026, 10, 20, 11) + n * 1_000).toISOString();
+  const at = Date.UTC(2026, 10, 20, 11) + n * 1_000;
   return line
-    .replace(/"timestamp":"[^"]*"/g, `"timestamp":"${time}"`)
-    .replace(/"(uuid|id|requestId|response_id|window_id|turn|op_id)":("?)[^",}]*"?/g, (_, name, quote) =>
-      quote === "" ? `"${name}":${n}` : `"${name}":"${name}-${n}"`,
+    .replace(/(\\?")(timestamp|end_time|end_timestamp)\1:\1[^"\\]*\1/g, (_, quote, name) =>
+      [quote, name, quote, ":", quote, new Date(at).toISOString(), quote].join(""),
+    )
+    .replace(/"(time|created_timestamp)":\d+/g, (_, name) => `"${name}":${name === "time" ? at : at / 1_000}`)
+    .replace(
+      /(\\?")(uuid|id|requestId|response_id|window_id|turn|op_id)\1:(\\?"?)[^",}\\]*(\\?"?)/g,
+      (_, quote, name, open) => `${quote}${name}${quote}:${open === "" ? n : `${open}${name}-${n}${open}`}`,
     )
     .replace(/"parentUuid":"[^"]*"/g, `"parentUuid":"uuid-${n - 1}"`);
 }

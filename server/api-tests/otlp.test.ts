@@ -3,6 +3,7 @@ import type {
   IngestReceipts,
   IngestRefusals,
   ProjectView,
+  SessionDetail,
   UnmappedTelemetryList,
 } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -26,6 +27,10 @@ const JSON_TYPE = { "content-type": "application/json" };
 
 const sessionsOf = (session: string) => storedSessions(server, session);
 const stored = (session: string) => storedSession(server, session);
+async function detailOf(session: string): Promise<SessionDetail> {
+  const [found] = await sessionsOf(session);
+  return server.trpc<SessionDetail>("sessions.get", { id: found!.id });
+}
 
 const post = (signal: string, body: BodyInit, headers: Record<string, string> = {}) =>
   server.request<Record<string, unknown>>(`/otlp/v1/${signal}`, {
@@ -147,6 +152,31 @@ describe("OTLP", () => {
       await database.end();
       expect(tables.length).toBeGreaterThan(20);
       expect(server.output()).not.toContain(SECRET);
+    });
+
+    it("without an agent of their own, if only the calls name theirs", async () => {
+      const session = unique("tools-unnamed");
+      const span = (name: string, n: number, attributes: Record<string, string | number>) =>
+        modelCallSpan(session, n, { "gen_ai.operation.name": name, ...attributes });
+      const planner = span("chat", 1, { "gen_ai.agent.name": "planner" });
+      const tools = [2, 3].map((n) => span("execute_tool", n, { "gen_ai.tool.name": "search" }));
+      for (const spans of [tools.slice(1), [planner], tools]) await post("traces", jsonBody("traces", spans));
+      const { session: row, agents, main_agent_id, more_agents } = await detailOf(session);
+      expect(agents).toMatchObject([{ id: main_agent_id, name: "planner", turns: 1 }]);
+      expect([row.agents, more_agents]).toEqual([1, 0]);
+      // A sign of its own, such as a phase, makes it an agent like any other.
+      const mark = { type: "phase", id: "p", harness: row.harness, session, at: START };
+      await server.send({ ...mark, phase: "plan", status: "started" });
+      expect((await detailOf(session)).agents.map(({ name }) => name).sort()).toEqual(["main", "planner"]);
+    });
+
+    it("as those of the main agent, while no call is known", async () => {
+      const session = unique("tools-first");
+      const tool = modelCallSpan(session, 1, { "gen_ai.operation.name": "execute_tool" });
+      await post("traces", jsonBody("traces", [tool]));
+      expect((await detailOf(session)).agents).toMatchObject([{ name: "main", turns: 0 }]);
+      await post("traces", jsonBody("traces", [modelCallSpan(session, 2)]));
+      expect((await detailOf(session)).agents).toMatchObject([{ name: "main", turns: 1 }]);
     });
 
     it("once, if the recording of the session is imported too", async () => {

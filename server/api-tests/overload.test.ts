@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { gzipSync } from "node:zlib";
-import type { ErrorBody, SessionPage } from "@plimsoll/protocol/api";
+import type { CreatedKey, ErrorBody, SessionPage } from "@plimsoll/protocol/api";
 import parsePrometheusTextFormat from "parse-prometheus-text-format";
 import { afterEach, describe, expect, it } from "vitest";
 import {
@@ -13,7 +13,7 @@ import {
 } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { crash, processesOf } from "./processes.ts";
-import { countsOf, dayRange, makeKey, turn, unique } from "./support.ts";
+import { askHeadroom, countsOf, dayRange, makeKey, rangeQuery, turn, unique } from "./support.ts";
 
 let server: TestServer | undefined;
 /** Processes held still by a test, let go at its end whatever happened. */
@@ -244,11 +244,14 @@ describe("a database that goes away", () => {
     expect(await sessionsOnceRead(of, session)).toBe(1);
   });
 
-  it("refuses to read with 503 while the database is gone", async () => {
+  it.each([
+    ["the fleet", "/api/v1/fleet"],
+    ["what turns cost", `/api/v1/spending?${rangeQuery}`],
+  ])("refuses to read %s with 503 while the database is gone", async (_, path) => {
     const of = await start({ embedded: true });
     for (let round = 0; round < ROUNDS; round++) {
       const read = async () => {
-        const answer = await of.get<ErrorBody>("/api/v1/fleet");
+        const answer = await of.get<ErrorBody>(path);
         if (answer.status !== 200) expectTurnedAway(answer, 503, "database_unreachable");
         return answer.status === 200;
       };
@@ -256,6 +259,29 @@ describe("a database that goes away", () => {
       await read();
       await ended;
       await until(read);
+    }
+  });
+
+  it("tells an agent over HTTP nothing while it is gone, and the level once it is back", async () => {
+    const of = await start({ embedded: true });
+    const [session, harness] = [unique("session"), unique("support")];
+    const { secret } = await of.mutate<CreatedKey>("keys.create", {
+      ...{ name: unique("key"), scopes: ["self"], harness },
+    });
+    await of.send(turn(session, 30_000, { harness }));
+    for (let round = 0; round < ROUNDS; round++) {
+      const ask = async () => {
+        const { sent, answer } = await askHeadroom(of, secret, session);
+        // Which part notices first is chance: the key's lookup or the read.
+        if (answer === undefined) expectTurnedAway(sent, 503, /^(overloaded|database_unreachable)$/);
+        else if (answer.level === undefined) expect(answer).toMatchObject({ refused: "unavailable" });
+        else expect(answer.level.counted).toBe(30_000);
+        return answer?.level !== undefined;
+      };
+      const ended = crash((await of.postmaster())!);
+      await ask();
+      await ended;
+      await until(ask);
     }
   });
 });

@@ -68,6 +68,27 @@ export async function makeKey(server: TestServer, ...scopes: Scope[]): Promise<C
   return server.mutate("keys.create", { name: unique("key"), scopes });
 }
 
+/** What the tool `headroom` answers an agent; without an answer, the server refused the request. */
+export async function askHeadroom(server: TestServer, secret: string, session: string) {
+  const sent = await server.request("/api/v1/mcp", {
+    method: "POST",
+    headers: {
+      ...{ authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      ...{ accept: "application/json, text/event-stream", "plimsoll-session": session },
+    },
+    body: JSON.stringify({
+      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+      params: { name: "headroom", arguments: { detail: true } },
+    }),
+  });
+  if (sent.status !== 200) return { sent, answer: undefined };
+  const { result } = JSON.parse(sent.text.slice(sent.text.indexOf("{"))) as {
+    result: { content: [{ text: string }] };
+  };
+  const answer = JSON.parse(result.content[0].text) as { level?: { counted: number }; refused?: string };
+  return { sent, answer };
+}
+
 export const dayRange = {
   from: new Date(START - 86_400_000).toISOString(),
   to: new Date(START + 86_400_000).toISOString(),

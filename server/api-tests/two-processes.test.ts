@@ -1,4 +1,4 @@
-import type { SessionPage } from "@plimsoll/protocol/api";
+import type { CreatedKey, SessionPage, Spending } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { dumpTables } from "../testing/dump.ts";
 import { type Sendable, startTestServer, type TestServer } from "../testing/server.ts";
 import { until, untilPasses } from "../testing/until.ts";
 import { type LiveClient, openLive } from "./live-client.ts";
-import { countsOf, dayRange, makeKey, START, sendAndWait, turn, unique } from "./support.ts";
+import { askHeadroom, countsOf, dayRange, makeKey, START, sendAndWait, turn, unique } from "./support.ts";
 
 let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let a: TestServer;
@@ -127,6 +127,61 @@ describe("live changes of two processes", () => {
   });
 });
 
+describe("what one of two processes changed", () => {
+  it("is in the next answer of the other: a budget, and what turns cost with and without a report", async () => {
+    const harness = unique("spender");
+    const spent = (server: TestServer) => server.trpc<Spending>("spending.days", { ...dayRange, harness });
+    const unpriced = unique("nobody-knows");
+    const at = START + 1_000;
+    const call = (id: string, more: object) => ({ ...turn("s", 20_000, { at, harness, ...more }), id });
+    await a.send([
+      call("reported", { cost_usd: 0.5 }),
+      call("estimated", {}),
+      call("neither", { model: unpriced }),
+    ]);
+    const sums = ({ days }: Spending) =>
+      (["cost_usd", "estimated_cost_usd", "turns", "unpriced_turns"] as const).map((field) =>
+        days.reduce((sum, day) => sum + day[field], 0),
+      );
+    const first = sums(await spent(b));
+    expect(first).toEqual([0.5, expect.closeTo(0.06, 2), 3, 1]);
+    expect(sums(await spent(a))).toEqual(first);
+    // Costs that are reported later, on the other one, replace what was estimated.
+    await b.send([
+      call("estimated", { cost_usd: 0.25 }),
+      call("neither", { model: unpriced, cost_usd: 0.25 }),
+    ]);
+    expect(sums(await spent(a))).toEqual([1, 0, 3, 0]);
+
+    await a.mutate("spending.setBudget", { usd: 20 });
+    expect((await spent(b)).budget_usd).toBe(20);
+    await b.mutate("spending.setBudget", { usd: null });
+    expect((await spent(a)).budget_usd).toBeNull();
+    // Of two at once, both see the same one afterwards.
+    await Promise.all([a, b].map((server, usd) => server.mutate("spending.setBudget", { usd: usd + 1 })));
+    const [one, other] = await Promise.all([spent(a), spent(b)]);
+    expect([1, 2]).toContain(one.budget_usd);
+    expect(other.budget_usd).toBe(one.budget_usd);
+  });
+
+  it("is what tools over HTTP answer on both: a level that the other received, and a key until it is revoked", async () => {
+    const [session, harness] = [unique("session"), unique("support")];
+    const { id, secret } = await a.mutate<CreatedKey>("keys.create", {
+      ...{ name: unique("key"), scopes: ["self"], harness },
+    });
+    const headroom = (server: TestServer) => askHeadroom(server, secret, session);
+    const levelOn = async (server: TestServer) => (await headroom(server)).answer?.level?.counted;
+    for (const [index, server] of [a, b, a, b].entries()) {
+      const level = 10_000 * (index + 1);
+      await server.send(turn(session, level, { harness }));
+      expect([await levelOn(a), await levelOn(b)]).toEqual([level, level]);
+    }
+    await b.mutate("keys.revoke", { id });
+    expect((await headroom(b)).sent.status).toBe(401);
+    await until(async () => (await headroom(a)).sent.status === 401);
+  });
+});
+
 describe("two processes writing at once", () => {
   it("count an event that both receive at the same moment once", async () => {
     for (let round = 0; round < 6; round++) {
@@ -242,9 +297,21 @@ function story(): Sendable[] {
       model,
       usage: { input_tokens: i % 11 === 0 ? undefined : level, output_tokens: output },
       ...(agent === "child" ? { parent_agent: i % 2 ? "main" : "Other" } : {}),
-      cost_usd: i / 7_000,
+      // List prices give the others, until a later report does.
+      ...(i % 4 > 0 && (output > i || i % 4 > 1) && { cost_usd: i / 7_000 }),
+      ...(i % 6 === 0 && {
+        contents: { parts: [{ kind: "tool", tool: `tool-${i % 5}`, tokens: output }], largest: [] },
+      }),
     });
     events.push(turnOf(i), turnOf(i * 2));
+    const mark = { ...base, at: at + 3, agent };
+    if (i % 10 === 7)
+      events.push(
+        { ...mark, id: `k${i}`, type: "checkpoint", characters: i, tokens: i, context_tokens: level },
+        { ...mark, id: `j${i}`, type: "reinjected", tokens: i, checkpoint: true, rules: 1, left_out: i },
+        { ...mark, id: `c${i}`, type: "compacted", survived: { rule: { verbatim: i, near: 0, absent: 1 } } },
+        { ...mark, id: `e${i}`, type: "tool_result", result: i % 20 === 7 ? "failed" : "ok", turn: `t${i}` },
+      );
     if (i % 10 === 5)
       events.push({
         ...base,

@@ -67,12 +67,13 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
   const timeline = (await readTimelines(reader, [session.harness]))(session.harness);
   const status = sessionStatus(session, reader.now);
   const names = new Map(agents.map((agent) => [agent.id, agent.name]));
+  const moreAgents = session.agents > MOST_AGENTS ? session.agents - agents.length : 0;
   const main =
     agents.find((agent) => agent.name === DEFAULT_AGENT) ??
     agents.find((agent) => agent.parent === null) ??
     agents[0];
   return {
-    session: sessionRow(session, additionsOf(id), reader.now),
+    session: { ...sessionRow(session, additionsOf(id), reader.now), agents: agents.length + moreAgents },
     note: noteText(note),
     tag_authors: tags.map(({ tag, actor, actorName }) => ({ tag, actor, actor_name: actorName })),
     main_agent_id: main?.id ?? null,
@@ -89,7 +90,7 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
       unexplained: agent.unexplained,
       reclaimed_tokens: Number(agent.reclaimed),
     })),
-    more_agents: Math.max(0, session.agents - agents.length),
+    more_agents: moreAgents,
     windows: windowViews(agents, windows),
     boundaries: firstOf(boundaries)
       .reverse()
@@ -108,7 +109,10 @@ function linesReportedBy(newestFirst: readonly Crossing[], { id, model }: Agent)
   return reportedLines;
 }
 
-/** The agents of a session, the first heard from first. Of very many, the main agent and those with the most turns. */
+/**
+ * The agents of a session, the first heard from first. Of very many, the main agent and those with the most turns. Spans of tools may
+ * name no agent where those of calls do: an agent of which only ends of tool calls are known is left out beside others.
+ */
 export async function findAgents({ prisma, projectId }: Reader, sessionId: string): Promise<Agent[]> {
   const where = { projectId, sessionId };
   const found = await prisma.agent.findMany({
@@ -120,9 +124,25 @@ export async function findAgents({ prisma, projectId }: Reader, sessionId: strin
     const main = await prisma.agent.findFirst({ where: { ...where, name: DEFAULT_AGENT } });
     if (main !== null) found[MOST_AGENTS - 1] = main;
   }
-  return found.sort(
+  const known = await withoutToolsAlone({ prisma, projectId }, found);
+  return known.sort(
     (a, b) => a.firstAt.getTime() - b.firstAt.getTime() || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0),
   );
+}
+
+async function withoutToolsAlone(
+  { prisma, projectId }: Pick<Reader, "prisma" | "projectId">,
+  agents: readonly Agent[],
+): Promise<Agent[]> {
+  const parents = new Set(agents.map(({ parent }) => parent));
+  const silent = agents.filter(({ name, turns }) => turns === 0 && !parents.has(name));
+  if (silent.length === 0 || silent.length === agents.length) return [...agents];
+  const marked = await prisma.boundary.groupBy({
+    by: ["agentId"],
+    where: { projectId, agentId: { in: silent.map(({ id }) => id) } },
+  });
+  const ids = new Set(marked.map(({ agentId }) => agentId));
+  return agents.filter((agent) => !silent.includes(agent) || ids.has(agent.id));
 }
 
 /** The first marks whose details are not too long together. */

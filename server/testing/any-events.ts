@@ -21,6 +21,7 @@ export const anyEvent = fc
       "restarted",
       "crossed",
       "reinjected",
+      "checkpoint",
       "session",
       "quota",
       "result",
@@ -35,7 +36,9 @@ export const anyEvent = fc
     }),
     cache: fc.option(fc.integer({ min: 0, max: 9_000 }), { nil: undefined }),
     output: fc.integer({ min: 0, max: 50 }),
-    model: fc.constantFrom("model-a", "model-a", "model-b", "model-c"),
+    // The last one has list prices, so that a cost is estimated until a report gives it.
+    model: fc.constantFrom("model-a", "model-a", "model-b", "model-c", "claude-sonnet-4-5"),
+    cost: fc.constantFrom(undefined, undefined, undefined, 0, 0.004, 0.25),
     limit: fc.option(fc.constantFrom(8_000, 32_768), { nil: undefined, freq: 4 }),
     compaction: fc.boolean(),
     stop: fc.constantFrom(undefined, ...STOP_REASONS),
@@ -43,7 +46,22 @@ export const anyEvent = fc
     branch: fc.constantFrom(undefined, undefined, "main", "next"),
   })
   .map(
-    ({ n, kind, agent, session, tokens, cache, output, model, limit, compaction, stop, machine, branch }) => {
+    ({
+      n,
+      kind,
+      agent,
+      session,
+      tokens,
+      cache,
+      output,
+      model,
+      cost,
+      limit,
+      compaction,
+      stop,
+      machine,
+      branch,
+    }) => {
       // Some events fall on the very same millisecond.
       const at = HOUR + Math.floor(n / 2) * 30_000;
       const envelope = {
@@ -83,6 +101,8 @@ export const anyEvent = fc
           };
         case "reinjected":
           return { ...envelope, type: "reinjected", tokens: output, checkpoint: compaction, rules: n % 3 };
+        case "checkpoint":
+          return { ...envelope, type: "checkpoint", characters: n, tokens: output, context_tokens: tokens };
         case "result":
           return {
             ...envelope,
@@ -125,6 +145,7 @@ export const anyEvent = fc
               }),
             },
             ...(limit === undefined ? {} : { context_window: limit }),
+            ...(cost !== undefined && { cost_usd: cost }),
             ...(compaction && n % 7 === 0 ? { purpose: "compaction" } : {}),
             ...(stop === undefined ? {} : { stop_reason: stop }),
             ...(output % 5 === 0 && {

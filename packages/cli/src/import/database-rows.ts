@@ -43,8 +43,18 @@ function hasColumns(database: Database, table: string, columns: readonly string[
   return columns.every((column) => found.has(column));
 }
 
+/** Selects some columns of a table. What another version of the program does not have is NULL, or no rows. */
+function fieldsOf(database: Database, table: string, columns: readonly string[]): string {
+  const fields = columns.map((column) =>
+    hasColumns(database, table, [column]) ? column : `NULL AS ${column}`,
+  );
+  const isTable = columns.some((column) => hasColumns(database, table, [column]));
+  return `SELECT ${fields.join(", ")} ${isTable ? `FROM ${table}` : "WHERE false"}`;
+}
+
+const rowText = (table: string, row: object): string => JSON.stringify({ table, ...row }, withoutBigInts);
 const rowsOf = (database: Database, table: string, sql: string): string[] =>
-  database.all(sql).map((row) => JSON.stringify({ table, ...row }, withoutBigInts));
+  database.all(sql).map((row) => rowText(table, row));
 
 /** SQLite has larger integers than JSON. */
 const withoutBigInts = (_key: string, value: unknown) => (typeof value === "bigint" ? Number(value) : value);
@@ -82,39 +92,46 @@ function opencodeRows(database: Database): string[] {
 }
 
 function gooseRows(database: Database): string[] {
+  const session = fieldsOf(database, "sessions", [
+    ...["id", "name", "user_set_name", "session_type", "parent_session_id", "created_at"],
+  ]);
+  const call = fieldsOf(database, "usage_ledger", [
+    ...["id", "session_id", "created_timestamp", "model", "input_tokens", "output_tokens", "total_tokens"],
+    ...["cache_read_tokens", "cache_write_tokens", "cost", "cost_source", "is_compaction"],
+  ]);
   return [
     ...rowsOf(
       database,
       "sessions",
-      `SELECT id, name, user_set_name, session_type, parent_session_id,
-         CAST(strftime('%s', created_at) AS INTEGER) * 1000 AS created_ms FROM sessions`,
+      `SELECT *, CAST(strftime('%s', created_at) AS INTEGER) * 1000 AS created_ms FROM (${session})`,
     ),
     ...rowsOf(
       database,
       "usage_ledger",
       `SELECT *, row_number() OVER (PARTITION BY session_id, created_timestamp ORDER BY id) - 1 AS nth_of_second
-       FROM usage_ledger`,
+       FROM (${call})`,
     ),
   ];
 }
 
 /** Results may be whole files, and nothing of them is needed. Large entries are compressed. */
 function openclawRows(database: Database): string[] {
-  const compressed = hasColumns(database, "transcript_events", ["event_zstd"])
-    ? "event_zstd"
-    : "NULL AS event_zstd";
+  const entry = fieldsOf(database, "transcript_events", ["session_id", "seq", "event_json", "event_zstd"]);
+  const node = fieldsOf(database, "session_nodes", [
+    ...["session_key", "current_session_id", "label", "display_name"],
+  ]);
+  const window = fieldsOf(database, "session_windows", [
+    ...["session_id", "session_key", "spawned_by", "display_name", "created_at"],
+  ]);
   const events = database
     .all(
-      `SELECT session_id, seq, ${compressed},
+      `SELECT session_id, seq, event_zstd,
          CASE WHEN json_valid(event_json) AND event_json ->> '$.message.role' = 'toolResult'
            THEN json_remove(event_json, '$.message.content', '$.message.details') ELSE event_json END AS event
-       FROM transcript_events`,
+       FROM (${entry})`,
     )
     .map(({ event_zstd, event, ...row }: Row) =>
-      JSON.stringify(
-        { table: "transcript_events", ...row, event: event ?? blobText("zstd", event_zstd) },
-        withoutBigInts,
-      ),
+      rowText("transcript_events", { ...row, event: event ?? blobText("zstd", event_zstd) }),
     );
   return [
     ...rowsOf(
@@ -122,19 +139,19 @@ function openclawRows(database: Database): string[] {
       "session_windows",
       `SELECT w.session_id, w.created_at, n.label, coalesce(w.display_name, n.display_name) AS display_name,
          p.current_session_id AS spawned_by_session
-       FROM session_windows w LEFT JOIN session_nodes n ON n.session_key = w.session_key
-       LEFT JOIN session_nodes p ON p.session_key = w.spawned_by`,
+       FROM (${window}) w LEFT JOIN (${node}) n ON n.session_key = w.session_key
+       LEFT JOIN (${node}) p ON p.session_key = w.spawned_by`,
     ),
     ...events,
   ];
 }
 
 function zedRows(database: Database): string[] {
-  const parent = hasColumns(database, "threads", ["parent_id"]) ? "parent_id" : "NULL AS parent_id";
+  const columns = ["id", "summary", "updated_at", "parent_id", "data_type", "data"];
   return database
-    .all(`SELECT id, summary, updated_at, ${parent}, data_type, data FROM threads`)
+    .all(fieldsOf(database, "threads", columns))
     .map(({ data_type, data, ...row }: Row) =>
-      JSON.stringify({ table: "threads", ...row, thread: zedThread(data_type, data) }),
+      rowText("threads", { ...row, thread: zedThread(data_type, data) }),
     );
 }
 

@@ -192,6 +192,104 @@ describe("databases", () => {
     expect(events.filter(({ type }) => type === "compacted")).toHaveLength(1);
   });
 
+  const SESSIONS = "CREATE TABLE sessions (id TEXT, name TEXT, session_type TEXT, created_at TIMESTAMP";
+  const A_SESSION = "INSERT INTO sessions VALUES ('s', 'Webhooks', 'user', '2026-11-20 10:00:00'";
+  const LEDGER =
+    "CREATE TABLE usage_ledger (id INTEGER, session_id TEXT, is_compaction INT, input_tokens INT, created_timestamp INT";
+  const A_CALL = "INSERT INTO usage_ledger VALUES (1, 's', 0, 9000, 1795168801";
+  it.each([
+    ["columns are missing", `${SESSIONS}); ${A_SESSION}); ${LEDGER}); ${A_CALL})`],
+    ["a table is missing", `${LEDGER}); ${A_CALL})`],
+    [
+      "columns were added",
+      `${SESSIONS}, more TEXT); ${A_SESSION}, 'SECRET'); ${LEDGER}, request BLOB); ${A_CALL}, zeroblob(4000000))`,
+    ],
+    [
+      "a table became a view",
+      `${SESSIONS}); ${A_SESSION}); ${LEDGER.replace("usage_ledger", "calls")});
+       CREATE VIEW usage_ledger AS SELECT * FROM calls; ${A_CALL.replace("usage_ledger", "calls")})`,
+    ],
+  ])("goose: reads the calls of another version, in which %s", async (_, sql) => {
+    const file = join(folder, "sessions.db");
+    create(file, sql).close();
+    expect(await levelsOf("goose", file, "s main")).toEqual([9_000]);
+    for await (const { lines } of sourceLines(file)) {
+      expect(lines.join()).not.toContain("SECRET");
+      expect(lines.join().length).toBeLessThan(2_000);
+    }
+  });
+
+  it("goose: keeps the turn of a call whose counts or cost cannot be", async () => {
+    const file = join(folder, "sessions.db");
+    const database = create(file, `${LEDGER}, cost REAL)`);
+    const rows = ["1, 's', 0, 9000, 1795168801, -5", "2, 's', 0, 9001, 1795168802, 9e999"];
+    const none = [
+      "3, 's', 0, -1, 1795168803, 1",
+      "4, 's', 0, 1e300, 1795168804, 1",
+      "5, 's', 0, 9, 9e999, 1",
+    ];
+    for (const row of [...rows, ...none]) database.exec(`INSERT INTO usage_ledger VALUES (${row})`);
+    database.close();
+    const turns = (await read("goose", file)).filter(({ type }) => type === "turn");
+    expect(turns).toHaveLength(2);
+    for (const one of turns) expect(one).not.toHaveProperty("cost_usd");
+  });
+
+  it("openclaw: reads the entries of a version without titles and parents", async () => {
+    const file = join(folder, "openclaw-agent.sqlite");
+    const usage = { input: 9_000, output: 1, cacheRead: 0, cacheWrite: 0 };
+    const message = { role: "assistant", api: "x", model: "gpt-6", usage };
+    const entry = { type: "message", id: "a", timestamp: "2026-11-20T10:00:01Z", message };
+    const database = create(
+      file,
+      `CREATE TABLE session_windows (session_id TEXT, spawned_by TEXT);
+       CREATE TABLE transcript_events (session_id TEXT, event_json TEXT)`,
+    );
+    const texts = [JSON.stringify(entry), '{"type":"mess', "[".repeat(5_000), "null", '{"message":"x"}'];
+    for (const text of texts) database.run("INSERT INTO transcript_events VALUES ('s1', ?)", [text]);
+    database.close();
+    expect(await levelsOf("openclaw", file, "s1 main")).toEqual([9_000]);
+  });
+
+  it("zed: reads the threads beside one whose title is a number beyond JSON's", async () => {
+    const file = join(folder, "threads.db");
+    const database = create(file, ZED.replace("summary TEXT", "summary"));
+    const thread = (tokens: number) =>
+      JSON.stringify({
+        ...{ model: { model: "m" }, messages: [{ User: { id: "p1" } }] },
+        request_token_usage: { p1: { input_tokens: tokens, output_tokens: 1 } },
+      });
+    const at = "2026-11-20T10:00:05Z";
+    database.run("INSERT INTO threads VALUES ('t1', ?, ?, 'json', ?)", [2n ** 62n, at, thread(1_500)]);
+    database.run("INSERT INTO threads VALUES ('t2', 'x', ?, 'json', ?)", [at, thread(2_500)]);
+    database.close();
+    expect(await levelsOf("zed", file, "t2 main")).toEqual([2_500]);
+  });
+
+  it("reads a database that its program holds locked, with what is in its log", async () => {
+    const file = join(folder, "sessions.db");
+    const holder = create(file, `PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; ${LEDGER})`);
+    holder.exec(`${A_CALL})`);
+    holder.exec("BEGIN EXCLUSIVE; DELETE FROM usage_ledger");
+    expect((await stat(`${file}-wal`)).size).toBeGreaterThan(0);
+    expect(await levelsOf("goose", file, "s main")).toEqual([9_000]);
+    holder.exec("ROLLBACK");
+    holder.close();
+  });
+
+  it("names a truncated database, at any length, as unreadable or reads it as far as it goes", async () => {
+    const whole = join(folder, "whole.db");
+    create(whole, `${LEDGER}); ${A_CALL}); ${SESSIONS}); ${A_SESSION})`).close();
+    const bytes = await readFile(whole);
+    for (const length of [0, 15, 16, 99, 100, 4_096, 4_097, bytes.length - 4_096, bytes.length - 1]) {
+      const file = join(folder, "sessions.db");
+      await writeFile(file, bytes.subarray(0, length));
+      const { unknown, groups } = await planImport([file]);
+      expect(unknown.length + groups.length, String(length)).toBeLessThanOrEqual(1);
+      await read("goose", file).catch((error: unknown) => expect(String(error)).toContain("SQLite3Error"));
+    }
+  });
+
   it.each([
     [
       "goose-totals",

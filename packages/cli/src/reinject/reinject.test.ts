@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { estimateTokens } from "@plimsoll/guard/measure";
@@ -122,6 +122,30 @@ describe("the hook after a compaction", () => {
       context: "",
       event: undefined,
     });
+  });
+
+  it("puts rules back where nothing can be written, and without the rest of a line that is being written", async () => {
+    await followed(ON);
+    const agent = new ClaudeAgent(home).prompt("Never push to main.");
+    await appendFile(agent.path, '{"type":"user","message":{"role":"user","content":"Never take this');
+    await writeFile(join(home, "checkpoints"), "");
+    const { context, event } = await compacted(agent);
+    expect(context).toContain("- Never push to main.");
+    expect(context).not.toContain("take this");
+    expect(event).toMatchObject({ lines: 1, checkpoint: false });
+  });
+
+  it("keeps two sessions apart that compact at once", async () => {
+    await followed(ON);
+    const agents = ["a", "b"].map((name) =>
+      new ClaudeAgent(home, { session: `session-${name}` }).prompt(`Never push to ${name}.`),
+    );
+    for (const { session } of agents) await keepNote(home, { session, note: `Next: ${session}`, at: AT });
+    const both = await Promise.all(agents.map((agent) => compacted(agent)));
+    for (const [at, { context }] of both.entries()) {
+      expect(context).toContain(`Next: ${agents[at]!.session}`);
+      expect(context).not.toContain(agents[1 - at]!.session);
+    }
   });
 
   it("gives the note back without a recording, and to another family", async () => {

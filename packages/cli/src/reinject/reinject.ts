@@ -1,13 +1,17 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
-import { type StandingRules, standingRules } from "@plimsoll/harnesses/claude-code/standing-rules";
+import {
+  RULE_LINES,
+  type StandingRules,
+  standingRules,
+} from "@plimsoll/harnesses/claude-code/standing-rules";
 import { textAt } from "@plimsoll/harnesses/fields";
 import { type Env, homeFolder } from "../home-folder.ts";
 import type { HookEvent } from "../hook/hook-events.ts";
 import { forgetOld, notesFolder, takeNote } from "../mcp/note-file.ts";
 import { asksForRules } from "./followed-policy.ts";
+import { matchingLines } from "./matching-lines.ts";
 import { reinjectedText } from "./reinjected-text.ts";
 
 /** What a hook that runs after a compaction has. */
@@ -47,7 +51,7 @@ function rulesOf(input: unknown, env: Env): StandingRules | undefined {
   const path = textAt(input, ["transcript_path"]) ?? "";
   const folder = env.CLAUDE_PROJECT_DIR || textAt(input, ["cwd"]);
   try {
-    return folder === undefined ? undefined : standingRules(readFileSync(path, "utf8").split("\n"), folder);
+    return folder === undefined ? undefined : standingRules(matchingLines(path, RULE_LINES), folder);
   } catch {
     return undefined;
   }
@@ -65,8 +69,9 @@ async function isFirst(
     .digest("hex")
     .slice(0, 32);
   const folder = notesFolder(home);
+  // Also fails with EEXIST, if the folder is a file.
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => undefined);
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
     await (await open(join(folder, `${name}.reinjected`), "wx", 0o600)).close();
     await forgetOld(folder, now);
   } catch (error) {

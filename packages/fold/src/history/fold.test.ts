@@ -211,6 +211,30 @@ describe("a compaction that is reported more than once", () => {
     kept = joinResults(kept, extendAgent(kept.state, around.slice(1), [], OPTIONS)!);
     expect(stored(kept)).toEqual(foldStored(around, [hook, log]));
   });
+  test("settles in the state as well once nothing waits any more, so that it does not matter since when", () => {
+    const signs = Array.from({ length: 509 }, (_, n) => mark(`phase-${n}`, n + 1, "phase"));
+    const marks = [
+      mark("first", 0, "compacted"),
+      ...signs,
+      mark("before-1", 600, "compacted", { tokensBefore: 1 }),
+      mark("before-2", 601, "compacted", { tokensBefore: 2 }),
+      ...Array.from({ length: 20 }, (_, n) => mark(`later-${n}`, 602 + n, "phase")),
+    ];
+    // `more` late signs move the end of the wait before, between and behind the two reports.
+    const states = [0, 1, 2, 3, 4].map((more) => {
+      const late = Array.from({ length: more }, (_, n) => mark(`late-${n}`, 1, "phase"));
+      const { state, marks: readings } = foldAgent([], [...marks, ...late], OPTIONS);
+      expect(readings.get("first")).toMatchObject({
+        type: "compacted",
+        tokensBefore: more < 2 ? 1 : undefined,
+      });
+      expect(readings.get("before-1")?.type).toBe("repeated");
+      expect(readings.get("before-2")?.type).toBe("compacted");
+      return state;
+    });
+    expect(states[0]!.pending).toMatchObject([{ id: "first", tokensBefore: 1 }, { id: "before-2" }]);
+    for (const state of states) expect(state).toEqual(states[0]);
+  });
 });
 
 describe("windows without an index", () => {

@@ -299,10 +299,10 @@ function uncountedReading(report: TurnFacts, window: number): TurnReading {
 /** Adds to a boundary what another report of it says. */
 function readRepeated(result: FoldRun, known: PendingBoundary, mark: MarkFacts): void {
   const { state } = result;
-  // A cut may have come since: what is before it stays as it is.
-  if (state.waited === MOST_WAITED) return;
   const joined = joinReport(known, mark);
   state.pending = state.pending.map((one) => (one === known ? joined : one));
+  // A cut may have come since: what is before it stays as it is.
+  if (state.waited === MOST_WAITED) return;
   if (joined.tokensBefore !== known.tokensBefore || joined.tokensAfter !== known.tokensAfter)
     result.marks.set(joined.id, settled(joined));
 }

@@ -3,6 +3,7 @@ import type { CallResult, ToolOutcome } from "@plimsoll/protocol/pure";
 import { CallLog, resultOfCode } from "../recordings/call-outcomes.ts";
 import { sessionFields, sessionStarted } from "../recordings/envelope.ts";
 import {
+  asCost,
   asCount,
   asNumber,
   asObject,
@@ -116,7 +117,6 @@ function agentdReader(options: ReaderOptions): HarnessReader {
       case "InferResult": {
         if (op === undefined) return "no_usage";
         if (run.inferences.has(op)) skips.add("repeated");
-        const cost = asNumber(event.cost_micro_usd);
         run.inferences.set(op, {
           at,
           op,
@@ -126,7 +126,7 @@ function agentdReader(options: ReaderOptions): HarnessReader {
           cached: asTokens(event.cached_input_tokens),
           output: asTokens(event.output_tokens),
           durationMs: asCount(event.duration_ms),
-          costUsd: cost === undefined || cost < 0 ? undefined : cost / 1e6,
+          costUsd: asCost((asNumber(event.cost_micro_usd) ?? Number.NaN) / 1e6),
         });
         return undefined;
       }
@@ -240,7 +240,7 @@ function agentdReader(options: ReaderOptions): HarnessReader {
       },
       ...(budget !== undefined && budget > 0 && { context_window: budget }),
       ...(inference.durationMs !== undefined && { duration_ms: inference.durationMs }),
-      ...(inference.costUsd !== undefined && inference.costUsd <= 2_000 && { cost_usd: inference.costUsd }),
+      ...(inference.costUsd !== undefined && { cost_usd: inference.costUsd }),
       // Nested calls can nest further. Each one has its own prompt and therefore its own window.
       ...(nested && {
         agent: `infer-${op}`,

@@ -3,8 +3,8 @@ import { OPENAI_CHAT } from "@plimsoll/fold";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
+  asCost,
   asCount,
-  asNumber,
   asObject,
   asText,
   asTime,
@@ -178,12 +178,11 @@ function readStep(
   if (at === undefined) return "no_time";
   const counted = recordedUsage(OPENAI_CHAT, metrics);
   if (typeof counted === "string") return counted;
-  const cost = asNumber(metrics.cost_usd);
   return history.addTurn({
     id,
     at,
     model: asText(step.model_name) ?? model,
     ...counted,
-    costUsd: cost !== undefined && cost >= 0 ? cost : undefined,
+    costUsd: asCost(metrics.cost_usd),
   });
 }

@@ -15,6 +15,12 @@ export interface StandingRules {
   last: string | undefined;
 }
 
+/** The lines that may tell rules. Results of tools are most of a recording, and are never taken for rules. */
+export const RULE_LINES = {
+  some: ['"type":"user"', '"nested_memory"', '"queued_command"'],
+  without: '"tool_result"',
+} as const;
+
 /** Most of a longer prompt was pasted, and a longer sentence is none. In characters. */
 const LONGEST_PROMPT = 4_000;
 const LONGEST_RULE = 600;
@@ -62,10 +68,8 @@ export function standingRules(lines: Iterable<string>, folder: string): Standing
   };
 }
 
-/** Results of tools are most of a recording, and are never taken for rules. */
 const mayMatter = (line: string) =>
-  !line.includes('"tool_result"') &&
-  (line.includes('"type":"user"') || line.includes('"nested_memory"') || line.includes('"queued_command"'));
+  !line.includes(RULE_LINES.without) && RULE_LINES.some.some((text) => line.includes(text));
 
 function again<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
   map.delete(key);

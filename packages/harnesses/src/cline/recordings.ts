@@ -2,8 +2,8 @@ import { CLINE, CLINE_MESSAGES } from "@plimsoll/fold";
 import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
+  asCost,
   asCount,
-  asNumber,
   asObject,
   asText,
   asTime,
@@ -121,7 +121,7 @@ function readRequest(history: AgentHistory, message: JsonObject, at: number): Sk
     at,
     model: asText(asObject(message.modelInfo)?.modelId),
     ...counted,
-    costUsd: costOf(counts.cost),
+    costUsd: asCost(counts.cost),
   });
 }
 
@@ -171,13 +171,8 @@ function readMetrics(history: AgentHistory, message: JsonObject, at: number): Sk
     at,
     model: asText(asObject(message.modelInfo)?.id) ?? asText(asObject(message.modelInfo)?.modelId),
     ...counted,
-    costUsd: costOf(metrics.cost),
+    costUsd: asCost(metrics.cost),
   });
-}
-
-function costOf(value: unknown): number | undefined {
-  const cost = asNumber(value);
-  return cost !== undefined && cost >= 0 ? cost : undefined;
 }
 
 /** Roo Code writes the same list, and names the protocol in each request. */

@@ -2,6 +2,7 @@ import { DSH } from "@plimsoll/fold";
 import { AgentHistory, ownerByParents, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
+  asCount,
   asNumber,
   asObject,
   asText,
@@ -110,7 +111,7 @@ function readEvent(history: AgentHistory, json: JsonObject): SkipReason | undefi
     }
     case "assistant/chunk":
     case "assistant/message":
-      return addCall(history, `step/${data.turn}/${data.step}`, at, data);
+      return addCall(history, stepId(data) ?? `call/${at}`, at, data);
     case "assistant/attempt":
       return addCall(history, `attempt/${at}`, at, data);
     case "compaction/start":
@@ -126,6 +127,12 @@ function readEvent(history: AgentHistory, json: JsonObject): SkipReason | undefi
     default:
       return "not_needed";
   }
+}
+
+/** Undefined if no turn and step are named. */
+function stepId(data: JsonObject): string | undefined {
+  const [turn, step] = [data.turn, data.step].map((value) => asCount(value) ?? asText(value));
+  return turn === undefined || step === undefined ? undefined : `step/${turn}/${step}`;
 }
 
 function addCall(

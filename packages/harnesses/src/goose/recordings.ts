@@ -1,6 +1,14 @@
 import { GOOSE } from "@plimsoll/fold";
 import { AgentHistory, ownerByParents, sessionEvents } from "../recordings/history.ts";
-import { asCount, asNumber, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
+import {
+  asCost,
+  asCount,
+  asNumber,
+  asText,
+  asTime,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type HarnessReader,
   type ReaderOptions,
@@ -79,13 +87,12 @@ function readCall(history: AgentHistory, json: JsonObject): SkipReason | undefin
   if (typeof counted === "string") return counted;
   const isCompaction = json.is_compaction === 1;
   if (isCompaction) history.addMark({ id: `compacted/${row}`, at, event: { type: "compacted" } });
-  const costUsd = asNumber(json.cost);
   return history.addTurn({
     id: `ledger/${row}`,
     at,
     model: asText(json.model),
     ...counted,
-    costUsd,
+    costUsd: asCost(json.cost),
     isCompaction,
   });
 }

@@ -3,6 +3,7 @@ import { resultOfCode } from "../recordings/call-outcomes.ts";
 import { AgentHistory, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
+  asCost,
   asNumber,
   asObject,
   asText,
@@ -79,13 +80,12 @@ function readAnswer(
   if (code !== undefined) history.calls.addResult(id, resultOfCode(code));
   const counted = recordedUsage(OPENAI_CHAT, counts);
   if (typeof counted === "string") return counted;
-  const cost = asNumber(counts.cost) ?? asNumber(extra?.cost);
   return history.addTurn({
     id,
     at,
     model: asText(response?.model),
     ...counted,
-    costUsd: cost !== undefined && cost >= 0 ? cost : undefined,
+    costUsd: asCost(counts.cost) ?? asCost(extra?.cost),
   });
 }
 

@@ -2,7 +2,15 @@ import { OPENCODE, stopReasonOf } from "@plimsoll/fold";
 import type { CallResult } from "@plimsoll/protocol/pure";
 import { resultOfCode } from "../recordings/call-outcomes.ts";
 import { AgentHistory, type HistoryTurn, ownerByParents, sessionEvents } from "../recordings/history.ts";
-import { asNumber, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
+import {
+  asCost,
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -141,14 +149,13 @@ function readMessage(
   if (typeof counted === "string") return counted;
   const isCompaction = data.summary === true || data.mode === "compaction";
   if (isCompaction) summaries.set(id, { at, asked: asText(data.parentID) });
-  const cost = asNumber(data.cost);
   return history.addTurn({
     id,
     at,
     model: asText(data.modelID),
     window,
     ...counted,
-    costUsd: cost !== undefined && cost > 0 ? cost : undefined,
+    costUsd: asCost(data.cost) || undefined,
     isCompaction,
     stop: stopReasonOf(data.finish),
   });

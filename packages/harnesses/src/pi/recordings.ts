@@ -2,7 +2,7 @@ import { contextTokens, PI, stopReasonOf } from "@plimsoll/fold";
 import { AgentHistory, sessionEvents } from "../recordings/history.ts";
 import {
   asArray,
-  asNumber,
+  asCost,
   asObject,
   asText,
   asTime,
@@ -144,13 +144,12 @@ function readMessage(
   if (counts === undefined) return "no_usage";
   const counted = levelOf(message, counts);
   if (typeof counted === "string") return counted;
-  const cost = asNumber(asObject(counts.cost)?.total);
   return history.addTurn({
     id,
     at,
     model: asText(message.model),
     ...counted,
-    costUsd: cost !== undefined && cost >= 0 ? cost : undefined,
+    costUsd: asCost(asObject(counts.cost)?.total),
     stop: stopReasonOf(message.stopReason),
   });
 }

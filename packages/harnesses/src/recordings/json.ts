@@ -47,6 +47,12 @@ export function asTokens(value: unknown): number | undefined {
   return count === undefined || count > LARGEST.tokens ? undefined : count;
 }
 
+/** US dollars that the server takes for a call. */
+export function asCost(value: unknown): number | undefined {
+  const cost = asNumber(value);
+  return cost === undefined || cost < 0 || cost > LARGEST.costUsd ? undefined : cost;
+}
+
 /** Converts RFC 3339 or epoch milliseconds to epoch milliseconds, between the years 2000 and 2100. */
 export function asTime(value: unknown): number | undefined {
   const ms =
