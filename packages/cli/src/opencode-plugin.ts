@@ -36,6 +36,21 @@ interface PluginInput {
   };
 }
 
+/** An event of opencode, and what its hook before a call of the model is given. */
+interface PluginEvent {
+  type: string;
+  properties: {
+    sessionID?: string;
+    partID?: string;
+    field?: string;
+    delta?: string;
+    part?: { id: string; time?: { end?: number } };
+  };
+}
+interface ModelParams {
+  model: { id: string; providerID: string; limit?: { context?: number } };
+}
+
 /** Messages that a call is told again, because the latest may have changed since the call before. */
 const LATEST = 16;
 /** Most bytes that a call is told of a session, and what of it is kept for counts, which are worth more than texts. */
@@ -51,6 +66,10 @@ const AWAY = JSON.stringify({
 export const Plimsoll = async ({ client, directory }: PluginInput) => {
   /** The latest message of a session that the server knows. */
   const told = new Map<string, string>();
+  /** By part: text that streams, which opencode stores only when the answer is whole. */
+  const growing: Growing = new Map();
+  /** Tokens, by `provider/model`. */
+  const windows = new Map<string, number>();
   let server: ReturnType<typeof startServer> | undefined;
 
   const messagesOf = async (id: string, limit?: number) =>
@@ -80,7 +99,11 @@ export const Plimsoll = async ({ client, directory }: PluginInput) => {
     const latest = messages.at(-1)?.info.id;
     if (latest !== undefined) told.set(session, latest);
     const meta = {
-      "plimsoll/opencode": { session, isWhole: known === undefined, rows: [...parents, ...rowsOf(messages)] },
+      "plimsoll/opencode": {
+        session,
+        isWhole: known === undefined,
+        rows: [...parents, ...rowsOf(messages, growing, windows)],
+      },
     };
     return server.call(name, given, meta);
   }
@@ -105,6 +128,18 @@ export const Plimsoll = async ({ client, directory }: PluginInput) => {
         { description, args: {}, execute: execute(name) },
       ]),
     ),
+    event: async ({ event: { type, properties } }: { event: PluginEvent }) => {
+      const { sessionID, partID, field, delta, part } = properties ?? {};
+      if (type === "message.part.delta" && field === "text" && partID !== undefined && delta !== undefined)
+        growing.set(partID, { sessionID, text: (growing.get(partID)?.text ?? "") + delta });
+      else if (type === "message.part.updated" && part?.time?.end !== undefined) growing.delete(part.id);
+      else if (type === "session.idle")
+        for (const [id, one] of growing) if (one.sessionID === sessionID) growing.delete(id);
+    },
+    "chat.params": async ({ model }: ModelParams) => {
+      if (model.limit?.context) windows.set(`${model.providerID}/${model.id}`, model.limit.context);
+    },
+    dispose: async () => server?.stop(),
     // The schema that opencode makes of `args` has no optional argument.
     "tool.definition": async ({ toolID }: { toolID: string }, output: { jsonSchema?: object }) => {
       const tool = toolID.startsWith("plimsoll_") && PLIMSOLL.tools[toolID.slice("plimsoll_".length)];
@@ -113,8 +148,14 @@ export const Plimsoll = async ({ client, directory }: PluginInput) => {
   };
 };
 
+type Growing = Map<string, { sessionID: string | undefined; text: string }>;
+
 /** The latest messages and their parts, as opencode stores them, without what takes room and tells nothing. */
-function rowsOf(messages: readonly StoredMessage[]): string[] {
+function rowsOf(
+  messages: readonly StoredMessage[],
+  growing: Growing,
+  windows: ReadonlyMap<string, number>,
+): string[] {
   const rows: string[] = [];
   let room = MOST_BYTES;
   const add = (row: object | undefined, kept: number) => {
@@ -127,14 +168,16 @@ function rowsOf(messages: readonly StoredMessage[]): string[] {
   for (const { info, parts } of [...messages].reverse()) {
     const { summary, ...counts } = info;
     // The summary of a prompt is a list of whole diffs.
-    add(summary === true ? info : counts, 0);
-    for (const part of parts) add(slim(part), KEPT_BYTES);
+    const row = summary === true ? info : counts;
+    add({ ...row, contextLimit: windows.get(`${info.providerID}/${info.modelID}`) }, 0);
+    for (const part of parts) add(slim(part, growing), KEPT_BYTES);
   }
   return rows;
 }
 
-function slim(part: StoredMessage["parts"][number]): object | undefined {
-  if (part.type === "text" || part.type === "compaction") return part;
+function slim(part: StoredMessage["parts"][number], growing: Growing): object | undefined {
+  if (part.type === "text") return { ...part, text: part.text || growing.get(String(part.id))?.text };
+  if (part.type === "compaction") return part;
   if (part.type !== "tool") return undefined;
   const { metadata, attachments: _, ...state } = part.state as Record<string, unknown>;
   const { exit } = (metadata ?? {}) as { exit?: unknown };
@@ -190,6 +233,7 @@ function startServer(folder: string, onEnd: () => void) {
   });
   send({ method: "notifications/initialized" });
   return {
+    stop: () => child.stdin.end(),
     async call(name: string, given: object, meta: object): Promise<string> {
       const { result } = await request("tools/call", { name, arguments: given, _meta: meta });
       return result?.content?.[0]?.text ?? AWAY;

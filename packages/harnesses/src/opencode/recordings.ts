@@ -2,7 +2,15 @@ import { OPENCODE, stopReasonOf } from "@plimsoll/fold";
 import type { CallResult } from "@plimsoll/protocol/pure";
 import { resultOfCode } from "../recordings/call-outcomes.ts";
 import { AgentHistory, type HistoryTurn, ownerByParents, sessionEvents } from "../recordings/history.ts";
-import { asNumber, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
+import {
+  asCount,
+  asNumber,
+  asObject,
+  asText,
+  asTime,
+  type JsonObject,
+  parseObject,
+} from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -62,7 +70,9 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
     const at = asTime(completed) ?? asTime(created) ?? asTime(json.time_created);
     if (at === undefined) return "no_time";
     if (table !== json.table) sessionOf(session).texts.addMessage(id, asTime(created) ?? at, data);
-    return readMessage(sessionOf(session), data, { id, at, window });
+    // The plugin of `plimsoll mcp` knows it.
+    const told = asCount(data.contextLimit);
+    return readMessage(sessionOf(session), data, { id, at, window: window ?? told });
   }
 
   function readPart(json: JsonObject, data: JsonObject): SkipReason | undefined {
