@@ -64,8 +64,8 @@ const AWAY = JSON.stringify({
 });
 
 export const Plimsoll = async ({ client, directory }: PluginInput) => {
-  /** The latest message of a session that the server knows. */
-  const told = new Map<string, string>();
+  /** Of a session that the server knows: its latest message, and the rows of it and its parents. */
+  const told = new Map<string, { latest: string; parents: string[] }>();
   /** By part: text that streams, which opencode stores only when the answer is whole. */
   const growing: Growing = new Map();
   /** Tokens, by `provider/model`. */
@@ -88,16 +88,16 @@ export const Plimsoll = async ({ client, directory }: PluginInput) => {
 
   async function ask(name: string, given: object, session: string): Promise<string> {
     const known = told.get(session);
-    let messages = await messagesOf(session, known && LATEST);
-    if (known !== undefined && !messages.some(({ info }) => info.id === known))
+    let messages = await messagesOf(session, known === undefined ? undefined : LATEST);
+    if (known !== undefined && !messages.some(({ info }) => info.id === known.latest))
       messages = await messagesOf(session);
-    const parents = known === undefined ? await parentsOf(session) : [];
+    const parents = known?.parents ?? (await parentsOf(session));
     server ??= startServer(directory, () => {
       server = undefined;
       told.clear();
     });
     const latest = messages.at(-1)?.info.id;
-    if (latest !== undefined) told.set(session, latest);
+    if (latest !== undefined) told.set(session, { latest, parents });
     const meta = {
       "plimsoll/opencode": {
         session,
