@@ -1,3 +1,4 @@
+import { familyOf } from "@plimsoll/protocol/pure";
 import { at, textAt } from "./fields.ts";
 import { asArray, asObject, parseObject } from "./recordings/json.ts";
 
@@ -17,6 +18,8 @@ export interface CallerFamily {
   startedBy?: string;
   /** What a line with the result of a tool contains. Absent where no file has the session, so that a call is proven by itself. */
   result?: string;
+  /** Its agents share a connection to an HTTP server, so its headers cannot say which one calls. Neither does the call. */
+  sharesHeaders?: true;
   /** Each agent has a recording of its own, in a folder with the name of its session. */
   subagents?: string;
 }
@@ -31,6 +34,7 @@ export const CALLERS = {
       return content.some((block) => block?.type === "tool_use" && block.id === call);
     },
     startedBy: "CLAUDE_CODE_SESSION_ID",
+    sharesHeaders: true,
     result: '"tool_result"',
     subagents: "subagents",
   },
@@ -40,7 +44,7 @@ export const CALLERS = {
     result: '"function_call_output"',
   },
   // Gemini CLI 0.61 says nothing of the caller.
-  "gemini-cli": { result: '"functionResponse"' },
+  "gemini-cli": { result: '"functionResponse"', sharesHeaders: true },
   // opencode 1.18 keeps all sessions in one database and says nothing of the caller. The plugin of Plimsoll does.
   opencode: { proof: (meta) => proofAt(meta, "session", [TOLD, "session"]) },
 } satisfies Record<string, CallerFamily>;
@@ -76,6 +80,12 @@ export function callProof(meta: unknown): { family: CallingFamily; proof: CallPr
   }
   return undefined;
 }
+
+/** Whether the headers of a harness instance or family stand for all agents of its session. */
+export const sharesHeaders = (harness: string): boolean =>
+  Object.entries<CallerFamily>(CALLERS).some(
+    ([family, caller]) => family === familyOf(harness) && caller.sharesHeaders === true,
+  );
 
 const TOLD = "plimsoll/opencode";
 const TURN_METADATA = ["x-codex-turn-metadata", "thread_id"];
