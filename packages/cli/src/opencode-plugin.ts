@@ -51,9 +51,9 @@ interface ModelParams {
   model: { id: string; providerID: string; limit?: { context?: number } };
 }
 
-/** Messages that a call is told again, because the latest may have changed since the call before. */
+/** Messages that each call passes on again, because the latest may have changed since the call before. */
 const LATEST = 16;
-/** Most bytes that a call is told of a session, and what of it is kept for counts, which are worth more than texts. */
+/** Most bytes of a session that a call passes on, and how many of them only counts may use, which are worth more than texts. */
 const MOST_BYTES = 6_000_000;
 const KEPT_BYTES = 2_000_000;
 const DEEPEST = 8;
@@ -113,7 +113,7 @@ export const Plimsoll = async ({ client, directory }: PluginInput) => {
       const { sessionID } = context;
       const answer = await ask(name, given, sessionID);
       if (!answer.startsWith('{"refused":"call_again"')) return answer;
-      // A server that was started since, or that forgot the session, is told everything.
+      // The server was started since, or forgot the session.
       told.delete(sessionID);
       return await ask(name, given, sessionID);
     } catch {

@@ -251,7 +251,9 @@ function agentEvents(
       usage: turn.usage,
       ...(turn.estimated === true && { estimated: true }),
       ...(window !== undefined && window > 0 && { context_window: window }),
-      ...(turn.costUsd !== undefined && turn.costUsd <= 2_000 && { cost_usd: turn.costUsd }),
+      ...(turn.costUsd !== undefined &&
+        turn.costUsd >= 0 &&
+        turn.costUsd <= 2_000 && { cost_usd: turn.costUsd }),
       ...(turn.isCompaction === true && { purpose: "compaction" as const }),
       ...(turn.stop !== undefined && { stop_reason: turn.stop }),
       ...(outcome !== undefined && { outcome }),
