@@ -91,7 +91,12 @@ const TRIALS: Record<string, Trial> = {
   opencode: {
     program: harnessProgram("opencode"),
     words: ["run", "Have-it-done"],
-    files: (url) => ({ ...opencodeModel(url), ".config/opencode/plugin/plimsoll.js": opencodePlugin() }),
+    files: (url) => ({
+      ...opencodeModel(url),
+      ".config/opencode/plugin/plimsoll.js": opencodePlugin(),
+      // With a plugin, opencode waits until it has tried to install its types for plugins.
+      ".npmrc": "registry=http://127.0.0.1:9\nfetch-retries=0\n",
+    }),
     env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
     call: ofPrefix("plimsoll_"),
     asks: 1,
