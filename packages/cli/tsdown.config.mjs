@@ -23,6 +23,8 @@ export default defineConfig([
     define: { __dirname: "import.meta.dirname" },
     copy: ["../../LICENSE", "../../node_modules/node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm"],
   },
+  // opencode loads it as a plugin.
+  { ...shared, entry: ["src/opencode-plugin.ts"] },
   // A harness waits for these. Node starts a CommonJS file faster, and one file faster than several.
   // All packages in them are in the programs above too, so their licenses are named.
   ...["src/statusline.ts", "src/hook.ts"].map((entry) => ({

@@ -28,5 +28,25 @@ it.each<[session: string | undefined, agent: string | undefined, meta: unknown, 
     ["Plimsoll-Session", session],
     ["Plimsoll-Agent", agent],
   ]);
-  expect(statedBy((name) => headers.get(name), meta)).toEqual(stated);
+  expect(statedBy((name) => headers.get(name), meta, "support@web-1")).toEqual(stated);
+});
+
+it.each([
+  ["gemini-cli", undefined, { refused: "no_agent" }],
+  ["Gemini-CLI@build-1", undefined, { refused: "no_agent" }],
+  ["gemini-cli", "main", { session: "s1", agent: "main" }],
+  ["claude-code@build-1", undefined, { refused: "no_agent" }],
+  ["gemini-client", undefined, { session: "s1", agent: undefined }],
+  [undefined, undefined, { session: "s1", agent: undefined }],
+])("a call with a key for %s and the agent %s", (harness, agent, stated) => {
+  const headers = new Map([
+    ["Plimsoll-Session", "s1"],
+    ...(agent ? ([["Plimsoll-Agent", agent]] as const) : []),
+  ]);
+  expect(statedBy((name) => headers.get(name), {}, harness)).toEqual(stated);
+});
+
+it("takes the session of opencode from its plugin", () => {
+  const meta = { "plimsoll/opencode": { session: "ses_1" } };
+  expect(statedBy(() => undefined, meta, "opencode")).toEqual({ session: "ses_1", agent: undefined });
 });

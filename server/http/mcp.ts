@@ -9,7 +9,7 @@ import {
   TOOLS,
   type ToolAnswer,
 } from "@plimsoll/harnesses/agent-tools";
-import { callProof } from "@plimsoll/harnesses/callers";
+import { callProof, sharesHeaders } from "@plimsoll/harnesses/callers";
 import { AGENT_HEADER, SESSION_HEADER } from "@plimsoll/protocol/api";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
@@ -77,7 +77,7 @@ async function agentServer(deps: McpRoutesDeps, principal: Principal, c: Machine
     <Arguments>(answer: (found: OwnLevels, given: Arguments) => ToolAnswer | Promise<ToolAnswer>) =>
     async (given: Arguments, { mcpReq }: Pick<ServerContext, "mcpReq">) => {
       try {
-        const stated = statedBy((name) => c.req.header(name), mcpReq._meta);
+        const stated = statedBy((name) => c.req.header(name), mcpReq._meta, principal.harness);
         if ("refused" in stated) return resultOf(refused(stated.refused));
         const found = await ownLevels(principal.projectId, { ...stated, harness: principal.harness });
         return resultOf("refused" in found ? refused(found.refused) : await answer(found, given));
@@ -119,6 +119,7 @@ async function agentServer(deps: McpRoutesDeps, principal: Principal, c: Machine
 export function statedBy(
   header: (name: string) => string | undefined,
   meta: unknown,
+  harness: string | undefined,
 ): Omit<StatedAgent, "harness"> | { refused: "no_session" | "no_agent" | "other_session" | OwnRefusal } {
   const [session, agent] = [SESSION_HEADER, AGENT_HEADER].map((name) => decoded(header(name)) || undefined);
   const proof = callProof(meta)?.proof;
@@ -126,8 +127,9 @@ export function statedBy(
   if (session !== undefined && named !== undefined && session !== named) return { refused: "other_session" };
   const stated = session ?? named;
   if (stated === undefined) return { refused: "no_session" };
-  // A harness that tells its calls apart by their ids has its agents share a connection, and so the headers.
-  if (proof?.kind === "call" && agent === undefined) return { refused: "no_agent" };
+  // A sub-agent may call before the server knows of it. A call that has an id is one of Claude Code, whatever the key says.
+  const isShared = proof?.kind === "call" || (proof === undefined && sharesHeaders(harness ?? ""));
+  if (isShared && agent === undefined) return { refused: "no_agent" };
   return [stated, agent ?? "main"].every((name) => NAME.test(name))
     ? { session: stated, agent }
     : { refused: "unknown_session" };

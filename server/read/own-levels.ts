@@ -54,7 +54,12 @@ export async function readOwnLevels(
   const found = await findOwn(reader, stated);
   if ("refused" in found) return found;
   const { session, agents, own } = found;
-  const timeline = (await readTimelines(reader, [session.harness]))(session.harness);
+  // At once, because a call waits longer for its turn of a busy processor than for the database.
+  const [timelines, recent] = await Promise.all([
+    readTimelines(reader, [session.harness]),
+    readRecentLevels(reader, [own.number]),
+  ]);
+  const timeline = timelines(session.harness);
   const levelOf = (agent: Agent) =>
     judgedLevel(
       agent,
@@ -62,7 +67,7 @@ export async function readOwnLevels(
     );
   const level = levelOf(own);
   if (level === undefined) return { refused: "unknown_session" };
-  const latest = (await readRecentLevels(reader, [own.number])).get(own.number)?.at(-1);
+  const latest = recent.get(own.number)?.at(-1);
   // The answer of that call is in the next prompt too.
   const answered = latest?.at === level.at ? (latest.output ?? 0) : 0;
   return {

@@ -1,3 +1,4 @@
+import { familyOf } from "@plimsoll/protocol/pure";
 import { at, textAt } from "./fields.ts";
 import { asArray, asObject, parseObject } from "./recordings/json.ts";
 
@@ -15,16 +16,15 @@ export interface CallerFamily {
   makesCall?(line: string, call: string): boolean;
   /** The session that a stdio server was started for, which is that of the call unless the person began another one. */
   startedBy?: string;
-  /** What a line with the result of a tool contains. */
-  result: string;
+  /** What a line with the result of a tool contains. Absent where no file has the session, so that a call is proven by itself. */
+  result?: string;
+  /** Its agents share a connection to an HTTP server, so its headers cannot say which one calls. Neither does the call. */
+  sharesHeaders?: true;
   /** Each agent has a recording of its own, in a folder with the name of its session. */
   subagents?: string;
 }
 
-/**
- * By family. Those with neither a proof nor a mark in a recording cannot be told apart. opencode 1.18 keeps all sessions in one database,
- * says nothing of the caller, and counts a call only once its tools have run.
- */
+/** By family. The session of a call is unknown where neither a proof nor a mark in a recording ties it to one. */
 export const CALLERS = {
   "claude-code": {
     // Claude Code 2.1.329. The session in the environment is that of the start, so it is old after /clear.
@@ -34,6 +34,7 @@ export const CALLERS = {
       return content.some((block) => block?.type === "tool_use" && block.id === call);
     },
     startedBy: "CLAUDE_CODE_SESSION_ID",
+    sharesHeaders: true,
     result: '"tool_result"',
     subagents: "subagents",
   },
@@ -43,10 +44,33 @@ export const CALLERS = {
     result: '"function_call_output"',
   },
   // Gemini CLI 0.61 says nothing of the caller.
-  "gemini-cli": { result: '"functionResponse"' },
+  "gemini-cli": { result: '"functionResponse"', sharesHeaders: true },
+  // opencode 1.18 keeps all sessions in one database and says nothing of the caller. The plugin of Plimsoll does.
+  opencode: { proof: (meta) => proofAt(meta, "session", [TOLD, "session"]) },
 } satisfies Record<string, CallerFamily>;
 
 export type CallingFamily = keyof typeof CALLERS;
+
+/** What the plugin of opencode tells of the session of a call. */
+export interface ToldSession {
+  session: string;
+  /** The messages of the session and their parts, as opencode stores them: JSON. */
+  rows: readonly string[];
+  /** False if they are only those since the call before. */
+  isWhole: boolean;
+}
+
+/** @param meta `_meta` of a call */
+export function toldSession(meta: unknown): ToldSession | undefined {
+  const session = CALLERS.opencode.proof(meta)?.id;
+  const rows = at(meta, [TOLD, "rows"]);
+  if (session === undefined || !Array.isArray(rows)) return undefined;
+  return {
+    session,
+    rows: rows.filter((row) => typeof row === "string"),
+    isWhole: at(meta, [TOLD, "isWhole"]) === true,
+  };
+}
 
 /** What a call says of its caller, and in the way of which family. */
 export function callProof(meta: unknown): { family: CallingFamily; proof: CallProof } | undefined {
@@ -57,6 +81,13 @@ export function callProof(meta: unknown): { family: CallingFamily; proof: CallPr
   return undefined;
 }
 
+/** Whether the headers of a harness instance or family stand for all agents of its session. */
+export const sharesHeaders = (harness: string): boolean =>
+  Object.entries<CallerFamily>(CALLERS).some(
+    ([family, caller]) => family === familyOf(harness) && caller.sharesHeaders === true,
+  );
+
+const TOLD = "plimsoll/opencode";
 const TURN_METADATA = ["x-codex-turn-metadata", "thread_id"];
 /** Ids of calls and sessions have some 40 characters. */
 const LONGEST_ID = 200;

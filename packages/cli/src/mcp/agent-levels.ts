@@ -102,5 +102,6 @@ function levelOf(
     falls,
     fallCount: falls.length,
     isOutdated: state.pending.length > 0,
+    ...(since?.calls !== undefined && { callsSince: since.calls }),
   };
 }

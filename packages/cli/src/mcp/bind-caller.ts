@@ -13,6 +13,8 @@ export const REFUSALS = [
   "call_again",
   /** The session has no recording on this machine, or the harness has not written the call into it. */
   "not_recorded",
+  /** The harness counts a call when its tools have run, and this is the first one. */
+  "not_counted",
   /** Several recordings have the call or the mark. */
   "several_sessions",
   /** The call is from another session than the one that the server was started for. */

@@ -45,7 +45,10 @@ const PATIENCE_MS = 2_000;
 const POLL_MS = 5;
 /** A recording with the call was written this shortly before, ms. Clocks of file systems may be coarse. */
 const RECENT_MS = 60_000;
-const FAMILIES = Object.entries(CALLERS) as [CallingFamily, CallerFamily][];
+/** Those that keep a session in a file of its own. */
+const FAMILIES = (Object.entries(CALLERS) as [CallingFamily, CallerFamily][]).flatMap(([family, caller]) =>
+  caller.result === undefined ? [] : [[family, { ...caller, result: caller.result }] as const],
+);
 
 /** Finds the recording of the agent that makes a call; see `bindCaller`. */
 export async function findCaller(question: CallerQuestion): Promise<Caller | { refused: CallRefusal }> {

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -16,6 +16,7 @@ import {
   codexModel,
   geminiEnv,
   harnessProgram,
+  opencodeModel,
   runHarness,
   shellCall,
 } from "../testing/real-harness.ts";
@@ -87,7 +88,24 @@ const TRIALS: Record<string, Trial> = {
     call: ofPrefix("mcp_plimsoll_"),
     asks: 2,
   },
+  opencode: {
+    program: harnessProgram("opencode"),
+    words: ["run", "Have-it-done"],
+    files: (url) => ({
+      ...opencodeModel(url),
+      ".config/opencode/plugin/plimsoll.js": opencodePlugin(),
+      // With a plugin, opencode waits until it has tried to install its types for plugins.
+      ".npmrc": "registry=http://127.0.0.1:9\nfetch-retries=0\n",
+    }),
+    env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
+    call: ofPrefix("plimsoll_"),
+    asks: 1,
+  },
 };
+
+/** As a person has it written. */
+const opencodePlugin = () =>
+  execFileSync(process.execPath, [PROGRAM, "mcp", "--plugin", "opencode"], { encoding: "utf8" });
 
 let home = "";
 // What a harness starts is the built program.

@@ -146,7 +146,7 @@ export class SessionReading {
 /** Readers take paths with `/`. */
 const hintOf = (path: string) => ({ path: path.split(sep).join("/") });
 
-function sessionOf(reader: HarnessReader): RecordedSession | undefined {
+export function sessionOf(reader: HarnessReader): RecordedSession | undefined {
   const { events } = reader.take(true);
   const session = events.find(({ type }) => type === "turn")?.session;
   if (session === undefined) return undefined;

@@ -1,20 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { basename } from "node:path";
 import type { Places } from "@plimsoll/harnesses/bridge";
-import type { CallingFamily } from "@plimsoll/harnesses/callers";
+import { type CallingFamily, toldSession } from "@plimsoll/harnesses/callers";
 import { type AgentContents, fileThread } from "@plimsoll/harnesses/recordings";
 import { OpenFiles } from "../import/followed-file.ts";
 import { agentLevels, type RecordedAgentLevel, withEarlierFalls } from "./agent-levels.ts";
 import type { Binding, CallRefusal } from "./bind-caller.ts";
 import { type Caller, findCaller, type GivenMark } from "./find-caller.ts";
 import { type RecordedSession, SessionReading } from "./recorded-session.ts";
+import { ToldSessions } from "./told-sessions.ts";
 
 /** The session that a call is from, as its recording has it now. */
 export interface BoundSession {
   session: string;
   family: CallingFamily;
-  /** Path of its recording. */
-  recording: string;
   /** The agent that calls. */
   agent: string;
   by: Binding;
@@ -40,6 +39,7 @@ const MOST_HELD = 4;
 export class Sessions {
   readonly #options: CallingSessionsOptions;
   readonly #open = new OpenFiles(64);
+  readonly #told = new ToldSessions();
   /** By path of the recording, the latest last. */
   readonly #held = new Map<string, SessionReading>();
   /** Sessions that called, by id, which may be read as resources. */
@@ -55,6 +55,11 @@ export class Sessions {
   /** @param meta `_meta` of the call */
   async caller(meta: unknown): Promise<BoundOrRefused> {
     const { places, argument, now, patienceMs } = this.#options;
+    const told = toldSession(meta);
+    if (told !== undefined)
+      return argument === undefined || argument === told.session
+        ? this.#told.look(told)
+        : { refused: "other_session" };
     const known = [...this.#held.keys()];
     const patience = patienceMs === undefined ? {} : { patienceMs };
     const found = await findCaller({ meta, argument, mark: this.#mark, known, places, now, ...patience });
@@ -115,6 +120,6 @@ export class Sessions {
           agent)
         : agent;
     const contents = () => followed.whole(true)?.contents ?? [];
-    return { session: recorded.session, family, recording, agent: own, by, levels, contents };
+    return { session: recorded.session, family, agent: own, by, levels, contents };
   }
 }

@@ -49,6 +49,7 @@ export function headroomAnswer<Level extends AgentLevel>(
     basis,
     line: { source: line.source, ...(detail && { tokens: line.tokens ?? null }) },
     level_age_s: seconds(now - own.at),
+    ...(own.callsSince !== undefined && { level_age_calls: own.callsSince }),
     ...(own.isOutdated && { outdated: true }),
     falls: own.fallCount,
     ...(detail && {

@@ -16,6 +16,8 @@ export interface AgentLevel {
   fallCount: number;
   /** The context was reset after that prompt, and no turn counted it since. */
   isOutdated: boolean;
+  /** Calls that began since then and are not counted yet; absent where the harness counts a call before its tools run. */
+  callsSince?: number;
 }
 
 /** What an agent should do about its level. `unknown`: neither its line nor the size of its window is known. */

@@ -52,6 +52,7 @@ export const TOKENS_FIT = {
 const HINTS: Partial<Record<string, string>> = {
   call_again: "Nothing tied this call to a session yet. Call again.",
   not_recorded: "No recording of this session on this machine shows the call.",
+  not_counted: "Your harness counts a call when its tools have run, and has counted none yet. Call again.",
   several_sessions: "Several sessions match this call.",
   other_session: "The call is from another session than the one that was stated.",
   no_session: "State the session in the header Plimsoll-Session.",

@@ -4,6 +4,7 @@ import { resultOfCode } from "../recordings/call-outcomes.ts";
 import { AgentHistory, type HistoryTurn, ownerByParents, sessionEvents } from "../recordings/history.ts";
 import {
   asCost,
+  asCount,
   asNumber,
   asObject,
   asText,
@@ -21,9 +22,13 @@ import {
   Skips,
 } from "../recordings/reader.ts";
 import { recordedUsage } from "../recordings/recorded-usage.ts";
+import type { AgentContents } from "../recordings/transcript-parts.ts";
+import { OpencodeTexts } from "./contents.ts";
 
 interface OpencodeSession {
   history: AgentHistory;
+  /** Empty where the rows of a database are read, which is without their texts. */
+  texts: OpencodeTexts;
   parent: string | undefined;
   /** When each summary was written, and the message that asked for it. */
   summaries: Map<string, { at: number; asked: string | undefined }>;
@@ -46,7 +51,7 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
   /** Whether the harness or the user asked for a summary, by the message that asks. */
   const triggers = new Map<string, "auto" | "manual">();
 
-  return { read, take };
+  return { read, take, contents };
 
   function read(text: string, { contextLimit }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
@@ -64,12 +69,19 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
     // A message is created when its call begins, and completed after the tools that the call asked for.
     const { completed, created } = asObject(data.time) ?? {};
     const at = asTime(completed) ?? asTime(created) ?? asTime(json.time_created);
-    return at === undefined ? "no_time" : readMessage(sessionOf(session), data, { id, at, window });
+    if (at === undefined) return "no_time";
+    if (table !== json.table) sessionOf(session).texts.addMessage(id, asTime(created) ?? at, data);
+    // The plugin of `plimsoll mcp` knows it.
+    const told = asCount(data.contextLimit);
+    return readMessage(sessionOf(session), data, { id, at, window: window ?? told });
   }
 
   function readPart(json: JsonObject, data: JsonObject): SkipReason | undefined {
     const message = asText(json.message_id) ?? asText(json.messageID);
     const session = asText(json.session_id) ?? asText(json.sessionID);
+    const part = asText(json.id);
+    if (json.table === undefined && part !== undefined && message !== undefined && session !== undefined)
+      sessionOf(session).texts.addPart(part, message, data);
     if (data.type === "tool" && message !== undefined && session !== undefined) {
       const { time, ...state } = asObject(data.state) ?? {};
       const at = asTime(asObject(time)?.start) ?? asTime(json.time_created);
@@ -89,6 +101,7 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
   function sessionOf(id: string): OpencodeSession {
     const session = sessions.get(id) ?? {
       history: new AgentHistory(),
+      texts: new OpencodeTexts(),
       parent: undefined,
       summaries: new Map(),
     };
@@ -97,6 +110,21 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
   }
 
   function take(): Reading {
+    markCompactions();
+    const entries = [...sessions].map(([id, { history }]) => [history, ownerOf(id)] as const);
+    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  }
+
+  function contents(): AgentContents[] {
+    markCompactions();
+    return [...sessions].flatMap(([id, { history, texts }]) => texts.contents(history, ownerOf(id)) ?? []);
+  }
+
+  function ownerOf(id: string) {
+    return ownerByParents(id, (session) => sessions.get(session)?.parent);
+  }
+
+  function markCompactions(): void {
     for (const { history, summaries } of sessions.values()) {
       for (const [id, { at, asked }] of summaries) {
         const trigger = triggers.get(asked ?? "") ?? "auto";
@@ -104,11 +132,6 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
       }
       summaries.clear();
     }
-    const entries = [...sessions].map(
-      ([id, { history }]) =>
-        [history, ownerByParents(id, (session) => sessions.get(session)?.parent)] as const,
-    );
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 }
 

@@ -121,9 +121,9 @@ export interface WindowContents {
   items: HeldItem[];
   /**
    * Estimated tokens that entered the context after that prompt: the answer of the turn, and what followed it. Undefined if the
-   * context was reset since.
+   * context was reset since. `calls` began since and are not counted; absent where a call is counted before its tools run.
    */
-  since: { answer: number; added: number } | undefined;
+  since: { answer: number; added: number; calls?: number } | undefined;
   /** Every result of a tool so far, those that are no longer in the window too. */
   results: readonly Pick<ContentItem, "tool" | "tokens">[];
 }
