@@ -17,6 +17,12 @@ export const SEVERITY_TEXT: Readonly<Record<AlertSeverity, string>> = {
   info: "Info",
 };
 
+/** A mistake in a rule as a sentence, such as `Must be more than 0.` */
+export function mistakeText(message: string): string {
+  if (message === "is missing") return "Enter a value.";
+  return `${message[0]!.toUpperCase()}${message.slice(1)}.`;
+}
+
 export const LIST_TEXT: Readonly<Record<AlertsQuery["state"], string>> = {
   open: "Open",
   unhandled: "Not handled",
