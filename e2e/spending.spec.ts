@@ -4,6 +4,35 @@ import { EventBuilder } from "./support/event-builder.ts";
 
 const MINUTE = 60_000;
 
+test("days without a price, and the budget's line across all days @phone", async ({
+  page,
+  send,
+  harness,
+  server,
+}) => {
+  const DAY = 24 * 60 * MINUTE;
+  const costs = [{}, { cost_usd: 0.25 }, { cost_usd: 1_234.5 }];
+  for (const [day, cost] of costs.entries()) {
+    const start = Date.now() - (3 - day) * DAY;
+    const agent = { harness, session: `day ${day}`, model: "a-model-of-mine", start };
+    await send(new EventBuilder(agent).turn(1_000, cost).take());
+  }
+  await server.mutate("spending.setBudget", { usd: 20 });
+  await page.goto(`/insights?harness=${harness}&range=30d`);
+  const panel = page.getByRole("region", { name: "Cost by day" });
+  await expect(panel.getByTestId("spending-total")).toHaveText(
+    "$1,234.75 in 4 days · 1 day over the budget of $20.00 · 1 turn without a price",
+  );
+  const days = panel.getByTestId("spending-day");
+  await expect(days).toHaveText([/\$0\.00$/, /\$1,234\.50 over$/, /\$0\.25$/, /—$/]);
+  const lines = await days.evaluateAll((rows) =>
+    rows.map((row) => row.querySelector("[data-budget]")!.getBoundingClientRect().x),
+  );
+  expect(new Set(lines).size, "places of the budget's line").toBe(1);
+  expect(await violations(page)).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+});
+
 test("what calls cost by day, how much of it is estimated, and a budget @phone", async ({
   page,
   send,
@@ -13,6 +42,7 @@ test("what calls cost by day, how much of it is estimated, and a budget @phone",
   const panel = page.getByRole("region", { name: "Cost by day" });
   const total = panel.getByTestId("spending-total");
   await expect(total).toHaveText("No turns in this range");
+  await expect(panel.getByTestId("spending-day")).toHaveCount(0);
 
   const agent = new EventBuilder({
     harness,

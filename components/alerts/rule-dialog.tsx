@@ -192,7 +192,11 @@ export function RuleDialog({ saved, onClose }: { saved: AlertRuleView | undefine
             onChange={({ target }) => set({ message: target.value })}
           />
         </Field>
-        <Backtest rule={tryable} />
+        {subjectKindOf(draft.condition.type) === "agent" ? (
+          <Backtest rule={tryable} />
+        ) : (
+          <p className="text-xs text-faint">A backtest runs conditions about agents only.</p>
+        )}
         {error !== null && <FormError>{error.message}</FormError>}
         {tries > 0 && mistakes.length > 0 && <FormError>Correct the fields marked above.</FormError>}
         <div className="flex justify-end gap-2">

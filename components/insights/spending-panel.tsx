@@ -103,6 +103,7 @@ function Day({ day, budget, most }: { day: SpendingDay; budget: number | null; m
         </span>
         {budget !== null && (
           <span
+            data-budget
             className="absolute inset-y-0 w-0 border-l-2 border-dashed border-line"
             style={{ left: share(budget) }}
           />
