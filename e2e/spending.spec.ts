@@ -21,10 +21,17 @@ test("days without a price, and the budget's line across all days @phone", async
   await page.goto(`/insights?harness=${harness}&range=30d`);
   const panel = page.getByRole("region", { name: "Cost by day" });
   await expect(panel.getByTestId("spending-total")).toHaveText(
-    "$1,234.75 in 4 days · 1 day over the budget of $20.00 · 1 turn without a price",
+    /^\$1,234\.75 in [45] days · 1 day over the budget of \$20\.00 · 1 turn without a price$/,
   );
   const days = panel.getByTestId("spending-day");
-  await expect(days).toHaveText([/\$0\.00$/, /\$1,234\.50 over$/, /\$0\.25$/, /—$/]);
+  const texts = await days.allTextContents();
+  // Today has no turns, and is two days if midnight passes.
+  expect(texts.map((text) => /[^\d]*\$.*|—$/.exec(text.replace(/^.* 20\d\d/, ""))?.[0]).slice(-4)).toEqual([
+    "$0.00",
+    "$1,234.50 over",
+    "$0.25",
+    "—",
+  ]);
   const lines = await days.evaluateAll((rows) =>
     rows.map((row) => row.querySelector("[data-budget]")!.getBoundingClientRect().x),
   );

@@ -165,6 +165,9 @@ export function backtestText({ count, longest_ms, brief, complete }: AlertBackte
   const partly = complete ? "" : " The history was too long to examine in full.";
   if (count === 0) return `Would not have fired in ${range}.${partly}`;
   const daily = days === 1 ? "" : ` (${Math.round((10 * count) / days) / 10} a day)`;
-  const short = brief === 0 ? "" : ` ${brief} of ${count} ended by themselves within a minute.`;
+  const short =
+    brief === 0
+      ? ""
+      : ` ${brief} of ${count} ended by ${brief === 1 ? "itself" : "themselves"} within a minute.`;
   return `Would have fired ${plural(count, "time")} in ${range}${daily}, longest ${duration(longest_ms)}.${short}${partly}`;
 }

@@ -40,7 +40,7 @@ export function QualityPanel({ quality, signal, onSignal, error, retry }: Props)
     <InsightPanel
       title="Where quality falls"
       hint={HINT}
-      what="what came of tool calls"
+      what="the outcomes of tool calls"
       data={quality}
       {...{ error, retry }}
     >
