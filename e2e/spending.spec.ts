@@ -4,11 +4,12 @@ import { EventBuilder } from "./support/event-builder.ts";
 
 const MINUTE = 60_000;
 
-test("days without a price, and the budget's line across all days @phone", async ({
+test("days without a price, the budget's line across all days, and a server that is away @phone", async ({
   page,
   send,
   harness,
   server,
+  expectedErrors,
 }) => {
   const DAY = 24 * 60 * MINUTE;
   const costs = [{}, { cost_usd: 0.25 }, { cost_usd: 1_234.5 }];
@@ -38,6 +39,17 @@ test("days without a price, and the budget's line across all days @phone", async
   expect(new Set(lines).size, "places of the budget's line").toBe(1);
   expect(await violations(page)).toEqual([]);
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+
+  expectedErrors.push(/net::ERR_/);
+  await page.route(/spending\.setBudget/, (route) => route.abort());
+  await panel.getByLabel("Budget, US dollars a day").fill("30");
+  await panel.getByRole("button", { name: "Save budget" }).click();
+  await expect(panel.getByRole("alert")).toHaveText(
+    "The budget was not saved: The server did not respond. Check that it is running, then try again.",
+  );
+  await page.unroute(/spending\.setBudget/);
+  await panel.getByRole("button", { name: "Save budget" }).click();
+  await expect(panel.getByTestId("spending-total")).toContainText("over the budget of $30.00");
 });
 
 test("what calls cost by day, how much of it is estimated, and a budget @phone", async ({

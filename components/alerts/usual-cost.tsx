@@ -12,7 +12,7 @@ import { twice, usualDay } from "./usual-day.ts";
 const DAY = 86_400_000;
 const DAYS = 14;
 
-/** Limits for the cost of a day that are not arbitrary: the budget, and twice what a usual day of the last two weeks costs. */
+/** Limits on the cost of a day from the project's own days: decision 156. */
 export function UsualCost({ onChoose }: { onChoose: (usd: number) => void }) {
   const time_zone = useTimeZone();
   const [range] = useState(() => {

@@ -1,6 +1,6 @@
 import type { SpendingDay } from "@plimsoll/protocol/api";
 
-/** Days with turns from which a usual day can be told. */
+/** Fewer days with turns do not show what is usual. */
 const LEAST_DAYS = 3;
 
 /**
