@@ -12,6 +12,7 @@ import {
   subjectKindOf,
 } from "@plimsoll/protocol/alerts";
 import type { AlertRuleView } from "@plimsoll/protocol/api";
+import { SESSION_KINDS } from "@plimsoll/protocol/events";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { useTRPC } from "../trpc.ts";
@@ -140,6 +141,7 @@ export function RuleDialog({ saved, onClose }: { saved: AlertRuleView | undefine
         <ConditionForm draft={draft} onChange={(condition) => set({ condition })} mistakeAt={mistakeAt} />
         <RuleScope
           fields={scopeFields}
+          kinds={SESSION_KINDS}
           scope={draft.scope ?? {}}
           onChange={(changed) => set({ scope: changed })}
           labels={labels}

@@ -1,6 +1,5 @@
 /** @jsxImportSource #jsx */
 import type { AlertRuleInput, AlertScope } from "@plimsoll/protocol/alerts";
-import { SESSION_KINDS } from "@plimsoll/protocol/events";
 import { TextField } from "../ui/field.tsx";
 import { MatchersField } from "./matchers-field.tsx";
 import { Field, type MistakeAt, SELECT } from "./rule-field.tsx";
@@ -15,6 +14,8 @@ const PATTERNS = [
 interface Props {
   /** The fields that the subject of the condition has. */
   fields: readonly (keyof AlertScope)[];
+  /** The kinds of sessions to choose from. */
+  kinds: readonly NonNullable<AlertScope["kind"]>[];
   scope: NonNullable<AlertRuleInput["scope"]>;
   onChange: (scope: NonNullable<AlertRuleInput["scope"]>) => void;
   labels: string;
@@ -23,7 +24,7 @@ interface Props {
 }
 
 /** Which agents, sessions or harnesses a rule watches. */
-export function RuleScope({ fields, scope, onChange, labels, onLabels, mistakeAt }: Props) {
+export function RuleScope({ fields, kinds, scope, onChange, labels, onLabels, mistakeAt }: Props) {
   if (fields.length === 0) return <p className="text-[13px] text-muted">Watches the whole project.</p>;
   return (
     <fieldset className="grid gap-3 sm:grid-cols-2">
@@ -47,12 +48,12 @@ export function RuleScope({ fields, scope, onChange, labels, onLabels, mistakeAt
             value={scope.kind ?? ""}
             onChange={({ target }) => {
               const { kind: _, ...others } = scope;
-              const kind = SESSION_KINDS.find((value) => value === target.value);
+              const kind = kinds.find((value) => value === target.value);
               onChange(kind === undefined ? others : { ...others, kind });
             }}
           >
             <option value="">All</option>
-            {SESSION_KINDS.map((kind) => (
+            {kinds.map((kind) => (
               <option key={kind} value={kind}>
                 {kind}
               </option>
