@@ -5,7 +5,7 @@ import { heldName, heldRows, toolRows } from "./contents-words.ts";
 describe("what fills a window, in words", () => {
   it.each([
     [{ kind: "system", tool: null }, "instructions"],
-    [{ kind: "tool", tool: null }, "calls of tools"],
+    [{ kind: "tool", tool: null }, "tool calls"],
     [{ kind: "tool", tool: "Read" }, "Read"],
     [{ kind: "tool", tool: "mcp__git__log" }, "log (git)"],
     [{ kind: "tool_definition", tool: "mcp__git__log" }, "definition of log (git)"],
@@ -27,7 +27,7 @@ describe("what fills a window, in words", () => {
     expect(rows).toEqual([
       { name: "MCP server git", tokens: 500, count: 2, share: 0.5 },
       { name: "Read", tokens: 400, count: 1, share: 0.4 },
-      { name: "not told", tokens: 100, count: undefined, share: 0.1 },
+      { name: "not reported", tokens: 100, count: undefined, share: 0.1 },
     ]);
   });
 

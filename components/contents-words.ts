@@ -20,7 +20,7 @@ export function toolName(tool: string): string {
 
 /** What a thing in a window is, in words. */
 export function heldName({ kind, tool }: Held): string {
-  if (tool === null) return kind === "tool" ? "calls of tools" : KINDS[kind];
+  if (tool === null) return kind === "tool" ? "tool calls" : KINDS[kind];
   return kind === "tool_definition" ? `definition of ${toolName(tool)}` : toolName(tool);
 }
 
@@ -54,7 +54,7 @@ export function heldRows({ parts, rest_tokens: rest, context_tokens: whole }: He
     const tokens = others.reduce((sum, row) => sum + row.tokens, 0);
     shown.push({ name: `${others.length} others`, tokens, count: undefined });
   }
-  if (rest > 0) shown.push({ name: "not told", tokens: rest, count: undefined });
+  if (rest > 0) shown.push({ name: "not reported", tokens: rest, count: undefined });
   return shown.map((row) => ({ ...row, share: whole === 0 ? 0 : row.tokens / whole }));
 }
 

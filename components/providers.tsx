@@ -18,6 +18,16 @@ const API = "/api/trpc";
 /** Sent alone: a batch is answered only when its slowest procedure is, and these queries drive live updates. */
 const UNBATCHED: ReadonlySet<string> = new Set(["fleet", "fleetPart", "sessions.get"]);
 
+/** As `fetch`. Browsers name a server that is away in words of their own, such as "Failed to fetch", and forms show the message. */
+async function reach(...request: Parameters<typeof fetch>): Promise<Response> {
+  try {
+    return await fetch(...request);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new TypeError("The server did not respond. Check that it is running, then try again.", { cause });
+  }
+}
+
 function createQueryClient() {
   return makeQueryClient((error) => {
     if (codeOf(error) === "UNAUTHORIZED") redirectToLogin();
@@ -42,12 +52,12 @@ export function Providers({ nonce, children }: { nonce: string; children: ReactN
         afterHydration,
         splitLink({
           condition: ({ path }) => UNBATCHED.has(path),
-          true: httpLink({ url: API, headers: projectHeaders }),
+          true: httpLink({ url: API, headers: projectHeaders, fetch: reach }),
           false: splitLink({
             // These work while the URL names a project that does not exist.
             condition: ({ path }) => path.startsWith("projects."),
-            true: httpBatchLink({ url: API }),
-            false: httpBatchLink({ url: API, maxURLLength: 4000, headers: projectHeaders }),
+            true: httpBatchLink({ url: API, fetch: reach }),
+            false: httpBatchLink({ url: API, maxURLLength: 4000, headers: projectHeaders, fetch: reach }),
           }),
         }),
       ],

@@ -172,6 +172,10 @@ test.each([
     "After the compaction: no rule to put back",
   ],
   [
+    boundary("reinjected", { detail: { tokens: 0, checkpoint: false, rules: 0, lines: 0, left_out: 3 } }),
+    "After the compaction: nothing put back; 3 did not fit",
+  ],
+  [
     boundary("prompt_refused", { detail: { context_window: 200_000 } }),
     "The provider refused the prompt: it takes 200,000 tokens",
   ],

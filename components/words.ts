@@ -433,7 +433,8 @@ function putBackText(detail: Record<string, unknown>): string {
     ...(rules === undefined || rules === 0 ? [] : [plural(rules, "rule")]),
     ...(lines === undefined || lines === 0 ? [] : [plural(lines, "sentence")]),
   ];
-  if (given.length === 0) return "no rule to put back";
+  if (given.length === 0)
+    return out === 0 ? "no rule to put back" : `nothing put back; ${exact(out)} did not fit`;
   const left = out === 0 ? "" : `; ${exact(out)} did not fit`;
   return `${given.join(", ")} put back, ${plural(count(detail.tokens) ?? 0, "token")}${left}`;
 }

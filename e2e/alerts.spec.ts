@@ -433,3 +433,85 @@ test("a desktop notification appears when an alert starts while the page is open
   await expect(page).toHaveTitle(/^\(1\) /);
   await expect(page.locator("link[rel=icon]")).toHaveAttribute("href", /^data:image\/svg\+xml,.*%3E1%3C/);
 });
+
+test("the form of a rule asks only what its condition has, and says what is wrong @phone", async ({
+  page,
+  send,
+}) => {
+  for (const [day, cost_usd] of [10, 12, 11, 900].entries()) {
+    const start = Date.now() - (4 - day) * 24 * 3_600_000;
+    await send(
+      new EventBuilder({ harness: "coder@vm", session: `day ${day}`, start })
+        .turn(1_000, { cost_usd })
+        .take(),
+    );
+  }
+  await page.goto("/alerts");
+  await page.getByRole("button", { name: "New rule" }).click();
+  const dialog = page.getByRole("dialog");
+  const condition = dialog.getByLabel("Condition");
+  await expect(dialog.getByRole("textbox", { name: "Agent" })).toBeVisible();
+  // What is only for agents does not keep a rule on costs from being saved.
+  await dialog.getByRole("textbox", { name: "Agent" }).fill("reviewer");
+  await condition.selectOption({ label: "cost of calls" });
+  await expect(dialog.getByRole("textbox", { name: "Model" })).toBeVisible();
+  for (const name of ["Agent", "Labels"]) await expect(dialog.getByRole("textbox", { name })).toHaveCount(0);
+  await expect(dialog.getByRole("combobox", { name: "Session kind" })).toHaveCount(0);
+  const amount = dialog.getByLabel("At least (USD)");
+  await expect(dialog.getByTestId("usual-cost")).toContainText("A usual day costs $11.50.");
+  await dialog.getByRole("button", { name: "Use twice that" }).click();
+  await expect(amount).toHaveValue("23");
+  await expect(dialog.getByTestId("rule-phrase")).toHaveText(
+    "Fires: calls cost $23.00 or more within 24 hours",
+  );
+
+  await expect(dialog.getByText("A backtest runs conditions about agents only.")).toBeVisible();
+  await test.step("a rule without a name can be tried", async () => {
+    await condition.selectOption({ label: "context tokens" });
+    await expect(dialog.getByRole("textbox", { name: "Agent" })).toHaveValue("reviewer");
+    await dialog.getByRole("textbox", { name: "Agent" }).fill("");
+    await dialog.getByLabel("Context tokens, at least").fill("1000");
+    await dialog.getByRole("button", { name: "Backtest" }).click();
+    await expect(dialog.getByTestId("backtest")).toContainText("Would have fired 4 times in 7 days");
+    await dialog.getByLabel("Context tokens, at least").fill("0");
+    await expect(dialog.getByRole("button", { name: "Backtest" })).toBeDisabled();
+    await condition.selectOption({ label: "cost of calls" });
+  });
+  await test.step("mistakes are sentences, and the first has the focus", async () => {
+    await amount.fill("0");
+    await dialog.getByRole("button", { name: "Save rule" }).click();
+    await expect(dialog.getByLabel("Name", { exact: true })).toBeFocused();
+    await expect(dialog.getByRole("alert")).toHaveText([
+      "Must not be empty.",
+      "Must be more than 0.",
+      "Correct the fields marked above.",
+    ]);
+    expect(await violations(page, "[role=dialog]:not([hidden])"), "with mistakes").toEqual([]);
+    for (const [label, field, text, mistake] of [
+      ["quota used", "Used, at least (%)", "-5", "Enter a percentage above 0, such as 90."],
+      [
+        "forecast to the line",
+        "Fewer turns than",
+        "",
+        "Write a number of turns, a number of minutes, or both.",
+      ],
+      [
+        "session without turns",
+        "No turn for",
+        "soon",
+        "Write a duration of at most 30 days, such as 90s, 5m or 4h.",
+      ],
+      ["session without turns", "No turn for", "", "Enter a value."],
+      ["context tokens", "Context tokens, at least", "0.5", "Must be a whole number."],
+    ] as const) {
+      await condition.selectOption({ label });
+      await dialog.getByLabel(field).fill(text);
+      await expect(dialog.getByRole("alert").nth(1)).toHaveText(mistake);
+    }
+  });
+  await condition.selectOption({ label: "quota used" });
+  await expect(dialog.getByText("Watches the whole project.")).toBeVisible();
+  await dialog.getByLabel("Name", { exact: true }).fill("Quota");
+  await dialog.getByRole("button", { name: "Save rule" }).click();
+  await expect(page.getByRole("list", { name: "Rules" })).toContainText("90% or more of a quota is used");
+});

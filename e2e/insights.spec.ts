@@ -163,7 +163,7 @@ test("what fills a window, and what tools take over all sessions @phone", async 
     /^MCP server github5.*36k24.0%$/,
     /^MCP server a_server.*9k6.0%$/,
     /^prompts and notices4.*5k3.3%$/,
-    /^not told.*40k26.7%$/,
+    /^not reported.*40k26.7%$/,
   ]);
   const largest = window.getByTestId("held-largest").getByRole("listitem");
   await expect(largest).toHaveText([/^Readturn 231k$/, /^a_tool_whose.*turn 39k$/]);
@@ -265,7 +265,7 @@ test("a range in which no cache was rebuilt says so", async ({ page, send, harne
   );
   await expect(page.getByTestId("rebuild-causes")).toHaveCount(0);
   await expect(page.getByTestId("quality-none")).toContainText(
-    "No tool call of this range says what came of it",
+    "No turn in this range reports the outcome of its tool calls",
   );
   expect(await violations(page)).toEqual([]);
 });

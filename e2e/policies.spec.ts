@@ -125,6 +125,40 @@ test("comments survive saving, and a ceiling below the default warning is shown 
   await page.screenshot({ path: test.info().outputPath("page.png"), fullPage: true });
 });
 
+test("a text that is no number and a setting that is misspelled are pointed out @phone", async ({ page }, {
+  project,
+}) => {
+  await page.goto("/policies");
+  await page
+    .getByRole("group", { name: "Settings" })
+    .getByText(/^Compaction/)
+    .click();
+  await page.getByLabel("put rules back").selectOption("on");
+  const turns = page.getByLabel("keep turns", { exact: true }).filter({ visible: true });
+  await turns.fill("two");
+  await expect(page.getByText("Not a number, so nothing changes")).toBeVisible();
+  await turns.fill("1.5");
+  await expect(page.getByText("must be a whole number")).toBeVisible();
+  await turns.fill("2");
+  await expect(page.getByText("1 mistake")).toHaveCount(0);
+  expect(await violations(page)).toEqual([]);
+
+  if (project.name === "phone") await page.getByRole("button", { name: "YAML" }).click();
+  await expect(yaml(page)).toContainText("reinject: true");
+  await yaml(page).click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText("settings:\n  compaction:\n    reinjekt: true\n");
+  const mark = page.locator(".cm-lintRange-warning");
+  await expect(mark).toHaveText("true");
+  await expect(page.getByText("1 mistake")).toHaveCount(0);
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText("settings:\n  compaction:\n    reinject: sometimes\n");
+  await expect(page.getByText("1 mistake (line 3)")).toBeVisible();
+  await expect(page.locator(".cm-lintRange-error")).toHaveText("sometimes");
+  await page.getByRole("button", { name: "Discard changes" }).click();
+  await expect(yaml(page)).not.toContainText("reinject");
+});
+
 test("suggests keys and values while YAML is typed", async ({ page }) => {
   await page.goto("/policies");
   await expect(page.getByText("Nothing saved yet.")).toBeVisible();

@@ -7,16 +7,24 @@ test("An agent elsewhere asks how full its window is, with a key from Setup @pho
   send,
   harness,
 }) => {
+  const turn = { type: "turn", id: "t1", at: Date.now(), harness, session: "s1", model: "claude-sonnet-4-5" };
+  await send([{ ...turn, usage: { input_tokens: 150_000, output_tokens: 500 } }]);
   await page.goto("/setup");
   await page.getByRole("button", { name: "Create key" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("support agents");
   await dialog.getByRole("checkbox", { name: /^ingest/ }).uncheck();
-  await expect(dialog.getByRole("textbox", { name: "Harness" })).toHaveCount(0);
+  await expect(dialog.getByLabel("Harness", { exact: true })).toHaveCount(0);
   await dialog.getByRole("checkbox", { name: /^self/ }).check();
   const create = dialog.getByRole("button", { name: "Create", exact: true });
   await expect(create).toBeDisabled();
-  await dialog.getByRole("textbox", { name: "Harness" }).fill(harness);
+  const name = dialog.getByRole("combobox", { name: "Harness" });
+  const note = dialog.getByTestId("harness-note");
+  await expect(note).toHaveText("The instance or the family whose agents may ask.");
+  await name.fill("elsewhere");
+  await expect(note).toContainText("No harness of this name has reported yet");
+  await name.fill(harness);
+  await expect(note).toHaveText(`Answers agents of the instance ${harness}.`);
   expect(await violations(page)).toEqual([]);
   await create.click();
   const key = await dialog.getByTestId("secret").textContent();
@@ -24,8 +32,6 @@ test("An agent elsewhere asks how full its window is, with a key from Setup @pho
   const row = page.getByTestId("keys").getByRole("listitem").filter({ hasText: "support agents" });
   await expect(row).toContainText(`agents of ${harness}`);
 
-  const turn = { type: "turn", id: "t1", at: Date.now(), harness, session: "s1", model: "claude-sonnet-4-5" };
-  await send([{ ...turn, usage: { input_tokens: 150_000, output_tokens: 500 } }]);
   const answer = await fetch(`${server.url}/api/v1/mcp`, {
     method: "POST",
     headers: {

@@ -66,6 +66,11 @@ describe("matchers as lines", () => {
     expect(readMatcherLines("=a").mistake).toBe("=a");
   });
 
+  it("say what ended by itself in the singular", () => {
+    const result = { count: 8, longest_ms: 60_000, brief: 1, complete: true } as AlertBacktest;
+    expect(backtestText(result, 1)).toContain("1 of 8 ended by itself within a minute.");
+  });
+
   it("say how often a rule would have fired, and how often for less than a minute", () => {
     const result = { count: 3, longest_ms: 22 * 60_000, brief: 2, complete: true } as AlertBacktest;
     expect(backtestText(result, 7)).toBe(

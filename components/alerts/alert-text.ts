@@ -17,6 +17,12 @@ export const SEVERITY_TEXT: Readonly<Record<AlertSeverity, string>> = {
   info: "Info",
 };
 
+/** A mistake in a rule as a sentence, such as `Must be more than 0.` */
+export function mistakeText(message: string): string {
+  if (message === "is missing") return "Enter a value.";
+  return `${message[0]!.toUpperCase()}${message.slice(1)}.`;
+}
+
 export const LIST_TEXT: Readonly<Record<AlertsQuery["state"], string>> = {
   open: "Open",
   unhandled: "Not handled",
@@ -159,6 +165,9 @@ export function backtestText({ count, longest_ms, brief, complete }: AlertBackte
   const partly = complete ? "" : " The history was too long to examine in full.";
   if (count === 0) return `Would not have fired in ${range}.${partly}`;
   const daily = days === 1 ? "" : ` (${Math.round((10 * count) / days) / 10} a day)`;
-  const short = brief === 0 ? "" : ` ${brief} of ${count} ended by themselves within a minute.`;
+  const short =
+    brief === 0
+      ? ""
+      : ` ${brief} of ${count} ended by ${brief === 1 ? "itself" : "themselves"} within a minute.`;
   return `Would have fired ${plural(count, "time")} in ${range}${daily}, longest ${duration(longest_ms)}.${short}${partly}`;
 }

@@ -8,7 +8,7 @@ import { ChartArea } from "lucide-react";
 import dynamic from "next/dynamic";
 import { useState } from "react";
 import { useZone } from "../clock.tsx";
-import { duration, shortTime } from "../format.ts";
+import { duration, exact, shortTime } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -36,7 +36,7 @@ const keyOf = ({ agent_id, fired_at }: AlertBacktest["firings"][number]) => `${a
 /** The chart opens below the list, often out of sight. */
 const bringIntoView = (chart: HTMLElement | null) => chart?.scrollIntoView({ block: "nearest" });
 
-/** What a rule would have told over recorded history. `rule` is undefined while it has mistakes. */
+/** The notifications a rule would have sent over recorded history. `rule` is undefined while it has mistakes. */
 export function Backtest({ rule }: { rule: AlertRule | undefined }) {
   const zone = useZone();
   const [days, setDays] = useState<(typeof RANGES)[number]["value"]>("7");
@@ -64,12 +64,15 @@ export function Backtest({ rule }: { rule: AlertRule | undefined }) {
   return (
     <section aria-label="Backtest" className="rounded-md border border-rule p-3">
       <div className="flex flex-wrap items-center gap-2">
-        <p className="mr-auto text-[13px] text-muted">What the rule would have told</p>
+        <p className="mr-auto text-[13px] text-muted">Notifications this rule would have sent</p>
         <SelectMenu name="Range" value={days} options={RANGES} onChange={setDays} />
         <Button disabled={rule === undefined || run.isPending} onClick={start}>
           {run.isPending ? "Running…" : "Backtest"}
         </Button>
       </div>
+      {rule === undefined && (
+        <p className="mt-1 text-xs text-faint">Correct the rule above to try it on recorded history.</p>
+      )}
       {run.isError && <FormError>{run.error.message}</FormError>}
       {data !== undefined && told !== undefined && (
         <div className="mt-2 text-[13px]" data-testid="backtest">
@@ -104,7 +107,7 @@ export function Backtest({ rule }: { rule: AlertRule | undefined }) {
               </li>
             ))}
           </ul>
-          {data.count > SHOWN && <p className="text-xs text-faint">and {data.count - SHOWN} more</p>}
+          {data.count > SHOWN && <p className="text-xs text-faint">and {exact(data.count - SHOWN)} more</p>}
           {chosen !== undefined && (
             <div ref={bringIntoView} className="mt-2" data-testid="backtest-chart">
               <FiringChart

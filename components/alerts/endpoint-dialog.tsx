@@ -1,7 +1,12 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { ALERT_ENDPOINT_KINDS, type AlertEndpointKind, AlertEndpointTarget } from "@plimsoll/protocol/alerts";
+import {
+  ALERT_ENDPOINT_KINDS,
+  type AlertEndpointKind,
+  AlertEndpointTarget,
+  plainMistake,
+} from "@plimsoll/protocol/alerts";
 import type { AlertEndpointView } from "@plimsoll/protocol/api";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
@@ -74,7 +79,7 @@ export function EndpointDialog({ saved, onClose, onSecret }: Props) {
   const [tried, setTried] = useState(false);
   const isUntouched =
     saved !== undefined && kind === saved.kind && Object.values(values).every((value) => value === "");
-  const target = AlertEndpointTarget.safeParse(targetOf(kind, values));
+  const target = AlertEndpointTarget.safeParse(targetOf(kind, values), { error: plainMistake });
   const mistakes = target.success || isUntouched ? [] : target.error.issues;
   const done = ({
     endpoint,

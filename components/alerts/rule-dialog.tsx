@@ -6,32 +6,36 @@ import {
   ALERT_SEVERITIES,
   type AlertConditionType,
   type AlertRuleInput,
-  type AlertRuleMistake,
+  type AlertSubjectKind,
   readAlertRule,
+  scopeFieldsOf,
+  subjectKindOf,
 } from "@plimsoll/protocol/alerts";
 import type { AlertRuleView } from "@plimsoll/protocol/api";
 import { SESSION_KINDS } from "@plimsoll/protocol/events";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { toast } from "../ui/toast.ts";
-import { SEVERITY_TEXT } from "./alert-text.ts";
+import { mistakeText, SEVERITY_TEXT } from "./alert-text.ts";
 import { Backtest } from "./backtest.tsx";
-import { MatchersField, matcherLines, readMatcherLines } from "./matchers-field.tsx";
+import { matcherLines, readMatcherLines } from "./matchers-field.tsx";
+import { Field, type MistakeAt, SELECT } from "./rule-field.tsx";
+import { RuleScope } from "./rule-scope.tsx";
 import { useAlertAction } from "./use-alert-action.ts";
+import { UsualCost } from "./usual-cost.tsx";
 
-const SELECT = "mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2 text-ink";
 const newCondition = (type: AlertConditionType) => ({ ...conditionKind({ type }).start });
-const SCOPE = [
-  { name: "family", label: "Family", placeholder: "phantom" },
-  { name: "harness", label: "Harness", placeholder: "phantom@vm-*" },
-  { name: "model", label: "Model", placeholder: "claude-*" },
-  { name: "agent", label: "Agent", placeholder: "reviewer" },
-] as const;
-
+/** The conditions, by what they watch. */
+const GROUPS: readonly { label: string; kinds: readonly AlertSubjectKind[] }[] = [
+  { label: "An agent", kinds: ["agent", "cache"] },
+  { label: "A session", kinds: ["session"] },
+  { label: "A harness", kinds: ["harness"] },
+  { label: "The project", kinds: ["cost", "project"] },
+];
 /** The rule as the form holds it: a rule in the making may have mistakes. */
 type RuleDraft = Omit<AlertRuleInput, "condition"> & {
   condition: { type: AlertConditionType; [field: string]: unknown };
@@ -52,15 +56,32 @@ export function RuleDialog({ saved, onClose }: { saved: AlertRuleView | undefine
   const trpc = useTRPC();
   const { refresh } = useAlertAction();
   const [draft, setDraft] = useState<RuleDraft>(() => saved?.rule ?? NEW_RULE);
-  const [tried, setTried] = useState(false);
+  /** How often a person tried to save. */
+  const [tries, setTries] = useState(0);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (tries > 0) form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [tries]);
   const [labels, setLabels] = useState(() => matcherLines(draft.scope?.match ?? []));
   const { matchers, mistake: badLabel } = readMatcherLines(labels);
-  const { match: _, ...scope } = draft.scope ?? {};
-  const read = readAlertRule(
-    withoutEmpty({ ...draft, scope: matchers.length === 0 ? scope : { ...scope, match: matchers } }),
+  const scopeFields = scopeFieldsOf(draft.condition.type);
+  // What the subject of another condition has is kept, and comes back with that condition.
+  const scope = Object.fromEntries(
+    Object.entries({ ...draft.scope, match: matchers.length === 0 ? undefined : matchers }).filter(([name]) =>
+      scopeFields.some((field) => field === name),
+    ),
   );
+  const written = { ...draft, scope };
+  const read = readAlertRule(withoutEmpty(written));
+  // A rule can be tried before it has a name.
+  const nameless = readAlertRule(withoutEmpty({ ...written, name: draft.name.trim() || "New rule" }));
+  const hasBadLabel = badLabel !== undefined && scopeFields.includes("match");
+  const tryable = nameless.ok && !hasBadLabel ? nameless.rule : undefined;
   const mistakes = read.ok ? [] : read.mistakes;
-  const mistakeAt = (path: string) => (tried ? mistakes.find((mistake) => mistake.path === path) : undefined);
+  const mistakeAt = (path: string) => {
+    const mistake = tries > 0 ? mistakes.find((one) => one.path === path) : undefined;
+    return mistake && mistakeText(mistake.message);
+  };
   const done = ({ rule }: AlertRuleView) => {
     toast.success(`Rule “${rule.name}” saved.`);
     onClose();
@@ -73,8 +94,8 @@ export function RuleDialog({ saved, onClose }: { saved: AlertRuleView | undefine
 
   function submit(event: FormEvent) {
     event.preventDefault();
-    setTried(true);
-    if (!read.ok || badLabel !== undefined) return;
+    setTries(tries + 1);
+    if (!read.ok || hasBadLabel) return;
     if (saved === undefined) create.mutate({ rule: read.rule });
     else save.mutate({ id: saved.id, expected: saved.version, rule: read.rule });
   }
@@ -84,75 +105,55 @@ export function RuleDialog({ saved, onClose }: { saved: AlertRuleView | undefine
       onOpenChange={(open) => !open && onClose()}
       title={saved === undefined ? "New rule" : "Edit rule"}
     >
-      <form onSubmit={submit} noValidate className="grid gap-4">
+      <form ref={form} onSubmit={submit} noValidate className="grid gap-4">
         <Field mistake={mistakeAt("name")}>
           <TextField
             label="Name"
             maxLength={100}
+            aria-invalid={mistakeAt("name") !== undefined}
             value={draft.name}
             onChange={({ target }) => set({ name: target.value })}
           />
         </Field>
-        <label className="block text-[13px] text-muted">
-          Condition
-          <select
-            className={SELECT}
-            value={draft.condition.type}
-            onChange={({ target }) => set({ condition: newCondition(target.value as AlertConditionType) })}
-          >
-            {CONDITION_TYPES.map((type) => (
-              <option key={type} value={type}>
-                {conditionKind({ type }).title}
-              </option>
-            ))}
-          </select>
-        </label>
-        <ConditionForm draft={draft} onChange={(condition) => set({ condition })} mistakeAt={mistakeAt} />
-        <fieldset className="grid gap-3 sm:grid-cols-2">
-          <legend className="mb-1 text-[13px] text-muted">
-            Only for (empty: all; * matches any characters)
-          </legend>
-          {SCOPE.map(({ name, label, placeholder }) => (
-            <Field key={name} mistake={mistakeAt(`scope.${name}`)}>
-              <TextField
-                label={label}
-                placeholder={placeholder}
-                value={draft.scope?.[name] ?? ""}
-                onChange={({ target }) => set({ scope: { ...draft.scope, [name]: target.value } })}
-              />
-            </Field>
-          ))}
+        <div>
           <label className="block text-[13px] text-muted">
-            Session kind
+            Condition
             <select
               className={SELECT}
-              value={draft.scope?.kind ?? ""}
-              onChange={({ target }) => {
-                const { kind: _, ...others } = draft.scope ?? {};
-                const kind = SESSION_KINDS.find((value) => value === target.value);
-                set({ scope: kind === undefined ? others : { ...others, kind } });
-              }}
+              value={draft.condition.type}
+              onChange={({ target }) => set({ condition: newCondition(target.value as AlertConditionType) })}
             >
-              <option value="">All</option>
-              {SESSION_KINDS.map((kind) => (
-                <option key={kind} value={kind}>
-                  {kind}
-                </option>
+              {GROUPS.map(({ label, kinds }) => (
+                <optgroup key={label} label={label}>
+                  {CONDITION_TYPES.filter((type) => kinds.includes(subjectKindOf(type))).map((type) => (
+                    <option key={type} value={type}>
+                      {conditionKind({ type }).title}
+                    </option>
+                  ))}
+                </optgroup>
               ))}
             </select>
           </label>
-          <MatchersField
-            label="Labels"
-            placeholder={"session=nightly*\nharness!=phantom@vm-3"}
-            text={labels}
-            onChange={setLabels}
-          />
-        </fieldset>
+          <p className="mt-1 min-h-4 text-xs text-faint wrap-anywhere" data-testid="rule-phrase">
+            {tryable !== undefined && `Fires: ${conditionKind(tryable.condition).phrase(tryable.condition)}`}
+          </p>
+        </div>
+        <ConditionForm draft={draft} onChange={(condition) => set({ condition })} mistakeAt={mistakeAt} />
+        <RuleScope
+          fields={scopeFields}
+          kinds={SESSION_KINDS}
+          scope={draft.scope ?? {}}
+          onChange={(changed) => set({ scope: changed })}
+          labels={labels}
+          onLabels={setLabels}
+          mistakeAt={mistakeAt}
+        />
         <div className="grid gap-3 sm:grid-cols-2">
           <Field mistake={mistakeAt("for")}>
             <TextField
               label="Fires after"
               placeholder="2m"
+              aria-invalid={mistakeAt("for") !== undefined}
               value={draft.for ?? ""}
               onChange={({ target }) => set({ for: target.value })}
             />
@@ -161,6 +162,7 @@ export function RuleDialog({ saved, onClose }: { saved: AlertRuleView | undefine
             <TextField
               label="Ends after"
               placeholder="1m"
+              aria-invalid={mistakeAt("keep_firing_for") !== undefined}
               value={draft.keep_firing_for ?? ""}
               onChange={({ target }) => set({ keep_firing_for: target.value })}
             />
@@ -187,13 +189,18 @@ export function RuleDialog({ saved, onClose }: { saved: AlertRuleView | undefine
             label="Message (optional)"
             placeholder="What to do, or where to read it"
             maxLength={2_000}
+            aria-invalid={mistakeAt("message") !== undefined}
             value={draft.message ?? ""}
             onChange={({ target }) => set({ message: target.value })}
           />
         </Field>
-        <Backtest rule={read.ok && badLabel === undefined ? read.rule : undefined} />
+        {subjectKindOf(draft.condition.type) === "agent" ? (
+          <Backtest rule={tryable} />
+        ) : (
+          <p className="text-xs text-faint">A backtest runs conditions about agents only.</p>
+        )}
         {error !== null && <FormError>{error.message}</FormError>}
-        {tried && mistakes.length > 0 && <FormError>Correct the fields marked above.</FormError>}
+        {tries > 0 && mistakes.length > 0 && <FormError>Correct the fields marked above.</FormError>}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" disabled={create.isPending || save.isPending}>
@@ -205,23 +212,10 @@ export function RuleDialog({ saved, onClose }: { saved: AlertRuleView | undefine
   );
 }
 
-function Field({ mistake, children }: { mistake: AlertRuleMistake | undefined; children: React.ReactNode }) {
-  return (
-    <div>
-      {children}
-      {mistake !== undefined && (
-        <p role="alert" className="mt-1 text-xs text-hard">
-          {mistake.message}
-        </p>
-      )}
-    </div>
-  );
-}
-
 interface ConditionFormProps {
   draft: RuleDraft;
   onChange: (condition: RuleDraft["condition"]) => void;
-  mistakeAt: (path: string) => AlertRuleMistake | undefined;
+  mistakeAt: MistakeAt;
 }
 
 function ConditionForm({ draft: { condition }, onChange, mistakeAt }: ConditionFormProps) {
@@ -229,17 +223,28 @@ function ConditionForm({ draft: { condition }, onChange, mistakeAt }: ConditionF
     ([, { shownIf }]) => shownIf === undefined || condition[shownIf.field] === shownIf.is,
   );
   if (fields.length === 0) return null;
+  const conditionMistake = (name: string, field: ConditionField) => {
+    const mistake = mistakeAt(`condition.${name}`);
+    if (mistake === undefined || field.kind !== "percent") return mistake;
+    return condition[name] === undefined ? "Enter a percentage." : "Enter a percentage above 0, such as 90.";
+  };
   return (
     <div className="grid gap-3 sm:grid-cols-2">
       {fields.map(([name, field]) => (
-        <Field key={name} mistake={mistakeAt(`condition.${name}`)}>
+        <Field key={name} mistake={conditionMistake(name, field)}>
           <ConditionInput
             field={field}
             value={condition[name]}
+            invalid={mistakeAt(`condition.${name}`) !== undefined}
             onChange={(value) => onChange({ ...condition, [name]: value })}
           />
         </Field>
       ))}
+      {condition.type === "cost_rate" && condition.per === "day" && (
+        <div className="sm:col-span-2">
+          <UsualCost onChoose={(usd) => onChange({ ...condition, at_least_usd: usd })} />
+        </div>
+      )}
     </div>
   );
 }
@@ -247,10 +252,12 @@ function ConditionForm({ draft: { condition }, onChange, mistakeAt }: ConditionF
 function ConditionInput({
   field,
   value,
+  invalid,
   onChange,
 }: {
   field: ConditionField;
   value: unknown;
+  invalid: boolean;
   onChange: (value: unknown) => void;
 }) {
   if (field.kind === "choice")
@@ -271,6 +278,7 @@ function ConditionInput({
       <TextField
         label={field.label}
         placeholder="10m"
+        aria-invalid={invalid}
         value={String(value ?? "")}
         onChange={({ target }) => onChange(target.value)}
       />
@@ -282,6 +290,7 @@ function ConditionInput({
     <TextField
       label={unit === undefined ? field.label : `${field.label} (${unit})`}
       type="number"
+      aria-invalid={invalid}
       step="any"
       min={0}
       value={shown}
@@ -329,10 +338,10 @@ function EndpointChoice({
   const endpoints = useQuery(useTRPC().alerts.endpoints.list.queryOptions()).data?.endpoints ?? [];
   return (
     <fieldset>
-      <legend className="text-[13px] text-muted">Tell</legend>
+      <legend className="text-[13px] text-muted">Notify</legend>
       {endpoints.length === 0 && (
         <p className="mt-1 text-[13px] text-faint">
-          There are no endpoints yet. The alert shows on this page.
+          There are no endpoints yet: the alert shows on the Alerts page only.
         </p>
       )}
       {endpoints.map(({ id, name }) => (

@@ -193,7 +193,7 @@ function keyed(rows: readonly (readonly string[])[]): { key: string; row: readon
 }
 
 export function NoData({ children }: { children: ReactNode }) {
-  return <div className="grid h-full place-items-center text-[13px] text-muted">{children}</div>;
+  return <div className="absolute inset-0 grid place-items-center text-[13px] text-muted">{children}</div>;
 }
 
 export const tooltipBox =

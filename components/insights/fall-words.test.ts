@@ -139,7 +139,7 @@ describe("repeated work", () => {
       "It is not certain that falls cost repeated work",
     );
     expect(workText({ ...work, sessions: 1, verdict: "few_sessions" })).toContain(
-      "That is 1 session; it takes 30 to say more.",
+      "With 1 session, that is not certain: a comparison needs 30.",
     );
   });
 

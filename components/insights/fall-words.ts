@@ -121,7 +121,7 @@ export function workText({
     verdict === "rises"
       ? ` So falls cost ${differenceText({ low, high })} points of repeated work (${plural(sessions, "session")}).`
       : verdict === "few_sessions"
-        ? ` That is ${plural(sessions, "session")}; it takes 30 to say more.`
+        ? ` With ${plural(sessions, "session")}, that is not certain: a comparison needs 30.`
         : ` It is not certain that falls cost repeated work (${plural(sessions, "session")}).`;
   return rates + where + certain;
 }

@@ -7,7 +7,7 @@ import { type ReactNode, useId } from "react";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
 import { Ago } from "../clock.tsx";
 import { keep } from "../fleet/use-fleet-queries.ts";
-import { compact, exact } from "../format.ts";
+import { compact, exact, plural } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { sessionRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
@@ -79,20 +79,12 @@ export function FallsPanel({ falls, error, retry }: Props) {
                   head: (
                     <span className="flex items-center gap-1.5">
                       <BoundaryGlyph type={type} className="shrink-0" />
-                      <span
-                        className="min-w-0 truncate max-sm:grid max-sm:*:truncate"
-                        title={`${harness}, ${model}: ${boundaryName(type)}`}
-                      >
-                        <Name>{harness}</Name>
-                        <span className="text-muted">
-                          <span className="max-sm:hidden"> · </span>
-                          {model} · {boundaryName(type)}
-                        </span>
-                      </span>
+                      <HarnessAndModel harness={harness} model={`${model} · ${boundaryName(type)}`} />
                     </span>
                   ),
                 }))}
               />
+              <Unlisted count={data.total.falls - data.rows.reduce((sum, { falls }) => sum + falls, 0)} />
               <Sums
                 title="By the level before the fall"
                 columns={SUMS_HEAD}
@@ -160,20 +152,22 @@ function Kept({ rows }: { rows: Falls["rows"] }) {
       rows={rows.map((row) => ({
         key: `${row.harness}\n${row.model}`,
         cells: keptCells(row),
-        head: (
-          <span
-            className="block min-w-0 truncate max-sm:grid max-sm:*:truncate"
-            title={`${row.harness}, ${row.model}`}
-          >
-            <Name>{row.harness}</Name>
-            <span className="text-muted">
-              <span className="max-sm:hidden"> · </span>
-              {row.model}
-            </span>
-          </span>
-        ),
+        head: <HarnessAndModel harness={row.harness} model={row.model} />,
       }))}
     />
+  );
+}
+
+/** Beside each other, each with room; below each other on a phone. */
+function HarnessAndModel({ harness, model }: { harness: string; model: string }) {
+  return (
+    <span className="flex min-w-0 max-sm:grid" title={`${harness} · ${model}`}>
+      <Name className="shrink-0 truncate sm:max-w-1/2">{harness}</Name>
+      <span className="truncate text-muted">
+        <span className="whitespace-pre max-sm:hidden"> · </span>
+        {model}
+      </span>
+    </span>
   );
 }
 
@@ -189,7 +183,7 @@ interface SumsProps {
 /** Columns that a phone has no room for. */
 const ROOMY = new Set([
   ...["Lasted", "Full again after", "Cost", "Saved", "Other sentences"],
-  ...["Compactions", "20 calls before", "20 after"],
+  ...["Compactions", "20 calls before", "20 after", "Seen"],
 ]);
 
 function Sums({ title, hint, columns, rows, testid }: SumsProps) {
@@ -235,6 +229,15 @@ function Sums({ title, hint, columns, rows, testid }: SumsProps) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Unlisted({ count }: { count: number }) {
+  if (count <= 0) return null;
+  return (
+    <p className="mt-1 text-xs text-faint">
+      {plural(count, "fall")} of other harnesses and models {count === 1 ? "is" : "are"} not listed.
+    </p>
   );
 }
 
@@ -289,12 +292,15 @@ export function AgentFalls({ session, agentId }: { session: SessionSummary; agen
   const trpc = useTRPC();
   const { data } = useQuery(trpc.falls.queryOptions({ ...sessionRange(session), session: session.id }, keep));
   const own = data?.falls.filter(({ agent_id }) => agent_id === agentId) ?? [];
-  if (own.length === 0) return null;
+  if (data === undefined || own.length === 0) return null;
+  const isWhole = data.falls.length === data.total.falls;
   return (
     <section aria-label="What falls were worth" className="panel px-4 py-3.5">
       <h2 className="text-[13px] font-semibold">
         <Term here={HINT}>What falls were worth</Term>{" "}
-        <span className="font-normal text-faint">{exact(own.length)}</span>
+        <span className="font-normal text-faint">
+          {isWhole ? exact(own.length) : `the latest ${exact(own.length)}`}
+        </span>
       </h2>
       <ScrollRegion label="Falls, the newest first" className="max-h-80 overflow-y-auto">
         <FallList falls={own} inSession />

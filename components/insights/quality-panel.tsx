@@ -9,7 +9,7 @@ import type {
 } from "@plimsoll/protocol/api";
 import { OUTCOME_SIGNALS, type OutcomeSignal } from "@plimsoll/protocol/pure";
 import { parseAsStringLiteral, useQueryState } from "nuqs";
-import { compact, exact, NONE } from "../format.ts";
+import { compact, exact, NONE, plural } from "../format.ts";
 import { ceilingHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
@@ -40,7 +40,7 @@ export function QualityPanel({ quality, signal, onSignal, error, retry }: Props)
     <InsightPanel
       title="Where quality falls"
       hint={HINT}
-      what="what came of tool calls"
+      what="the outcomes of tool calls"
       data={quality}
       {...{ error, retry }}
     >
@@ -62,9 +62,9 @@ function Signals({
   if (!isKnown)
     return (
       <p className="mt-1 text-[13px] text-muted" data-testid="quality-none">
-        No tool call of this range says what came of it. Recordings that are followed or imported do, and so
-        do telemetry of tools and the field <code>outcome</code> of a turn. Agents are counted half a minute
-        after their latest event.
+        No turn in this range reports the outcome of its tool calls. Recordings that are followed or imported
+        do, as do telemetry of tools and the field <code>outcome</code> of a turn. Agents are counted half a
+        minute after their latest event.
       </p>
     );
   const rates = new Map(quality.signals.map((one) => [one.signal, one]));
@@ -94,7 +94,7 @@ function Signals({
         <p className="mt-1 text-xs text-muted">Only the latest 20,000 agents of the range were looked at.</p>
       )}
       {quality.groups.length === 0 ? (
-        <p className="mt-3 text-[13px] text-muted">No source of this range tells this of its calls.</p>
+        <p className="mt-3 text-[13px] text-muted">No source in this range reports this.</p>
       ) : (
         <>
           <fieldset className="mt-3 flex gap-1">
@@ -233,10 +233,10 @@ function BandRow({ band, by, most, split }: BandRowProps) {
         {split === undefined ? (
           NONE
         ) : (
-          <span title={`${exact(split.sessions)} sessions have calls below and above`}>
+          <span title={`${plural(split.sessions, "session")} with calls below and above`}>
             {differenceText(split)}
             {split.verdict === "few_sessions" && (
-              <span className="max-sm:hidden">, {exact(split.sessions)} sessions</span>
+              <span className="max-sm:hidden">, {plural(split.sessions, "session")}</span>
             )}
           </span>
         )}

@@ -27,7 +27,7 @@ describe("a group in words", () => {
     [
       "too few sessions",
       { level_splits: [split({ verdict: "few_sessions" })] },
-      "Nothing is said yet: it takes 30 sessions with calls below and above a level.",
+      "Too few sessions: a comparison needs 30 with calls below and above a level.",
     ],
     [
       "one level",

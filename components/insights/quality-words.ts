@@ -89,7 +89,7 @@ export function groupText(
   if (levels.filter(({ calls }) => calls > 0).length < 2)
     return "All calls were made at about the same level, so levels cannot be compared.";
   if (splits.every(({ verdict }) => verdict === "few_sessions"))
-    return "Nothing is said yet: it takes 30 sessions with calls below and above a level.";
+    return "Too few sessions: a comparison needs 30 with calls below and above a level.";
   return splits.some(({ verdict }) => verdict === "falls")
     ? `${subject} become fewer at higher levels, and at none more.`
     : `${subject} are not certainly more at any level: within a session, and at the same place in it, full and empty windows do not differ.`;

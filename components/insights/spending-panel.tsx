@@ -4,15 +4,22 @@
 import type { Spending, SpendingDay } from "@plimsoll/protocol/api";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { day as dayText, exact, money, plural } from "../format.ts";
+import { day as dateText, exact, plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { FormError, TextField } from "../ui/field.tsx";
 import { toast } from "../ui/toast.ts";
-import { costText } from "../words.ts";
 import { InsightPanel } from "./insight-panel.tsx";
-import { isOverBudget, parseBudget, spendingText, totalOf } from "./spending-words.ts";
+import {
+  cents,
+  daysWithTurns,
+  dayText,
+  isOverBudget,
+  parseBudget,
+  spendingText,
+  totalOf,
+} from "./spending-words.ts";
 
 interface Props {
   /** Undefined while loading. */
@@ -35,7 +42,7 @@ export function SpendingPanel({ spending, error, retry }: Props) {
       {(data) => (
         <>
           <p className="mt-1 text-[13px] text-muted" data-testid="spending-total">
-            {data.days.every(({ turns }) => turns === 0) ? "No turns in this range" : spendingText(data)}
+            {spendingText(data)}
           </p>
           <Days {...data} />
           <BudgetForm key={data.budget_usd} budget={data.budget_usd} />
@@ -45,15 +52,16 @@ export function SpendingPanel({ spending, error, retry }: Props) {
   );
 }
 
-function Days({ days, budget_usd: budget }: Spending) {
+function Days({ days: whole, budget_usd: budget }: Spending) {
   const [all, setAll] = useState(false);
+  const days = daysWithTurns(whole);
   const newest = days.toReversed();
   const shown = all ? newest : newest.slice(0, FEW_DAYS);
   // Room for the amounts of the largest day, and for the budget beyond it.
   const most = Math.max(...days.map(totalOf), (budget ?? 0) * 1.1, Number.MIN_VALUE);
   return (
     <>
-      <ul className="mt-2 grid gap-y-0.5">
+      <ul className="mt-2 grid grid-cols-[auto_minmax(0,1fr)_auto] gap-x-3 gap-y-0.5 empty:hidden">
         {shown.map((day) => (
           <Day key={day.day} day={day} budget={budget} most={most} />
         ))}
@@ -73,8 +81,8 @@ function Day({ day, budget, most }: { day: SpendingDay; budget: number | null; m
   const share = (usd: number) => `${(usd / most) * 100}%`;
   const title = [
     plural(turns, "turn"),
-    reported > 0 && `${money(reported)} reported`,
-    estimated > 0 && `${money(estimated)} estimated`,
+    reported > 0 && `${cents(reported)} reported`,
+    estimated > 0 && `${cents(estimated)} estimated`,
     unpriced > 0 && `${exact(unpriced)} without a price`,
   ];
   return (
@@ -82,9 +90,9 @@ function Day({ day, budget, most }: { day: SpendingDay; budget: number | null; m
       data-testid="spending-day"
       data-over={over || undefined}
       title={title.filter(Boolean).join(", ")}
-      className="grid grid-cols-[118px_minmax(0,1fr)_minmax(72px,auto)] items-center gap-x-3 text-[13px]"
+      className="col-span-full grid grid-cols-subgrid items-center text-[13px]"
     >
-      <span className="whitespace-nowrap text-muted">{dayText(Date.parse(day.day), "UTC")}</span>
+      <span className="whitespace-nowrap text-muted">{dateText(Date.parse(day.day), "UTC")}</span>
       <span aria-hidden className="relative flex h-5 items-center">
         <span className="flex h-2 w-full overflow-hidden rounded-[3px] bg-track">
           <span className={over ? "bg-hard" : "bg-water"} style={{ width: share(reported) }} />
@@ -95,13 +103,14 @@ function Day({ day, budget, most }: { day: SpendingDay; budget: number | null; m
         </span>
         {budget !== null && (
           <span
+            data-budget
             className="absolute inset-y-0 w-0 border-l-2 border-dashed border-line"
             style={{ left: share(budget) }}
           />
         )}
       </span>
-      <span className={cn("text-right font-medium", over && "text-hard")}>
-        {costText(totalOf(day), estimated)}
+      <span className={cn("text-right", turns === 0 ? "text-faint" : "font-medium", over && "text-hard")}>
+        {dayText(day)}
         {over && <span className="font-normal"> over</span>}
       </span>
     </li>
@@ -118,7 +127,7 @@ function BudgetForm({ budget }: { budget: number | null }) {
   const save = useMutation(
     trpc.spending.setBudget.mutationOptions({
       onSuccess: ({ usd: saved }) => {
-        toast.success(saved === null ? "The budget is cleared." : `The budget is ${money(saved)} a day.`, {
+        toast.success(saved === null ? "The budget is cleared." : `The budget is ${cents(saved)} a day.`, {
           action: { label: "Undo", onClick: () => undo.mutate({ usd: budget }) },
         });
         return refresh();

@@ -17,7 +17,7 @@ interface Props {
 }
 
 const HINT =
-  "What the calls of each tool and their results take in the windows of the range, as the latest turn of each agent tells it. An estimate from the recordings that plimsoll import and plimsoll tail read.";
+  "What the calls of each tool and their results take in the windows of the range, as the latest turn of each agent reports it. An estimate from the recordings that plimsoll import and plimsoll tail read.";
 
 /** Which MCP servers and tools take how much of the windows. */
 export function ToolsPanel({ contents, error, retry }: Props) {
@@ -26,8 +26,8 @@ export function ToolsPanel({ contents, error, retry }: Props) {
       {(data) =>
         data.tools.length === 0 ? (
           <p className="mt-1 text-[13px] text-muted">
-            No source tells what fills windows in this range. Recordings of Claude Code and Codex do, and the
-            guard.
+            No source in this range reports what fills windows. Recordings of Claude Code and Codex do, and so
+            does the guard.
           </p>
         ) : (
           <Tools contents={data} />

@@ -44,7 +44,9 @@ export function FieldInput({ field, value, inherited, mistake, onChange }: Props
             value={value}
             onChange={onChange}
           />
-          {value === undefined && <span className="text-xs text-faint">{inherited}</span>}
+          {value === undefined && mistake === undefined && (
+            <span className="text-xs text-faint">{inherited}</span>
+          )}
         </div>
         <p
           id={describedBy}
@@ -154,16 +156,24 @@ function NumberBox({
   onChange: (text: string) => void;
   id?: string;
 }) {
+  const isNoNumber = text !== "" && !isNumber(text);
   return (
-    <input
-      {...rest}
-      className={`${CONTROL} ${text.length > 4 ? "w-24" : "w-16"}`}
-      inputMode="decimal"
-      aria-label={rest.id === undefined ? label : undefined}
-      aria-invalid={invalid || (text !== "" && !isNumber(text))}
-      value={text}
-      onChange={({ target }) => onChange(target.value)}
-    />
+    <>
+      <input
+        {...rest}
+        className={`${CONTROL} ${text.length > 4 ? "w-24" : "w-16"}`}
+        inputMode="decimal"
+        aria-label={rest.id === undefined ? label : undefined}
+        aria-invalid={invalid || isNoNumber}
+        value={text}
+        onChange={({ target }) => onChange(target.value)}
+      />
+      {isNoNumber && (
+        <span role="alert" className="text-xs text-hard">
+          Not a number, so nothing changes. Write digits only, such as 1500.
+        </span>
+      )}
+    </>
   );
 }
 

@@ -96,10 +96,16 @@ export const FIELD_GROUPS: readonly FieldGroup[] = [
       flag(["masking", "enabled"], "masking", "Replaces old tool results with placeholders."),
       number(["masking", "keep_turns"], "keep turns", "Newest turns that are never masked.", "turns"),
       number(["masking", "keep_tokens"], "keep tokens", "Newest tool output that is never masked.", "tokens"),
-      number(["masking", "min_gain"], "least gain", "Of the threshold, that a batch must free.", "of 1", {
-        most: 1,
-        whole: false,
-      }),
+      number(
+        ["masking", "min_gain"],
+        "least gain",
+        "What a batch must free at least, such as 0.1.",
+        "of the threshold",
+        {
+          most: 1,
+          whole: false,
+        },
+      ),
       flag(["masking", "inputs"], "tool inputs", "Also shortens large inputs of old tool calls."),
       {
         path: ["masking", "exclude"],
@@ -121,8 +127,8 @@ export const FIELD_GROUPS: readonly FieldGroup[] = [
       number(
         ["compaction", "keep_user_words"],
         "user's words",
-        "Of the threshold, for the user's own words.",
-        "of 1",
+        "Room for the user's own words, such as 0.1.",
+        "of the threshold",
         {
           most: 1,
           whole: false,
@@ -131,8 +137,8 @@ export const FIELD_GROUPS: readonly FieldGroup[] = [
       number(
         ["compaction", "min_gain"],
         "least gain",
-        "Of the threshold, that a summary must free.",
-        "of 1",
+        "What a summary must free at least, such as 0.1.",
+        "of the threshold",
         {
           most: 1,
           whole: false,

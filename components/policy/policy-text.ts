@@ -23,6 +23,8 @@ export interface ReadText {
   mistakes: readonly TextMistake[];
   /** Whether it is YAML at all: then fields can be changed in it. */
   isYaml: boolean;
+  /** Where the value at a path is in the text. Absent if the text is no YAML. */
+  placeIn?: (path: string) => { from: number; to: number };
 }
 
 /** Most YAML aliases: nested aliases can expand without end. */
@@ -55,12 +57,15 @@ export function readText(text: string): ReadText {
     return { body: undefined, mistakes: [{ path: "", message, ...at(0, 0) }], isYaml: false };
   }
   const read = readPolicy(value);
-  if (read.ok) return { body: read.body, mistakes: [], isYaml: true };
-  const mistakes = read.mistakes.map((mistake) => ({
-    ...mistake,
-    ...at(...placeOf(document, mistake.path)),
-  }));
-  return { body: undefined, mistakes, isYaml: isMap(document.contents) || document.contents === null };
+  const placeIn = (path: string) => at(...placeOf(document, path));
+  if (read.ok) return { body: read.body, mistakes: [], isYaml: true, placeIn };
+  const mistakes = read.mistakes.map((mistake) => ({ ...mistake, ...placeIn(mistake.path) }));
+  return {
+    body: undefined,
+    mistakes,
+    isYaml: isMap(document.contents) || document.contents === null,
+    placeIn,
+  };
 }
 
 /** Where a path is in the text; where its nearest parent is, if the path itself is missing. */

@@ -69,7 +69,10 @@ function mistakeAt({ mistakes, shown }: Draft, scope: EditedScope, { path }: Fie
   const own = `${layer}.${path.join(".")}`;
   return mistakes.find(
     (mistake) =>
-      mistake.path === own || (scope !== undefined && mistake.path.endsWith(`settings.${path.join(".")}`)),
+      mistake.path === own ||
+      // A part of the value, such as one name of a list.
+      mistake.path.startsWith(`${own}.`) ||
+      (scope !== undefined && mistake.path.endsWith(`settings.${path.join(".")}`)),
   )?.message;
 }
 

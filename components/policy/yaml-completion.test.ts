@@ -1,7 +1,7 @@
 import { PolicyBody } from "@plimsoll/protocol/policy";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { suggestions } from "./yaml-completion.ts";
+import { suggestions, unknownFields } from "./yaml-completion.ts";
 
 const SCHEMA = z.toJSONSchema(PolicyBody, { io: "input", unrepresentable: "any" });
 const labels = (before: string) => suggestions(SCHEMA, before).map(({ label }) => label);
@@ -41,4 +41,30 @@ describe("suggestions", () => {
   ])("values %s", (_, before, expected) => {
     expect(labels(before)).toEqual(expected);
   });
+});
+
+describe("fields that this version does not know", () => {
+  it.each<[unknown, string[]]>([
+    [{ settings: { compaction: { reinject: true } } }, []],
+    [{ settings: { compaction: { reinjekt: true } } }, ["settings.compaction.reinjekt"]],
+    [
+      { settings: { thresholds: { ceilling: "15%", ceiling: { percent: 1, floor: 2 } } } },
+      ["settings.thresholds.ceilling"],
+    ],
+    [
+      {
+        layers: [
+          { scope: { family: "codex" }, settings: {} },
+          { scope: {}, settings: { constructor: 1 }, note: "" },
+        ],
+      },
+      ["layers.1.settings.constructor", "layers.1.note"],
+    ],
+    [
+      { settings: { masking: { exclude: ["skill"] }, dreams: { every: 3 } }, schedule: [1] },
+      ["settings.dreams", "schedule"],
+    ],
+    [undefined, []],
+    [[{ settings: {} }], []],
+  ])("of %j: %j", (policy, paths) => expect(unknownFields(SCHEMA, policy)).toEqual(paths));
 });

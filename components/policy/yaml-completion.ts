@@ -80,6 +80,26 @@ function keysBeside(lines: readonly string[], indent: number): Set<string> {
   return keys;
 }
 
+/**
+ * The fields of a policy that its schema does not know: a slip of the pen, or for a newer harness.
+ * @param value the whole policy, as JSON
+ * @returns their paths, such as `settings.compaction.reinjekt`
+ */
+export function unknownFields(schema: object, value: unknown, path = ""): string[] {
+  if (Array.isArray(value))
+    return value.flatMap((one, place) =>
+      unknownFields(schema, one, path === "" ? `${place}` : `${path}.${place}`),
+    );
+  const known = propertiesOf(schema as Schema);
+  // A value that is no group, or a group of free names.
+  if (typeof value !== "object" || value === null || Object.keys(known).length === 0) return [];
+  return Object.entries(value).flatMap(([name, own]) => {
+    const at = path === "" ? name : `${path}.${name}`;
+    if (!Object.hasOwn(known, name)) return [at];
+    return unknownFields(step(schema as Schema, name)!, own, at);
+  });
+}
+
 function step(schema: Schema | undefined, key: string): Schema | undefined {
   if (schema === undefined) return undefined;
   const own = propertiesOf(schema)[key];

@@ -14,7 +14,7 @@ import { getNonce } from "get-nonce";
 import { useEffect, useRef } from "react";
 import { z } from "zod";
 import { readText } from "./policy-text.ts";
-import { suggestions } from "./yaml-completion.ts";
+import { suggestions, unknownFields } from "./yaml-completion.ts";
 
 interface Props {
   text: string;
@@ -116,12 +116,21 @@ export default function YamlEditor({ text, onChange }: Props) {
 }
 
 function diagnosticsOf(text: string): Diagnostic[] {
-  return readText(text).mistakes.map(({ path, message, from, to }) => ({
-    from: Math.min(from, text.length),
-    to: Math.min(to, text.length),
-    severity: "error",
-    message: path === "" ? message : `${path}: ${message}`,
-  }));
+  const { mistakes, body, placeIn } = readText(text);
+  const marks = mistakes.map(
+    ({ path, message, from, to }): Diagnostic => ({
+      from: Math.min(from, text.length),
+      to: Math.min(to, text.length),
+      severity: "error",
+      message: path === "" ? message : `${path}: ${message}`,
+    }),
+  );
+  // Kept, because a newer harness may know them.
+  const unknown = unknownFields(SCHEMA, body).map((path): Diagnostic => {
+    const { from = 0, to = 0 } = placeIn?.(path) ?? {};
+    return { from, to, severity: "warning", message: `${path}: no harness of this version uses this field` };
+  });
+  return [...marks, ...unknown];
 }
 
 function complete(context: CompletionContext) {

@@ -9,6 +9,7 @@ import type { AlertSpan } from "../charts/session/place-alert-spans.ts";
 import type { TurnCursor } from "../charts/session/turn-cursor.ts";
 import { exact } from "../format.ts";
 import { Button } from "../ui/button.tsx";
+import { BOUNDARY_COUNTS } from "../words.ts";
 import type { LinkedTurn } from "./use-session-turns.ts";
 
 /** With more turns, a link opens the part of the chart around its turn. */
@@ -56,6 +57,7 @@ export function SessionSaw(props: Props) {
       harness={detail.session.harness}
       chart={waits ? undefined : chart}
       boundaries={boundaries}
+      unlisted={unlistedOf(detail, agent.id)}
       windows={windows}
       ended={detail.session.status === "ended"}
       choice={choice}
@@ -84,5 +86,16 @@ export function SessionSaw(props: Props) {
       alerts={alerts}
       alertCard={props.alertCard}
     />
+  );
+}
+
+/** The boundaries of an agent that its session does not list: it lists the latest 1,000 marks of all its agents. */
+function unlistedOf({ agents, boundaries }: SessionDetail, agentId: string): number {
+  const agent = agents.find(({ id }) => id === agentId);
+  if (agent === undefined) return 0;
+  return BOUNDARY_COUNTS.reduce(
+    (sum, [type, field]) =>
+      sum + agent[field] - boundaries.filter((one) => one.agent_id === agentId && one.type === type).length,
+    0,
   );
 }

@@ -2,9 +2,9 @@
 "use client";
 
 import type { Scope } from "@plimsoll/protocol/api";
-import { ROLE_OF_SCOPE } from "@plimsoll/protocol/pure";
+import { familyOf, ROLE_OF_SCOPE } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useId, useState } from "react";
 import { includesRole } from "../people/use-account.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -12,6 +12,7 @@ import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { Radios } from "../ui/radios.tsx";
 import { chosenExpiry, LIFETIMES, type Lifetime } from "./key-expiry.ts";
+import { harnessNote } from "./key-harness.ts";
 import { NewKey } from "./new-key.tsx";
 
 const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
@@ -58,6 +59,11 @@ export function CreateKey({ own, onCreated, onClose }: Props) {
     }),
   );
   const isSelf = scopes.includes("self");
+  const names = useId();
+  const harnesses = useQuery(trpc.harnesses.queryOptions({}, { enabled: isSelf })).data?.harnesses.map(
+    ({ instance }) => instance,
+  );
+  const known = [...new Set(harnesses?.flatMap((instance) => [instance, familyOf(instance)]))].sort();
   const over = lifetime === "date" && date !== "" && chosenExpiry(lifetime, date, Date.now()) === null;
 
   function submit(event: FormEvent) {
@@ -117,7 +123,17 @@ export function CreateKey({ own, onCreated, onClose }: Props) {
               value={harness}
               onChange={(event) => setHarness(event.target.value)}
               placeholder="support@web-1, or support for all instances"
+              list={names}
+              aria-describedby={`${names}-note`}
             />
+            <datalist id={names}>
+              {known.map((name) => (
+                <option key={name} value={name} />
+              ))}
+            </datalist>
+            <p id={`${names}-note`} className="mt-1 text-xs text-faint" data-testid="harness-note">
+              {harnessNote(harness.trim(), harnesses)}
+            </p>
           </div>
         )}
         {!own && account?.person && (

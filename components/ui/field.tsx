@@ -11,7 +11,7 @@ export function TextField({ label, ...input }: Props) {
     <label className="block text-[13px] text-muted">
       {label}
       <input
-        className="mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint"
+        className="mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint aria-invalid:border-hard"
         {...input}
       />
     </label>

@@ -42,6 +42,8 @@ interface Props {
   harness: string;
   chart: SessionChart | undefined;
   boundaries: BoundaryView[];
+  /** Boundaries of the agent that are not among `boundaries`. */
+  unlisted: number;
   windows: WindowView[];
   /** True if the session has ended, so that no forecast is shown. */
   ended: boolean;
@@ -70,6 +72,7 @@ export function SawPanel({
   harness,
   chart,
   boundaries,
+  unlisted,
   windows,
   ended,
   choice: { axis, zoom, fall },
@@ -207,6 +210,11 @@ export function SawPanel({
           )}
           {beyond.length > 0 && (
             <span className="text-faint">off the chart: {beyond.map(({ words }) => words).join(", ")}</span>
+          )}
+          {unlisted > 0 && (
+            <span className="text-faint">
+              marks of the earliest {plural(unlisted, "boundary", "boundaries")} left out
+            </span>
           )}
           {shaped?.downsampled !== undefined && near === undefined && (
             <span className="text-faint">

@@ -100,7 +100,7 @@ export async function backtest({
   if (!isAgentRule(loaded))
     throw new PlimsollError(
       "bad_request",
-      `A ${type} rule cannot be tested: what it watches is not recorded.`,
+      `A ${type} rule cannot be tested: a backtest runs conditions about agents only.`,
     );
   const found = await sql.query<TestedAgent>(AGENTS, projectId, span.from, span.to);
   const selected = found.slice(0, MOST_AGENTS).filter((agent) => selects(loaded, scopeOf(agent)));

@@ -52,7 +52,7 @@ const ForecastCondition = z
   })
   .refine(({ turns_below, minutes_below }) => turns_below !== undefined || minutes_below !== undefined, {
     path: ["turns_below"],
-    message: "write turns_below or minutes_below",
+    message: "write a number of turns, a number of minutes, or both",
   });
 
 /** Cache reads ÷ context tokens. */
@@ -149,7 +149,7 @@ const FleetCondition = z
   })
   .refine(({ agents, share }) => (agents === undefined) !== (share === undefined), {
     path: ["agents"],
-    message: "write agents or share, not both",
+    message: "write a number of agents or a share of them, not both",
   });
 /** Accepted events that wait for the projection. */
 const BacklogCondition = z.strictObject({ type: z.literal("backlog"), older_than: PositiveDuration });

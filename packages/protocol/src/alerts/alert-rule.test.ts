@@ -34,14 +34,14 @@ describe("readAlertRule", () => {
       "for: write a duration of at most 30 days, such as 90s, 5m or 4h",
     ]);
     expect(mistakesOf({ name: "x", condition: { type: "forecast" } })).toEqual([
-      "condition.turns_below: write turns_below or minutes_below",
+      "condition.turns_below: write a number of turns, a number of minutes, or both",
     ]);
     expect(mistakesOf({ name: "x", condition: { type: "silence", longer_than: "0s" } })).toEqual([
       "condition.longer_than: write a duration longer than 0s, such as 5m",
     ]);
     const fleet = { type: "fleet", load_at_least: 0.8 };
     expect(mistakesOf({ name: "x", condition: fleet })).toEqual([
-      "condition.agents: write agents or share, not both",
+      "condition.agents: write a number of agents or a share of them, not both",
     ]);
     expect(mistakesOf({ name: "x", condition: { type: "load", at_least: 1 }, endpoint: [] })[0]).toContain(
       "endpoint",

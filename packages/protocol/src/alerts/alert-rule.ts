@@ -1,8 +1,14 @@
 import { z } from "zod";
 import { LONGEST } from "../events/event-rules.ts";
 import { SESSION_KINDS } from "../events/events.ts";
+import { plainMistake } from "../plain-mistake.ts";
 import { safeParse } from "../safe-parse.ts";
-import { AlertCondition, type AlertSubjectKind, subjectKindOf } from "./alert-conditions.ts";
+import {
+  AlertCondition,
+  type AlertConditionType,
+  type AlertSubjectKind,
+  subjectKindOf,
+} from "./alert-conditions.ts";
 import { AlertDuration, durationMs } from "./alert-duration.ts";
 import { AlertMatcher } from "./alert-matchers.ts";
 import { ALERT_SEVERITIES } from "./notification.ts";
@@ -71,7 +77,7 @@ export interface AlertRuleMistake {
 export function readAlertRule(
   value: unknown,
 ): { ok: true; rule: AlertRule } | { ok: false; mistakes: AlertRuleMistake[] } {
-  const parsed = safeParse(AlertRule, value);
+  const parsed = safeParse(AlertRule, value, { error: plainMistake });
   if (!parsed.success) {
     return {
       ok: false,
@@ -92,14 +98,19 @@ const SCOPE_FIELDS: Record<AlertSubjectKind, readonly (keyof AlertScope)[]> = {
   project: [],
 };
 
+/** The fields of a scope that rules with a condition may have. */
+export function scopeFieldsOf(type: AlertConditionType): readonly (keyof AlertScope)[] {
+  // A fleet is made of agents, which a scope can select.
+  return SCOPE_FIELDS[type === "fleet" ? "agent" : subjectKindOf(type)];
+}
+
 /** A field that the subject does not have would never match, and the rule would never fire. */
 function scopeMistakes({ condition, scope }: AlertRule): AlertRuleMistake[] {
-  // A fleet is made of agents, which a scope can select.
-  const kind = condition.type === "fleet" ? "agent" : subjectKindOf(condition.type);
+  const fields = scopeFieldsOf(condition.type);
   return (Object.keys(scope) as (keyof AlertScope)[])
-    .filter((field) => scope[field] !== undefined && !SCOPE_FIELDS[kind].includes(field))
+    .filter((field) => scope[field] !== undefined && !fields.includes(field))
     .map((field) => ({
       path: `scope.${field}`,
-      message: `a ${condition.type} rule is about a ${kind}, which has no ${field}. Remove the field`,
+      message: `a ${condition.type} rule is about a ${subjectKindOf(condition.type)}, which has no ${field}. Remove the field`,
     }));
 }

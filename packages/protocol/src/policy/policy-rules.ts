@@ -1,3 +1,4 @@
+import { plainMistake } from "../plain-mistake.ts";
 import { safeParse } from "../safe-parse.ts";
 import { PolicyBody, type PolicySettings } from "./policy-schema.ts";
 import { THRESHOLD_NAMES, THRESHOLD_ORDER, type ThresholdValue, thresholdText } from "./threshold-rules.ts";
@@ -18,7 +19,7 @@ export function readPolicy(
 ): { ok: true; body: PolicyBody } | { ok: false; mistakes: PolicyMistake[] } {
   const unstorable = [...unstorableIn(value, [])];
   if (unstorable.length > 0) return { ok: false, mistakes: unstorable };
-  const parsed = safeParse(PolicyBody, value);
+  const parsed = safeParse(PolicyBody, value, { error: plainMistake });
   if (!parsed.success) {
     const mistakes = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
     return { ok: false, mistakes };

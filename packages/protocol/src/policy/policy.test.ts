@@ -44,7 +44,31 @@ describe("a policy that somebody wrote", () => {
       "a share without its sign",
       { settings: { thresholds: { soft: "70" } } },
       "settings.thresholds.soft",
-      "",
+      'must look like "15%"',
+    ],
+    [
+      "a switch for a line",
+      { settings: { thresholds: { soft: true } } },
+      "settings.thresholds.soft",
+      'must be a share up to 100% such as "15%"',
+    ],
+    [
+      "a share above 100%",
+      { settings: { thresholds: { soft: { percent: 101, floor: 1 } } } },
+      "settings.thresholds.soft.percent",
+      "must be at most 100",
+    ],
+    [
+      "a word for a switch",
+      { settings: { compaction: { reinject: "on" } } },
+      "settings.compaction.reinject",
+      "must be true or false",
+    ],
+    [
+      "half a turn",
+      { settings: { compaction: { keep_turns: 1.5 } } },
+      "settings.compaction.keep_turns",
+      "must be a whole number",
     ],
     [
       "a layer for everybody",

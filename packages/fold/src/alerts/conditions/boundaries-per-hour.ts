@@ -11,7 +11,7 @@ export const boundariesPerHour: AgentConditionKind<"boundaries_per_hour"> = {
     `${at_least} ${boundary === "subtick" ? "sub-ticks" : "restarts"} an hour or more`,
   fields: {
     boundary: { label: "Boundary", kind: "choice", options: ["subtick", "restarted"] },
-    at_least: { label: "An hour, at least", kind: "number" },
+    at_least: { label: "Per hour, at least", kind: "number" },
   },
   start: { type: "boundaries_per_hour", boundary: "restarted", at_least: 4 },
   advice: "Give the agent smaller tasks, or a model with a larger window.",

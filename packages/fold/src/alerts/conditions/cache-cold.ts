@@ -9,8 +9,8 @@ export const cacheCold: ConditionKind<"cache_cold"> = {
     return `the cache of an agent ${when}, with ${exact(at_least)} context tokens or more`;
   },
   fields: {
-    at_least: { label: "Context tokens at least", kind: "number", unit: "tokens" },
-    minutes_before: { label: "Fires before, by", kind: "number", unit: "minutes" },
+    at_least: { label: "Context tokens, at least", kind: "number" },
+    minutes_before: { label: "Fires earlier by", kind: "number", unit: "minutes" },
   },
   start: { type: "cache_cold", at_least: 100_000, minutes_before: 0 },
   advice: "Compact once the cache is cold: the next call sends the whole prompt again anyway.",

@@ -10,7 +10,7 @@ export const cacheLost: AgentConditionKind<"cache_lost"> = {
   phrase: ({ at_least, turns }) =>
     `${exact(at_least)} tokens or more cached again within ${counted(turns, "turn")}, without a fall or a pause`,
   fields: {
-    at_least: { label: "Tokens cached again, at least", kind: "number", unit: "tokens" },
+    at_least: { label: "Tokens cached again, at least", kind: "number" },
     turns: { label: "Within turns", kind: "number" },
   },
   start: { type: "cache_lost", at_least: 100_000, turns: 10 },

@@ -11,8 +11,8 @@ export const fleet: ConditionKind<"fleet"> = {
   },
   fields: {
     load_at_least: { label: "Load at least", kind: "percent" },
-    agents: { label: "More agents than", kind: "number" },
-    share: { label: "Or at least, of the live agents", kind: "percent" },
+    agents: { label: "More live agents than", kind: "number" },
+    share: { label: "Or share of live agents, at least", kind: "percent" },
   },
   start: { type: "fleet", load_at_least: 0.9, share: 0.25 },
   advice: "Start no new work for now, or give the agents smaller tasks.",

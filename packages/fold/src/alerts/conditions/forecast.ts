@@ -15,7 +15,7 @@ export const forecast: AgentConditionKind<"forecast"> = {
   },
   fields: {
     turns_below: { label: "Fewer turns than", kind: "number" },
-    minutes_below: { label: "Or fewer minutes than", kind: "number", unit: "min" },
+    minutes_below: { label: "Or fewer minutes than", kind: "number", unit: "minutes" },
   },
   start: { type: "forecast", turns_below: 5 },
   advice: "Let the agent finish its step, then compact or restart it.",

@@ -6,7 +6,7 @@ export const tokens: AgentConditionKind<"tokens"> = {
   title: "context tokens",
   phrase: ({ at_least, turns }) => `${exact(at_least)} context tokens or more${forTurns(turns)}`,
   fields: {
-    at_least: { label: "Context tokens at least", kind: "number", unit: "tokens" },
+    at_least: { label: "Context tokens, at least", kind: "number" },
     turns: TURNS_FIELD,
   },
   start: { type: "tokens", at_least: 150_000, turns: 1 },
