@@ -9,6 +9,10 @@ const config = {
   devIndicators: false,
   poweredByHeader: false,
   reactStrictMode: true,
+  experimental: {
+    // Every page loads what each page needs, so dividing that into many small files only compresses worse.
+    turbopackChunking: { minChunkSize: 1_000_000 },
+  },
   // The pages have no images to resize, and its error messages repeat the request.
   images: { unoptimized: true },
   // Chromium asks for it now and then, though each page names its icon.
