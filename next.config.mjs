@@ -10,7 +10,7 @@ const config = {
   poweredByHeader: false,
   reactStrictMode: true,
   experimental: {
-    // Every page loads what each page needs, so dividing that into many small files only compresses worse.
+    // Small files compress worse, and every page loads most of them: docs/decisions/0158.
     turbopackChunking: { minChunkSize: 1_000_000 },
   },
   // The pages have no images to resize, and its error messages repeat the request.
