@@ -9,6 +9,10 @@ const config = {
   devIndicators: false,
   poweredByHeader: false,
   reactStrictMode: true,
+  experimental: {
+    // Small files compress worse, and every page loads most of them: docs/decisions/0158.
+    turbopackChunking: { minChunkSize: 1_000_000 },
+  },
   // The pages have no images to resize, and its error messages repeat the request.
   images: { unoptimized: true },
   // Chromium asks for it now and then, though each page names its icon.

@@ -150,6 +150,30 @@ test("a dialog that could not be loaded says so, and opens once the server is ba
   await expect(page.getByRole("dialog")).toContainText("Go to Fleet");
 });
 
+test("a search whose overlays could not be loaded says so, and opens once the server is back", async ({
+  page,
+  harness,
+  expectedErrors,
+}) => {
+  expectedErrors.push(/net::ERR_|Failed to load/);
+  await keepBusy(page);
+  let isDown = true;
+  await page.route(CHUNK, async (route) => {
+    const response = await route.fetch();
+    const body = await response.text();
+    if (isDown && body.includes("cmdk-input")) await route.abort();
+    else await route.fulfill({ response, body });
+  });
+  await openSessions(page, harness);
+  await page.keyboard.press("Control+k");
+  await expect(page.getByText("This part of the page was not loaded")).toBeVisible();
+  await expect(page.getByTestId("session-row")).toHaveCount(1);
+  isDown = false;
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("sess");
+  await expect(page.getByRole("option", { name: /Sessions/ })).toBeVisible();
+});
+
 test("the search and the help are prepared, closed until they are opened, and new each time", async ({
   page,
   harness,

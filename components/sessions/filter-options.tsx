@@ -2,11 +2,11 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { Command } from "cmdk";
 import { Check } from "lucide-react";
 import { exact } from "../format.ts";
 import { usePeopleNames } from "../people/use-people-names.ts";
 import { useTRPC } from "../trpc.ts";
+import { loadedOverlays } from "../ui/lazy-overlays.ts";
 import { useHarness } from "../url.ts";
 import { boundaryName } from "../words.ts";
 import { type ChoosingFilter, KINDS, REASONS, STATUSES } from "./filters.ts";
@@ -27,6 +27,7 @@ interface Option {
 
 /** All filters in one list. Choosing the one in force removes it. */
 export function FilterOptions({ onPick }: { onPick: () => void }) {
+  const { Command } = loadedOverlays();
   const trpc = useTRPC();
   const [filters, setFilters] = useSessionFilters();
   const [harness, setHarness] = useHarness();

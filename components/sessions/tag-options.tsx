@@ -2,10 +2,10 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { Command } from "cmdk";
 import { Check, Minus, Plus } from "lucide-react";
 import { useState } from "react";
 import { useTRPC } from "../trpc.ts";
+import { loadedOverlays } from "../ui/lazy-overlays.ts";
 import { Name } from "../ui/name.tsx";
 import type { Tagged } from "./tag-menu.tsx";
 import { useTagging } from "./use-tagging.ts";
@@ -16,6 +16,7 @@ const ICON = "absolute left-2 size-3.5 text-accent";
 
 /** Adds a tag to all sessions, or removes it if all of them have it. */
 export function TagOptions({ ids, rows }: { ids: readonly string[]; rows: readonly Tagged[] }) {
+  const { Command } = loadedOverlays();
   const trpc = useTRPC();
   const { data } = useQuery(trpc.sessions.values.queryOptions());
   const { change, isPending } = useTagging();

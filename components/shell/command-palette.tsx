@@ -2,7 +2,6 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { Command } from "cmdk";
 import { Clock, Moon, Search, Waypoints } from "lucide-react";
 import { useRouter } from "next/navigation";
 import { useTheme } from "next-themes";
@@ -22,7 +21,7 @@ import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
-import { Modal } from "../ui/modal.tsx";
+import { loadedOverlays } from "../ui/lazy-overlays.ts";
 import { Name } from "../ui/name.tsx";
 import { Prepared } from "../ui/prepared.tsx";
 import { useRange } from "../url.ts";
@@ -52,6 +51,7 @@ export function Palette(props: Props) {
 }
 
 function PaletteDialog({ open, onClose, takeEarly }: Props) {
+  const { Command, Modal } = loadedOverlays();
   const router = useRouter();
   const project = useProject();
   const [text, setText] = useState("");
@@ -124,6 +124,7 @@ function PaletteDialog({ open, onClose, takeEarly }: Props) {
 
 /** What is offered for any text. Memoized, so that a key of the search renders only what depends on it. */
 const FixedGroups = memo(function FixedGroups({ run }: { run: (action: () => void) => void }) {
+  const { Command } = loadedOverlays();
   const router = useRouter();
   const [, setRange] = useRange();
   const { setTheme } = useTheme();
@@ -190,6 +191,7 @@ function Item({
   note?: ReactNode;
   children: ReactNode;
 }) {
+  const { Command } = loadedOverlays();
   return (
     <Command.Item value={value} keywords={keywords} onSelect={onSelect} className={ITEM}>
       {children}
@@ -217,6 +219,7 @@ interface SessionsProps {
 }
 
 function Sessions({ text, onArrive, onNone, onPick }: SessionsProps) {
+  const { Command } = loadedOverlays();
   const trpc = useTRPC();
   const q = useDeferredValue(text.trim());
   const { from, to } = resolveRange({ last: "30d" }, useMinute());

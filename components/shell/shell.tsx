@@ -7,7 +7,7 @@ import { Hydrating } from "../live/hydration.tsx";
 import { LiveProvider } from "../live/live-provider.tsx";
 import { OutageBanner } from "../live/outage-banner.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
-import { overlays } from "../ui/lazy-overlays.ts";
+import { withOverlays } from "../ui/lazy-overlays.ts";
 import { lazyPart } from "../ui/lazy-part.tsx";
 import { focusFirstRow } from "../ui/row-keys.ts";
 import { toaster } from "../ui/toast.ts";
@@ -17,16 +17,11 @@ import { PAGES, withSharedParams } from "./pages.ts";
 import { useRestoreRowFocus } from "./restore-row-focus.ts";
 import { Actions, type ShellActions } from "./shell-actions.ts";
 
-const Palette = lazyPart(() => import("./command-palette.tsx").then(({ Palette }) => Palette));
-const ShortcutsDialog = lazyPart(async () => {
-  // It can be prepared only with the overlays, of which it is one.
-  const [{ ShortcutsDialog }] = await Promise.all([import("./shortcuts-dialog.tsx"), overlays.load()]);
-  return ShortcutsDialog;
-});
-const TimeDialog = lazyPart(async () => {
-  const [{ TimeDialog }] = await Promise.all([import("./time-dialog.tsx"), overlays.load()]);
-  return TimeDialog;
-});
+const Palette = lazyPart(async () => (await withOverlays(import("./command-palette.tsx"))).Palette);
+const ShortcutsDialog = lazyPart(
+  async () => (await withOverlays(import("./shortcuts-dialog.tsx"))).ShortcutsDialog,
+);
+const TimeDialog = lazyPart(async () => (await withOverlays(import("./time-dialog.tsx"))).TimeDialog);
 const loadOverlays = () =>
   Promise.all([toaster.load(), Palette.load(), ShortcutsDialog.load(), TimeDialog.load()]);
 

@@ -14,3 +14,10 @@ export function loadedOverlays() {
   if (loaded === undefined) throw new Error("The content of an overlay is rendered outside of it.");
   return loaded;
 }
+
+/** A part that consists of overlays: it can be rendered ahead only with them. Rejects if they fail to load. */
+export async function withOverlays<T>(part: Promise<T>): Promise<T> {
+  const [loaded, needed] = await Promise.all([part, overlays.load()]);
+  if (needed === undefined) throw new Error("The overlays were not loaded.");
+  return loaded;
+}

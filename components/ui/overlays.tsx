@@ -1,6 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
+import { Command } from "cmdk";
 import { X } from "lucide-react";
 import { Dialog, Popover, Portal } from "radix-ui";
 import { DismissableLayer, Menu, Popper } from "radix-ui/internal";
@@ -9,9 +10,9 @@ import { Button } from "./button.tsx";
 import { cn } from "./cn.ts";
 import { Modal } from "./modal.tsx";
 
-// Only lazy-overlays.ts imports this file: it brings most of Radix with it.
+// Only lazy-overlays.ts imports this file: it brings most of Radix with it. cmdk imports the same of Radix, so it is here too.
 
-export { Menu };
+export { Command, Menu, Modal };
 
 interface Anchored {
   /** The trigger. It is part of the page's first load, so it is no child of the overlay. */
