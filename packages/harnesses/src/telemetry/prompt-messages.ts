@@ -1,7 +1,12 @@
-import { estimateTokens } from "@plimsoll/guard/measure";
-import type { SizedItem } from "../recordings/held-things.ts";
 import { asArray, asObject, asText, type JsonObject } from "../recordings/json.ts";
-import { type ContentKind, textTokens } from "../recordings/transcript-parts.ts";
+import type { ContentKind } from "../recordings/transcript-parts.ts";
+
+/** A part of a prompt before it is measured. */
+export interface PromptText {
+  kind: ContentKind | "tool_definition";
+  tool?: string | undefined;
+  text: string;
+}
 
 const ROLES: ReadonlyMap<unknown, ContentKind> = new Map([
   ["system", "system"],
@@ -20,28 +25,26 @@ const TEXT = /^(?:text|input_text|output_text)$/;
 const MEDIA_TYPES = ["mediaType", "mimeType", "mime_type", "media_type"];
 
 /**
- * What the messages of a prompt hold, in estimated tokens, whatever provider or library they are of. What has no text, such as an image,
- * is left out, and so is thinking.
+ * The texts in the messages of a prompt, whatever provider or library they are of. What has no text, such as an image, is left out, and
+ * so is thinking.
  */
-export function messageItems(messages: readonly unknown[]): SizedItem[] {
-  const items: SizedItem[] = [];
+export function messageTexts(messages: readonly unknown[]): PromptText[] {
+  const found: PromptText[] = [];
   const calls = new Map<string, string | undefined>();
   for (const message of messages) {
     const fields = asObject(message) ?? { content: message };
     const isCalled = asArray(fields.tool_calls);
     const id = firstText(fields.tool_call_id, fields.toolCallId);
     const role = id === undefined ? (ROLES.get(fields.role) ?? "user") : "tool_result";
-    const result = (content: unknown, call = id, name = asText(fields.name)) =>
-      items.push({
-        kind: "tool_result",
-        tokens: resultTokens(content),
-        tool: (call === undefined ? undefined : calls.get(call)) ?? name,
-      });
+    const addResult = (content: unknown, call = id, name = asText(fields.name)) => {
+      const tool = (call === undefined ? undefined : calls.get(call)) ?? name;
+      for (const text of resultTexts(content)) found.push({ kind: "tool_result", tool, text });
+    };
     const addCall = (call: JsonObject) => {
       const { name, input } = calledTool(call);
       const key = firstText(call.id, call.toolCallId, call.tool_call_id, call.call_id, call.ref);
       if (key !== undefined) calls.set(key, name);
-      items.push({ kind: "tool_call", tokens: textTokens(name) + inputTokens(input), tool: name });
+      found.push({ kind: "tool_call", tool: name, text: `${name ?? ""} ${textOf(input)}` });
     };
     const isTyped = CALL.test(String(fields.type)) || RESULT.test(String(fields.type));
     for (const block of isTyped ? [fields] : blocksIn(fields)) {
@@ -53,7 +56,7 @@ export function messageItems(messages: readonly unknown[]): SizedItem[] {
       else if (answered !== undefined || RESULT.test(type)) {
         const { id: own, toolCallId, tool_use_id, call_id, ref, toolName, name, ...rest } = answered ?? part;
         const content = rest.response ?? rest.result ?? rest.output ?? rest.content;
-        result(
+        addResult(
           content,
           firstText(toolCallId, tool_use_id, call_id, ref, own) ?? id,
           firstText(toolName, name),
@@ -61,24 +64,23 @@ export function messageItems(messages: readonly unknown[]): SizedItem[] {
       } else if (TEXT.test(type)) {
         const text = firstText(part.text, part.content);
         if (text === undefined) continue;
-        if (role === "tool_result") result(text);
-        else items.push({ kind: role, tokens: estimateTokens(text) });
+        if (role === "tool_result") addResult(text);
+        else found.push({ kind: role, text });
       }
     }
     for (const call of isCalled) addCall(asObject(call) ?? {});
   }
-  return items;
+  return found;
 }
 
-/** What the definitions of tools take, in estimated tokens. */
-export function definitionItems(definitions: unknown): SizedItem[] {
-  return asArray(definitions).flatMap((one): SizedItem[] => {
+export function definitionTexts(definitions: readonly unknown[]): PromptText[] {
+  return definitions.flatMap((one): PromptText[] => {
     const fields = asObject(one);
     if (fields === undefined) return [];
     const declared = asArray(fields.functionDeclarations);
-    if (declared.length > 0) return definitionItems(declared);
+    if (declared.length > 0) return definitionTexts(declared);
     const tool = firstText(fields.name, asObject(fields.function)?.name);
-    return [{ kind: "tool_definition", tool, tokens: estimateTokens(JSON.stringify(fields)) }];
+    return [{ kind: "tool_definition", tool, text: textOf(fields) }];
   });
 }
 
@@ -95,21 +97,19 @@ function calledTool(call: JsonObject): { name: string | undefined; input: unknow
   };
 }
 
-const inputTokens = (input: unknown): number =>
-  typeof input === "string"
-    ? estimateTokens(input)
-    : input === undefined
-      ? 0
-      : estimateTokens(JSON.stringify(input));
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
 
 /** The AI SDK sends the value of an output, and MCP has blocks in the content. */
-function resultTokens(content: unknown): number {
-  if (Array.isArray(content)) return content.reduce((sum: number, one) => sum + resultTokens(one), 0);
+function resultTexts(content: unknown): string[] {
+  if (Array.isArray(content)) return content.flatMap(resultTexts);
   const block = asObject(content);
-  if (block === undefined) return textTokens(content);
-  if (MEDIA_TYPES.some((name) => name in block)) return 0;
-  if (OUTPUT.test(asText(block.type) ?? "") && "value" in block) return resultTokens(block.value);
-  return Array.isArray(block.content) ? resultTokens(block.content) : textTokens(block);
+  if (block === undefined) return [textOf(content)];
+  const type = asText(block.type) ?? "";
+  if (MEDIA_TYPES.some((name) => name in block) || /image|audio|document/.test(type)) return [];
+  if (OUTPUT.test(type) && "value" in block) return resultTexts(block.value);
+  if (Array.isArray(block.content)) return resultTexts(block.content);
+  return [asText(block.text) ?? textOf(block)];
 }
 
 const firstText = (...values: readonly unknown[]): string | undefined => values.map(asText).find(Boolean);

@@ -1,10 +1,10 @@
 import { contextTokens } from "@plimsoll/fold";
-import { tokenizerScale } from "@plimsoll/guard/measure";
+import { estimateTokens, tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput, TurnContents, Usage } from "@plimsoll/protocol/events";
-import { partsOf } from "../recordings/held-things.ts";
+import { partsOf, type SizedItem } from "../recordings/held-things.ts";
 import { asArray, asObject, type JsonObject } from "../recordings/json.ts";
 import { scaledItems } from "../recordings/transcript-parts.ts";
-import { definitionItems, messageItems } from "./prompt-messages.ts";
+import { definitionTexts, messageTexts, type PromptText } from "./prompt-messages.ts";
 
 /** The attributes of a span that hold the prompt of its call. Nothing of them is kept but sizes and names of tools. */
 export interface SentPrompt {
@@ -29,11 +29,13 @@ const MESSAGE_FIELD =
 const TOOL_FIELD =
   /^(?:llm\.tools\.(\d{1,6})\.tool\.json_schema|llm\.request\.functions\.(\d{1,6})\.(name|description|parameters))$/;
 
+/** Few attributes begin so; asked of every attribute of every span. */
+const START =
+  /^(?:llm\.[irt]|gen_ai\.(?:input\.|prompt\.|system_|tool\.d)|ai\.prompt\.|genkit:i|langfuse\.o|model_request_)/;
+
 /** Whether an attribute may hold a part of a prompt. */
 export const isOfPrompt = (key: string): boolean =>
-  WHOLE.has(key) ||
-  (key.startsWith("llm.") && (MESSAGE_FIELD.test(key) || TOOL_FIELD.test(key))) ||
-  (key.startsWith("gen_ai.prompt.") && MESSAGE_FIELD.test(key));
+  START.test(key) && (WHOLE.has(key) || MESSAGE_FIELD.test(key) || TOOL_FIELD.test(key));
 
 /** What the window held at a turn; undefined if the prompt of its call is unknown or cut. */
 export function promptContents(
@@ -44,12 +46,37 @@ export function promptContents(
   const level = contextTokens(usage as Usage);
   const sent = level === undefined ? undefined : (listedMessages(prompt) ?? fieldMessages(prompt));
   if (sent === undefined || sent.messages.length === 0) return undefined;
-  const items = messageItems(sent.messages);
-  if (prompt.names.has(INSTRUCTIONS) && !items.some(({ kind }) => kind === "system"))
-    items.push(...messageItems([{ role: "system", content: jsonIn(prompt, INSTRUCTIONS) }]));
-  items.push(...definitionItems(sent.tools ?? definitions(prompt)));
-  const scaled = scaledItems(items, { level: level!, scale: tokenizerScale(model) });
+  const texts = messageTexts(sent.messages);
+  if (prompt.names.has(INSTRUCTIONS) && !texts.some(({ kind }) => kind === "system"))
+    texts.push(...messageTexts([{ role: "system", content: jsonIn(prompt, INSTRUCTIONS) }]));
+  texts.push(...definitionTexts(sent.tools ?? definitions(prompt)));
+  const scaled = scaledItems(measured(texts), { level: level!, scale: tokenizerScale(model) });
   return scaled && { parts: partsOf(scaled), largest: [] };
+}
+
+/** Characters of a prompt that are read to measure it: a call sends all of it again, and reading it whole takes longer than decoding. */
+const READ_CHARS = 65_536;
+/** Characters that are read of each text, at least, and in one piece, at most. */
+const LEAST_CHARS = 256;
+const PIECE_CHARS = 1_024;
+
+function measured(texts: readonly PromptText[]): SizedItem[] {
+  const share = READ_CHARS / texts.reduce((sum, { text }) => sum + text.length, 0);
+  return texts.map(({ kind, tool, text }) => ({ kind, tool, tokens: sampledTokens(text, share) }));
+}
+
+function sampledTokens(text: string, share: number): number {
+  const chars = Math.max(LEAST_CHARS, Math.floor(text.length * share));
+  if (chars >= text.length) return estimateTokens(text);
+  const pieces = Math.ceil(chars / PIECE_CHARS);
+  const length = Math.floor(chars / pieces);
+  const stride = text.length / pieces;
+  let sum = 0;
+  for (let piece = 0; piece < pieces; piece++) {
+    const from = Math.floor(piece * stride + (stride - length) / 2);
+    sum += estimateTokens(text.slice(from, from + length));
+  }
+  return (sum * text.length) / (pieces * length);
 }
 
 interface SentMessages {

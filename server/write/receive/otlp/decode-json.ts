@@ -21,7 +21,7 @@ import {
 import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol/api";
 import { type BodyBudget, tooManyValues } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";
-import { PromptAttributes } from "./prompt-attributes.ts";
+import { PromptAttributes, type PromptHolder } from "./prompt-attributes.ts";
 import { type JsonRecord, type JsonResource, notOtlp, parseRest, splitOtlpJson } from "./split-json.ts";
 
 /** Largest record that is parsed, in bytes. */
@@ -100,13 +100,7 @@ function recordOf(
 }
 
 function spanOf(fields: Fields, origin: TelemetryOrigin): SpanRecord {
-  const prompt = new PromptAttributes();
-  const attributes = attributesOf(fields, prompt);
-  const events = objectsIn(fields, "events")
-    .slice(0, MOST_EVENTS)
-    .map((event) => spanEvent(event, prompt));
-  const isCut = Number(fields.droppedAttributesCount) > 0 || attributes.size >= MOST_ATTRIBUTES;
-  return {
+  const span: SpanRecord & PromptHolder = {
     resource: origin.resource,
     scope: origin.scope,
     signal: "traces",
@@ -117,20 +111,29 @@ function spanOf(fields: Fields, origin: TelemetryOrigin): SpanRecord {
     startAt: nanosecondsToMs(fields.startTimeUnixNano),
     endAt: nanosecondsToMs(fields.endTimeUnixNano),
     failed: isError(objectIn(fields, "status")?.code),
-    attributes,
-    events,
-    prompt: prompt.names.size === 0 ? undefined : prompt.whole(isCut),
+    attributes: NONE,
+    events: [],
+    prompt: undefined,
   };
+  span.attributes = attributesOf(fields, span);
+  span.events = objectsIn(fields, "events")
+    .slice(0, MOST_EVENTS)
+    .map((event) => spanEvent(event, span));
+  if (Number(fields.droppedAttributesCount) > 0 || span.attributes.size >= MOST_ATTRIBUTES)
+    span.prompt = undefined;
+  return span;
 }
+
+const NONE: Attributes = new Map();
 
 /** Enums are numbers in OTLP, and names in the mapping of protobuf to JSON. */
 const isError = (code: unknown): boolean => code === STATUS_ERROR || code === "STATUS_CODE_ERROR";
 
-function spanEvent(fields: Fields, prompt: PromptAttributes): SpanEvent {
+function spanEvent(fields: Fields, span: PromptHolder): SpanEvent {
   return {
     name: textIn(fields, "name"),
     at: nanosecondsToMs(fields.timeUnixNano),
-    attributes: attributesOf(fields, prompt),
+    attributes: attributesOf(fields, span),
   };
 }
 
@@ -162,14 +165,17 @@ function metricOf(fields: Fields, origin: TelemetryOrigin): MetricRecord {
   };
 }
 
-function attributesOf(fields: Fields | undefined, prompt?: PromptAttributes): Attributes {
+function attributesOf(fields: Fields | undefined, span?: PromptHolder): Attributes {
   const attributes = new Map<string, AttributeValue>();
   for (const pair of objectsIn(fields, "attributes").slice(0, MOST_ATTRIBUTES)) {
     const key = textIn(pair, "key");
     if (key === "") continue;
     attributes.set(key, attributeValue(firstAnswer(key, pair.value), longestText(key)));
     // The record is parsed already, and is not larger than a prompt may be.
-    if (prompt !== undefined && isOfPrompt(key)) prompt.add(key, 0, () => plainValue(pair.value));
+    if (span !== undefined && isOfPrompt(key)) {
+      span.prompt ??= new PromptAttributes();
+      span.prompt.add(key, 0, () => plainValue(pair.value));
+    }
   }
   return attributes;
 }

@@ -21,7 +21,7 @@ import {
 import type { TelemetrySignal } from "@plimsoll/protocol/api";
 import { BODY_LIMITS, type BodyBudget, overLimit } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";
-import { PromptAttributes } from "./prompt-attributes.ts";
+import { PromptAttributes, type PromptHolder } from "./prompt-attributes.ts";
 import { type ByteRange, OversizedMessage, ProtobufReader } from "./protobuf-reader.ts";
 import { MOST_GROUPS, tooManyGroups } from "./record-limit.ts";
 
@@ -115,7 +115,7 @@ function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigi
   const attributes = new Map<string, AttributeValue>();
   const events: SpanEvent[] = [];
   // Spread, the origin takes V8 twice as long as all the rest of a span.
-  const span: SpanRecord = {
+  const span: SpanRecord & PromptHolder = {
     resource: origin.resource,
     scope: origin.scope,
     signal: "traces",
@@ -130,7 +130,6 @@ function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigi
     events,
     prompt: undefined,
   };
-  const prompt = new PromptAttributes();
   let isCut = false;
   reader.read(range, (field) => {
     if (field === 1) span.traceId = reader.hex();
@@ -139,14 +138,14 @@ function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigi
     else if (field === 5) span.name = textIn(reader) ?? "";
     else if (field === 7) span.startAt = nanosecondsToMs(reader.fixed64());
     else if (field === 8) span.endAt = nanosecondsToMs(reader.fixed64());
-    else if (field === 9) return addAttribute(reader, attributes, prompt);
+    else if (field === 9) return addAttribute(reader, attributes, span);
     else if (field === 10) isCut = reader.int32() !== 0;
-    else if (field === 11 && events.length < MOST_EVENTS) events.push(spanEvent(reader, prompt));
+    else if (field === 11 && events.length < MOST_EVENTS) events.push(spanEvent(reader, span));
     else if (field === 15) span.failed = isError(reader);
     else return false;
     return true;
   });
-  if (prompt.names.size > 0) span.prompt = prompt.whole(isCut || attributes.size >= MOST_ATTRIBUTES);
+  if (isCut || attributes.size >= MOST_ATTRIBUTES || span.prompt?.isTooLarge) span.prompt = undefined;
   return span;
 }
 
@@ -161,13 +160,13 @@ function isError(reader: ProtobufReader): boolean {
   return code === STATUS_ERROR;
 }
 
-function spanEvent(reader: ProtobufReader, prompt: PromptAttributes): SpanEvent {
+function spanEvent(reader: ProtobufReader, span: PromptHolder): SpanEvent {
   const attributes = new Map<string, AttributeValue>();
   const event = { name: "", at: 0, attributes };
   reader.nested((field) => {
     if (field === 1) event.at = nanosecondsToMs(reader.fixed64());
     else if (field === 2) event.name = textIn(reader) ?? "";
-    else if (field === 3) return addAttribute(reader, attributes, prompt);
+    else if (field === 3) return addAttribute(reader, attributes, span);
     else return false;
     return true;
   });
@@ -241,7 +240,7 @@ function metricOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOri
 function addAttribute(
   reader: ProtobufReader,
   attributes: Map<string, AttributeValue>,
-  prompt?: PromptAttributes,
+  span?: PromptHolder,
 ): boolean {
   if (attributes.size >= MOST_ATTRIBUTES) return false;
   let key = "";
@@ -249,9 +248,10 @@ function addAttribute(
   reader.nested((field) => {
     if (field === 1) key = textIn(reader) ?? "";
     else if (field === 2) {
-      if (prompt !== undefined && isOfPrompt(key)) {
+      if (span !== undefined && isOfPrompt(key)) {
         const range = reader.ahead();
-        prompt.add(key, range.to - range.from, () => reader.within(range, () => plainValue(reader, 0)));
+        span.prompt ??= new PromptAttributes();
+        span.prompt.add(key, range.to - range.from, () => reader.within(range, () => plainValue(reader, 0)));
       }
       value = valueIn(reader, longestText(key), isListOfAnswers(key));
     } else return false;
