@@ -12,7 +12,7 @@ export interface OtlpSpan {
   endNs: bigint;
   attributes: Record<string, OtlpValue>;
   /** Attributes that the limits of the sender cut off. */
-  dropped?: number;
+  dropped?: number | undefined;
   /** Names of its events. */
   events?: readonly string[];
   /** 2 for a span that failed. */

@@ -377,6 +377,21 @@ describe("what a prompt in telemetry holds", () => {
     expect(partsOf({ ...all, ...genAi })).toEqual(partsOf(genAi));
   });
 
+  it.each(Object.entries(SHAPES))("keeps nothing of the texts of %s but the name of the tool", (_, shape) => {
+    const secret = "sesame ".repeat(2_000);
+    const texts = {
+      system: secret,
+      user: secret,
+      assistant: secret,
+      input: secret,
+      output: secret,
+      description: secret,
+    };
+    const turn = turnOf(shape({ ...texts, tool: "Read" }));
+    expect(turn.contents?.parts).toContainEqual(expect.objectContaining({ kind: "tool", tool: "Read" }));
+    expect(json(turn)).not.toContain("sesame");
+  });
+
   const TEXT = json([{ role: "user", content: "word ".repeat(9_000) }]);
   it.each<[string, Record<string, unknown>]>([
     ["JSON that the limit of the SDK cut", { "ai.prompt.messages": TEXT.slice(0, 12_000) }],
