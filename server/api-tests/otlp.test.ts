@@ -172,7 +172,7 @@ describe("OTLP", () => {
     const TOOLS = {
       "gen_ai.tool.definitions": JSON.stringify([{ name: "mcp__docs__search", description: said }]),
     };
-    const PROMPTS: Record<string, string | readonly string[]>[] = [
+    const PROMPTS: Record<string, string | string[]>[] = [
       ...["gen_ai.input.messages", "ai.prompt.messages", "genkit:input", "langfuse.observation.input"].map(
         (name) => ({
           ...TOOLS,
@@ -220,7 +220,7 @@ describe("OTLP", () => {
       const answers = [await sendSpans(session)];
       const asJson = spans(session).map(({ attributes, endNs, name, traceId, spanId }) => ({
         ...{ name, traceId, spanId, endTimeUnixNano: String(endNs) },
-        attributes: pairs(attributes as Record<string, string>),
+        attributes: pairs(attributes),
       }));
       answers.push(await post("traces", jsonBody("traces", asJson, { "service.name": "teller" })));
       // A log record of the conventions has no counts.
