@@ -3,6 +3,8 @@ import { BODY_LIMITS } from "../../../bodies/body-budget.ts";
 
 /** Bytes of a prompt that are looked at: those of the largest record. */
 const MOST_BYTES = 4 * 1024 * 1024;
+/** Values in the JSON of a prompt that are looked at: some 5,000 messages, and 40 ms. */
+const MOST_VALUES = 50_000;
 
 /** A span while it is decoded. Most have no prompt. */
 export interface PromptHolder {
@@ -37,7 +39,7 @@ export class PromptAttributes implements SentPrompt {
 
   parse(text: string): unknown {
     this.#values += valuesOf(text);
-    if (this.#values > BODY_LIMITS.valuesOfOne) return undefined;
+    if (this.#values > MOST_VALUES) return undefined;
     try {
       return JSON.parse(text);
     } catch {
