@@ -21,6 +21,12 @@ const ATTRIBUTES = {
   "gen_ai.usage.cache_read.input_tokens": 900,
   "gen_ai.conversation.id": "s1",
   "session.id": "s1",
+  "gen_ai.input.messages": JSON.stringify([
+    { role: "user", parts: [{ type: "text", content: "Go." }] },
+    { role: "assistant", parts: [{ type: "tool_call", id: "1", name: "mcp__a__b", arguments: {} }] },
+    { role: "tool", parts: [{ type: "tool_call_response", id: "1", response: ["row"] }] },
+  ]),
+  "gen_ai.prompt.0.content": "Go.",
 };
 
 /** Makes the bodies of `POST /otlp/v1/{traces,logs,metrics}` one by one. @param now epoch ms that times are near */

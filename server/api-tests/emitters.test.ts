@@ -6,7 +6,7 @@ import { setAttributes, setSession, traceAgent, traceTool } from "@arizeai/openi
 import { OpenAIInstrumentation } from "@arizeai/openinference-instrumentation-openai";
 import { context, type Tracer } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
-import type { UnmappedTelemetryList } from "@plimsoll/protocol/api";
+import type { UnmappedTelemetryList, WindowContentsView } from "@plimsoll/protocol/api";
 import * as ai6 from "ai";
 import * as ai7 from "ai-7";
 import { createOpenAI as createOpenAI7 } from "ai-sdk-openai-4";
@@ -24,7 +24,7 @@ import { until } from "../testing/until.ts";
 import { countedCalls } from "./counted-calls.ts";
 import { createEmitter } from "./otlp-client.ts";
 import { sessionsOf, storedSession } from "./stored-session.ts";
-import { KNOWN_MODEL, KNOWN_WINDOW, makeKey, unique } from "./support.ts";
+import { KNOWN_MODEL, KNOWN_WINDOW, makeKey, rangeQuery, unique } from "./support.ts";
 
 // Libraries as their users set them up, against a scripted model: a conversation with a tool that asks a sub-agent.
 
@@ -237,6 +237,105 @@ describe("OpenInference's instrumentation of the OpenAI client", () => {
     await from.end();
     expect(await sessionsOf(server, "", service)).toEqual([]);
   });
+});
+
+const SAID = {
+  instructions: "rule ".repeat(800),
+  prompt: "word ".repeat(500),
+  output: "tide ".repeat(1_600),
+};
+const ASKS: readonly ModelReply[] = [
+  { calls: [{ name: "research", arguments: { topic: "tides" } }], promptTokens: 3_000 },
+  { text: "After the tool.", promptTokens: 5_000 },
+];
+
+/** A call with instructions, a prompt and the result of a tool. */
+const TELLERS: readonly [string, Conversation][] = [
+  [
+    "the Vercel AI SDK 6",
+    async (session, { tracer }, baseURL) => {
+      const research = ai6.tool({ ...RESEARCH, execute: async () => SAID.output });
+      await ai6.generateText({
+        model: createOpenAI({ baseURL, apiKey: "dummy" }).chat(KNOWN_MODEL),
+        ...{
+          system: SAID.instructions,
+          prompt: SAID.prompt,
+          tools: { research },
+          stopWhen: ai6.stepCountIs(3),
+        },
+        experimental_telemetry: { isEnabled: true, tracer, metadata: { sessionId: session } },
+      });
+    },
+  ],
+  ...[genAiSpans, (tracer: Tracer) => new otelV7.LegacyOpenTelemetry({ tracer })].map(
+    (integration, place): [string, Conversation] => [
+      `the Vercel AI SDK 7${place === 0 ? "" : " with legacy spans"}`,
+      async (session, { tracer }, baseURL) => {
+        const research = ai7.tool({ ...RESEARCH, execute: async () => SAID.output });
+        await ai7.generateText({
+          model: createOpenAI7({ baseURL, apiKey: "dummy" }).chat(KNOWN_MODEL),
+          ...{ instructions: SAID.instructions, prompt: SAID.prompt, tools: { research } },
+          stopWhen: ai7.isStepCount(3),
+          runtimeContext: { sessionId: session },
+          telemetry: {
+            includeRuntimeContext: { sessionId: true } as const,
+            integrations: integration(tracer) as unknown as ai7.Telemetry,
+          },
+        });
+      },
+    ],
+  ),
+  [
+    "OpenInference's instrumentation of the OpenAI client",
+    (session, from, baseURL) =>
+      instrumented(from, baseURL, async (client) => {
+        const definition = { name: "research", parameters: { type: "object", properties: {} } };
+        const call = {
+          id: "call_1",
+          type: "function" as const,
+          function: { name: "research", arguments: "{}" },
+        };
+        const ask = (messages: OpenAI.ChatCompletionMessageParam[]) =>
+          client.chat.completions.create({
+            ...{ model: KNOWN_MODEL, messages },
+            tools: [{ type: "function", function: definition }],
+          });
+        const asked: OpenAI.ChatCompletionMessageParam[] = [
+          { role: "system", content: SAID.instructions },
+          { role: "user", content: [{ type: "text", text: SAID.prompt }] },
+        ];
+        await context.with(setSession(context.active(), { sessionId: session }), async () => {
+          await ask(asked);
+          const answered = { role: "assistant" as const, tool_calls: [call] };
+          await ask([...asked, answered, { role: "tool", tool_call_id: "call_1", content: SAID.output }]);
+        });
+      }),
+  ],
+];
+
+it.each(TELLERS)("%s tells what its window holds", async (_, converse) => {
+  const [session, service] = [unique("told"), unique("service")];
+  const baseURL = await scripted(ASKS);
+  const from = emitter(service);
+  await converse(session, from, baseURL);
+  await from.end();
+  const [found] = await sessionsOf(server, session);
+  expect(found).toMatchObject({ turns: 2 });
+  const { body } = await server.get<WindowContentsView>(
+    `/api/v1/contents?${rangeQuery}&session=${found!.id}`,
+  );
+  const [held, ...others] = body.windows;
+  expect(others).toEqual([]);
+  expect(held).toMatchObject({ agent: "main", context_tokens: 5_000, largest: [] });
+  const parts = held!.parts.map(({ kind, tool, count }) => [kind, tool, count ?? 0]);
+  expect(parts).toEqual([
+    ["tool", "research", 1],
+    ["system", null, 1],
+    ["user", null, 1],
+    ["tool_definition", "research", 0],
+  ]);
+  for (const [place, text] of [SAID.output, SAID.instructions, SAID.prompt].entries())
+    expect(held!.parts[place]!.tokens / text.length, text.slice(0, 9)).toBeCloseTo(0.25, 1);
 });
 
 const LAST = "acme.last";

@@ -5,15 +5,17 @@ import type {
   ProjectView,
   SessionDetail,
   UnmappedTelemetryList,
+  WindowContentsView,
 } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectTo } from "../testing/backends.ts";
+import { encodeSpans } from "../testing/otlp-protobuf.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { countedCalls } from "./counted-calls.ts";
 import { createEmitter, jsonBody, modelCall, modelCallSpan, type Protocol, pairs } from "./otlp-client.ts";
 import { storedSession, sessionsOf as storedSessions } from "./stored-session.ts";
-import { makeKey, START, unique } from "./support.ts";
+import { makeKey, rangeQuery, START, unique } from "./support.ts";
 
 let server: TestServer;
 let key: string;
@@ -139,19 +141,7 @@ describe("OTLP", () => {
       const session = unique("tools-said");
       await post("logs", claude(session, session)().body);
       await countedCalls(server, session);
-      const database = await connectTo(server.databaseUrl!);
-      const { rows: tables } = await database.query<{ name: string }>(
-        "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
-      );
-      for (const { name } of tables) {
-        const { rows } = await database.query(`SELECT 1 FROM "${name}" t WHERE strpos(t::text, $1) > 0`, [
-          SECRET,
-        ]);
-        expect(rows, name).toEqual([]);
-      }
-      await database.end();
-      expect(tables.length).toBeGreaterThan(20);
-      expect(server.output()).not.toContain(SECRET);
+      await expectNowhere(SECRET);
     });
 
     it("without an agent of their own, if only the calls name theirs", async () => {
@@ -192,6 +182,95 @@ describe("OTLP", () => {
       expect(await countedCalls(server, session)).toMatchObject({
         ...{ failed: [2, 4], rejected: [0, 4], repeated: [2, 4], failed_tests: [0, 4] },
       });
+    });
+  });
+
+  describe("what the prompts of calls hold", () => {
+    const SECRET = "sesame-of-a-prompt";
+    const said = `${SECRET} `.repeat(400);
+    const list = [
+      { role: "system", content: said },
+      { role: "user", content: [{ type: "text", text: said }] },
+      {
+        role: "assistant",
+        content: said,
+        tool_calls: [{ id: "1", name: "mcp__docs__search", arguments: { said } }],
+      },
+      { role: "tool", tool_call_id: "1", content: said },
+    ];
+    const json = JSON.stringify(list);
+    const TOOLS = {
+      "gen_ai.tool.definitions": JSON.stringify([{ name: "mcp__docs__search", description: said }]),
+    };
+    const PROMPTS: Record<string, string | string[]>[] = [
+      ...["gen_ai.input.messages", "ai.prompt.messages", "genkit:input", "langfuse.observation.input"].map(
+        (name) => ({
+          ...TOOLS,
+          [name]: json,
+        }),
+      ),
+      ...[json.slice(0, 9_000), said, SECRET].map((text) => ({
+        ...{ "gen_ai.input.messages": text, "gen_ai.system_instructions": text, "ai.prompt.tools": [text] },
+        ...{ model_request_parameters: text, "gen_ai.prompt.0.content": text, "gen_ai.prompt": text },
+      })),
+      {
+        ...{ "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": said },
+        "llm.tools.0.tool.json_schema": JSON.stringify({ name: "mcp__docs__search", description: said }),
+      },
+      {
+        ...{ "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": said },
+        ...{
+          "llm.request.functions.0.name": "mcp__docs__search",
+          "llm.request.functions.0.description": said,
+        },
+      },
+    ];
+    const spans = (session: string, prompts = PROMPTS) =>
+      prompts.map((prompt, n) => ({
+        name: "chat",
+        traceId: "0af7651916cd43dd8448eb211c80319c",
+        spanId: n.toString(16).padStart(16, "0"),
+        endNs: BigInt(START + n * 1_000) * 1_000_000n,
+        attributes: { ...modelCall(`${session}-${n}`, 9), ...prompt },
+        events: [SECRET],
+      }));
+    const sendSpans = (session: string, prompts = PROMPTS) =>
+      post(
+        "traces",
+        new Uint8Array(encodeSpans({ "service.name": "teller" }, "test", spans(session, prompts))),
+        {
+          "content-type": "application/x-protobuf",
+        },
+      );
+    const toolsHeld = async () =>
+      (await server.get<WindowContentsView>(`/api/v1/contents?${rangeQuery}&harness=teller`)).body.tools;
+
+    it("is sizes and names of tools, with no word of them in the database, the log and the answers", async () => {
+      const session = unique("prompts");
+      const answers = [await sendSpans(session)];
+      const asJson = spans(session).map(({ attributes, endNs, name, traceId, spanId }) => ({
+        ...{ name, traceId, spanId, endTimeUnixNano: String(endNs) },
+        attributes: pairs(attributes),
+      }));
+      answers.push(await post("traces", jsonBody("traces", asJson, { "service.name": "teller" })));
+      // A log record of the conventions has no counts.
+      const log = {
+        eventName: "gen_ai.client.inference.operation.details",
+        attributes: pairs({ ...modelCall(session, 1), "gen_ai.input.messages": json }),
+      };
+      answers.push(await post("logs", jsonBody("logs", [log])));
+      for (const { status, text } of answers) {
+        expect(status).toBe(200);
+        expect(text).not.toContain(SECRET);
+      }
+      await until(async () =>
+        (await toolsHeld()).some(({ tool, windows }) => tool === "mcp__docs__search" && windows === 6),
+      );
+      const [tool] = (await toolsHeld()).filter(({ tool }) => tool === "mcp__docs__search");
+      expect(tool).toMatchObject({ server: "docs", calls: 4, windows: 6 });
+      expect(JSON.stringify(await toolsHeld())).not.toContain(SECRET);
+      await expectNowhere(SECRET);
+      await server.expectHealthy();
     });
   });
 
@@ -337,6 +416,23 @@ describe("OTLP", () => {
     await until(async () => (await unmapped(id)).sources.length === 50);
   });
 });
+
+/** Neither in the database nor in the log. */
+async function expectNowhere(secret: string): Promise<void> {
+  const database = await connectTo(server.databaseUrl!);
+  const { rows: tables } = await database.query<{ name: string }>(
+    "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
+  );
+  for (const { name } of tables) {
+    const { rows } = await database.query(`SELECT 1 FROM "${name}" t WHERE strpos(t::text, $1) > 0`, [
+      secret,
+    ]);
+    expect(rows, name).toEqual([]);
+  }
+  await database.end();
+  expect(tables.length).toBeGreaterThan(20);
+  expect(server.output()).not.toContain(secret);
+}
 
 async function unmapped(project: number): Promise<UnmappedTelemetryList> {
   const headers = { "plimsoll-project": String(project) };

@@ -114,6 +114,24 @@ describe("what windows hold", () => {
     expect((await contents({ from: iso(-3), to: iso(-2) })).tools).toEqual([]);
   });
 
+  test("is the same of two sources of a call, in any order: that of the later time", async () => {
+    const call = (session: string) => [
+      turn(session, 20, 50_000, { ...holding([tool("Read", 9_000)]), witness: "transcript" }),
+      turn(session, 20, 50_000, {
+        at: START + 20 * MINUTE + 40,
+        ...holding([tool("Read", 8_000)]),
+        witness: "otlp",
+      }),
+    ];
+    await server.send(...call("once"));
+    for (const report of call("twice").toReversed()) await server.send(report);
+    for (const name of ["once", "twice"]) {
+      const { id } = await path.prisma.session.findFirstOrThrow({ where: { name } });
+      const { windows } = await contents({ session: id });
+      expect(windows).toMatchObject([{ context_tokens: 50_000, parts: [{ tool: "Read", tokens: 8_000 }] }]);
+    }
+  });
+
   test("goes with the session", async () => {
     const { id } = await path.prisma.session.findFirstOrThrow({ where: { name: "two" } });
     await path.prisma.session.updateMany({ where: { id }, data: { deletedAt: new Date() } });

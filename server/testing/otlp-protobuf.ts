@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
-export type OtlpValue = string | number | boolean | readonly string[];
+export type OtlpValue = string | number | boolean | readonly OtlpValue[] | { [key: string]: OtlpValue };
 
 /** A span as its exporter encodes it. Ids are hexadecimal. */
 export interface OtlpSpan {
@@ -11,6 +11,8 @@ export interface OtlpSpan {
   startNs?: bigint;
   endNs: bigint;
   attributes: Record<string, OtlpValue>;
+  /** Attributes that the limits of the sender cut off. */
+  dropped?: number | undefined;
   /** Names of its events. */
   events?: readonly string[];
   /** 2 for a span that failed. */
@@ -39,20 +41,23 @@ export function encodeSpans(
   const time = (field: number, ns: bigint | undefined) => {
     if (ns !== undefined) writer.tag(field, WireType.Bit64).fixed64(ns);
   };
+  const anyValue = (value: OtlpValue) => {
+    if (typeof value === "string") text(1, value);
+    else if (typeof value === "boolean") writer.tag(2, WireType.Varint).bool(value);
+    else if (typeof value === "object") {
+      if (Array.isArray(value))
+        message(5, () => {
+          for (const one of value) message(1, () => anyValue(one));
+        });
+      else message(6, () => attributes(1, value as Record<string, OtlpValue>));
+    } else if (Number.isInteger(value)) writer.tag(3, WireType.Varint).int64(value);
+    else writer.tag(4, WireType.Bit64).double(value);
+  };
   const attributes = (field: number, all: Record<string, OtlpValue>) => {
     for (const [key, value] of Object.entries(all)) {
       message(field, () => {
         text(1, key);
-        message(2, () => {
-          if (typeof value === "object")
-            message(5, () => {
-              for (const one of value) message(1, () => text(1, one));
-            });
-          else if (typeof value === "string") text(1, value);
-          else if (typeof value === "boolean") writer.tag(2, WireType.Varint).bool(value);
-          else if (Number.isInteger(value)) writer.tag(3, WireType.Varint).int64(value);
-          else writer.tag(4, WireType.Bit64).double(value);
-        });
+        message(2, () => anyValue(value));
       });
     }
   };
@@ -64,6 +69,7 @@ export function encodeSpans(
     time(7, one.startNs);
     time(8, one.endNs);
     attributes(9, one.attributes);
+    if (one.dropped !== undefined) writer.tag(10, WireType.Varint).uint32(one.dropped);
     for (const name of one.events ?? []) message(11, () => text(2, name));
     const { status } = one;
     if (status !== undefined) message(15, () => writer.tag(3, WireType.Varint).int32(status));

@@ -11,12 +11,14 @@ import { openLlmetry } from "./telemetry/libraries/openllmetry.ts";
 import { pydanticAi } from "./telemetry/libraries/pydantic-ai.ts";
 import { vercelAi } from "./telemetry/libraries/vercel-ai.ts";
 import { mappingOf, readMapped } from "./telemetry/mapped-record.ts";
+import { promptContents } from "./telemetry/prompt.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "./telemetry/reading.ts";
 import { originOf } from "./telemetry/record-origin.ts";
 import type { TelemetryRecord } from "./telemetry/telemetry-record.ts";
 
 export { fitName } from "./recordings/text.ts";
 export { textOf } from "./telemetry/attributes.ts";
+export { isOfPrompt, type SentPrompt } from "./telemetry/prompt.ts";
 export { isUnmapped, type NoEventReason } from "./telemetry/reading.ts";
 export * from "./telemetry/telemetry-record.ts";
 
@@ -46,7 +48,11 @@ export function readRecord(
   const { dialect, reading } = readByDialect(record, mappings);
   if (reading.events === undefined) return { dialect, reading };
   const origin = originOf(record.resource);
-  return { dialect, reading: { events: reading.events.map((event) => ({ ...event, ...origin })) } };
+  const prompt = record.signal === "traces" ? record.prompt : undefined;
+  const events = reading.events.map((event) => ({ ...event, ...origin }));
+  if (prompt !== undefined)
+    for (const event of events) if (event.type === "turn") event.contents = promptContents(prompt, event);
+  return { dialect, reading: { events } };
 }
 
 function readByDialect(

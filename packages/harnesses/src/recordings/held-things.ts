@@ -27,21 +27,29 @@ export function largestThings(items: readonly HeldItem[]): HeldThing[] {
     .slice(0, MOST_HELD.largest);
 }
 
-/** What may be sent of a window's contents: sums by kind and tool, and the largest things without their files. */
-export function turnContents({ items }: WindowContents): TurnContents {
+/** Something that a window holds. Recordings do not show definitions of tools. */
+export type SizedItem = Pick<ContentItem, "tool" | "tokens"> & { kind: ContentKind | "tool_definition" };
+
+/** Sums by kind and tool, the largest first. */
+export function partsOf(items: readonly SizedItem[]): TurnContents["parts"] {
   const parts = new Map<string, TurnContents["parts"][number] & { count: number }>();
   for (const item of items) {
-    const kind = HELD_KIND[item.kind];
+    const kind = item.kind === "tool_definition" ? item.kind : HELD_KIND[item.kind];
     const tool = toolOf(item);
     const key = `${kind} ${tool ?? ""}`;
     const part = parts.get(key) ?? { kind, tool, tokens: 0, count: 0 };
     parts.set(key, part);
     part.tokens += item.tokens;
-    // The result belongs to its call.
-    if (item.kind !== "tool_result") part.count += 1;
+    // The result belongs to its call, and a definition is none.
+    if (item.kind !== "tool_result" && item.kind !== "tool_definition") part.count += 1;
   }
+  return [...parts.values()].sort((a, b) => b.tokens - a.tokens).slice(0, MOST_HELD.parts);
+}
+
+/** What may be sent of a window's contents: sums by kind and tool, and the largest things without their files. */
+export function turnContents({ items }: WindowContents): TurnContents {
   return {
-    parts: [...parts.values()].sort((a, b) => b.tokens - a.tokens).slice(0, MOST_HELD.parts),
+    parts: partsOf(items),
     largest: largestThings(items).map((thing) => ({
       kind: thing.kind,
       tool: toolOf(thing),

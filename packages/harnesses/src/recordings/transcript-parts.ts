@@ -155,9 +155,7 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
       held = withoutOldest(held, step.reset.cleared / last.scale);
     }
   }
-  const factor = scaleTo(last.level, sumOf(held), last.scale);
-  const items =
-    factor === undefined ? [] : held.map((item) => ({ ...item, tokens: Math.floor(item.tokens * factor) }));
+  const items = scaledItems(held, last) ?? [];
   const rest = last.level - sumOf(items);
   const results = steps.flatMap(({ line }) =>
     (line?.items ?? []).flatMap((item) =>
@@ -181,7 +179,8 @@ function sinceTurn(steps: ReturnType<typeof inOrder>, { at, scale }: TurnLevel):
   return { answer: Math.ceil(sums.answer), added: Math.ceil(sums.added) };
 }
 
-const sumOf = (items: readonly ContentItem[]) => items.reduce((sum, { tokens }) => sum + tokens, 0);
+const sumOf = (items: readonly Pick<ContentItem, "tokens">[]) =>
+  items.reduce((sum, { tokens }) => sum + tokens, 0);
 
 /** Tool output is cleared from the oldest on. */
 function withoutOldest(held: readonly HeldItem[], cleared: number): HeldItem[] {
@@ -210,6 +209,19 @@ function scaleTo(level: number, estimated: number, scale: number): number | unde
   const total = estimated * scale;
   if (level <= 0 || total < level * LEAST_SHARE) return undefined;
   return total > level ? (level / total) * scale : scale;
+}
+
+/**
+ * Estimated items in tokens of the model. They never add up to more than the level.
+ * @returns undefined if they explain too little of it
+ */
+export function scaledItems<Item extends Pick<ContentItem, "tokens">>(
+  items: readonly Item[],
+  { level, scale }: Pick<TurnLevel, "level" | "scale">,
+): Item[] | undefined {
+  const factor = scaleTo(level, sumOf(items), scale);
+  if (factor === undefined) return undefined;
+  return items.map((item) => ({ ...item, tokens: Math.floor(item.tokens * factor) }));
 }
 
 /** Estimated tokens of a content block's text, whatever its shape: a string, blocks with text, or any JSON. */

@@ -1,8 +1,10 @@
+import type { SentPrompt } from "./prompt.ts";
+
 /** A scalar attribute. Null stands for a list (but see `isListOfAnswers`), a map, bytes, or a text that is too long to be a name or a number. */
 export type AttributeValue = string | number | boolean | null;
 export type Attributes = ReadonlyMap<string, AttributeValue>;
 
-/** Longest text that is decoded, in bytes. Longer ones are prompts and outputs, which Plimsoll does not read. */
+/** Longest text that is decoded, in bytes. Longer ones are prompts, which `SentPrompt` measures, and outputs. */
 export const LONGEST_TEXT = 4_096;
 /** Attributes whose text is JSON with the counts of a call in it. Nothing else of it is kept. */
 const JSON_WITH_COUNTS = new Set([
@@ -50,6 +52,8 @@ export interface SpanRecord extends TelemetryOrigin {
   failed: boolean;
   attributes: Attributes;
   events: readonly SpanEvent[];
+  /** Undefined if the span has none, or lost attributes. To be read before the next record. */
+  prompt?: SentPrompt | undefined;
 }
 
 export interface LogRecord extends TelemetryOrigin {

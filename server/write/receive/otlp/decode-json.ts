@@ -3,6 +3,7 @@ import {
   type AttributeValue,
   eventName,
   isListOfAnswers,
+  isOfPrompt,
   LONGEST_TEXT,
   type LogRecord,
   longestText,
@@ -20,6 +21,7 @@ import {
 import { TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol/api";
 import { type BodyBudget, tooManyValues } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";
+import { PromptAttributes, type PromptHolder } from "./prompt-attributes.ts";
 import { type JsonRecord, type JsonResource, notOtlp, parseRest, splitOtlpJson } from "./split-json.ts";
 
 /** Largest record that is parsed, in bytes. */
@@ -98,7 +100,7 @@ function recordOf(
 }
 
 function spanOf(fields: Fields, origin: TelemetryOrigin): SpanRecord {
-  return {
+  const span: SpanRecord & PromptHolder = {
     resource: origin.resource,
     scope: origin.scope,
     signal: "traces",
@@ -109,19 +111,29 @@ function spanOf(fields: Fields, origin: TelemetryOrigin): SpanRecord {
     startAt: nanosecondsToMs(fields.startTimeUnixNano),
     endAt: nanosecondsToMs(fields.endTimeUnixNano),
     failed: isError(objectIn(fields, "status")?.code),
-    attributes: attributesOf(fields),
-    events: objectsIn(fields, "events").slice(0, MOST_EVENTS).map(spanEvent),
+    attributes: NONE,
+    events: [],
+    prompt: undefined,
   };
+  span.attributes = attributesOf(fields, span);
+  span.events = objectsIn(fields, "events")
+    .slice(0, MOST_EVENTS)
+    .map((event) => spanEvent(event, span));
+  if (Number(fields.droppedAttributesCount) > 0 || span.attributes.size >= MOST_ATTRIBUTES)
+    span.prompt = undefined;
+  return span;
 }
+
+const NONE: Attributes = new Map();
 
 /** Enums are numbers in OTLP, and names in the mapping of protobuf to JSON. */
 const isError = (code: unknown): boolean => code === STATUS_ERROR || code === "STATUS_CODE_ERROR";
 
-function spanEvent(fields: Fields): SpanEvent {
+function spanEvent(fields: Fields, span: PromptHolder): SpanEvent {
   return {
     name: textIn(fields, "name"),
     at: nanosecondsToMs(fields.timeUnixNano),
-    attributes: attributesOf(fields),
+    attributes: attributesOf(fields, span),
   };
 }
 
@@ -153,13 +165,30 @@ function metricOf(fields: Fields, origin: TelemetryOrigin): MetricRecord {
   };
 }
 
-function attributesOf(fields: Fields | undefined): Attributes {
+function attributesOf(fields: Fields | undefined, span?: PromptHolder): Attributes {
   const attributes = new Map<string, AttributeValue>();
   for (const pair of objectsIn(fields, "attributes").slice(0, MOST_ATTRIBUTES)) {
     const key = textIn(pair, "key");
-    if (key !== "") attributes.set(key, attributeValue(firstAnswer(key, pair.value), longestText(key)));
+    if (key === "") continue;
+    attributes.set(key, attributeValue(firstAnswer(key, pair.value), longestText(key)));
+    // The record is parsed already, and is not larger than a prompt may be.
+    if (span !== undefined && isOfPrompt(key)) {
+      span.prompt ??= new PromptAttributes();
+      span.prompt.add(key, 0, () => plainValue(pair.value));
+    }
   }
   return attributes;
+}
+
+/** Lists and maps as JSON has them. */
+function plainValue(value: unknown): unknown {
+  if (!isObject(value)) return undefined;
+  if (isObject(value.arrayValue)) return listIn(value.arrayValue, "values").map(plainValue);
+  if (isObject(value.kvlistValue))
+    return Object.fromEntries(
+      objectsIn(value.kvlistValue, "values").map((pair) => [textIn(pair, "key"), plainValue(pair.value)]),
+    );
+  return typeof value.stringValue === "string" ? value.stringValue : (attributeValue(value) ?? undefined);
 }
 
 function firstAnswer(key: string, value: unknown): unknown {

@@ -3,6 +3,7 @@ import {
   type AttributeValue,
   eventName,
   isListOfAnswers,
+  isOfPrompt,
   LONGEST_TEXT,
   type LogRecord,
   longestText,
@@ -20,6 +21,7 @@ import {
 import type { TelemetrySignal } from "@plimsoll/protocol/api";
 import { BODY_LIMITS, type BodyBudget, overLimit } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";
+import { PromptAttributes, type PromptHolder } from "./prompt-attributes.ts";
 import { type ByteRange, OversizedMessage, ProtobufReader } from "./protobuf-reader.ts";
 import { MOST_GROUPS, tooManyGroups } from "./record-limit.ts";
 
@@ -113,7 +115,7 @@ function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigi
   const attributes = new Map<string, AttributeValue>();
   const events: SpanEvent[] = [];
   // Spread, the origin takes V8 twice as long as all the rest of a span.
-  const span: SpanRecord = {
+  const span: SpanRecord & PromptHolder = {
     resource: origin.resource,
     scope: origin.scope,
     signal: "traces",
@@ -126,7 +128,9 @@ function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigi
     failed: false,
     attributes,
     events,
+    prompt: undefined,
   };
+  let isCut = false;
   reader.read(range, (field) => {
     if (field === 1) span.traceId = reader.hex();
     else if (field === 2) span.spanId = reader.hex();
@@ -134,12 +138,14 @@ function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigi
     else if (field === 5) span.name = textIn(reader) ?? "";
     else if (field === 7) span.startAt = nanosecondsToMs(reader.fixed64());
     else if (field === 8) span.endAt = nanosecondsToMs(reader.fixed64());
-    else if (field === 9) return addAttribute(reader, attributes);
-    else if (field === 11 && events.length < MOST_EVENTS) events.push(spanEvent(reader));
+    else if (field === 9) return addAttribute(reader, attributes, span);
+    else if (field === 10) isCut = reader.int32() !== 0;
+    else if (field === 11 && events.length < MOST_EVENTS) events.push(spanEvent(reader, span));
     else if (field === 15) span.failed = isError(reader);
     else return false;
     return true;
   });
+  if (isCut || attributes.size >= MOST_ATTRIBUTES || span.prompt?.isTooLarge) span.prompt = undefined;
   return span;
 }
 
@@ -154,13 +160,13 @@ function isError(reader: ProtobufReader): boolean {
   return code === STATUS_ERROR;
 }
 
-function spanEvent(reader: ProtobufReader): SpanEvent {
+function spanEvent(reader: ProtobufReader, span: PromptHolder): SpanEvent {
   const attributes = new Map<string, AttributeValue>();
   const event = { name: "", at: 0, attributes };
   reader.nested((field) => {
     if (field === 1) event.at = nanosecondsToMs(reader.fixed64());
     else if (field === 2) event.name = textIn(reader) ?? "";
-    else if (field === 3) return addAttribute(reader, attributes);
+    else if (field === 3) return addAttribute(reader, attributes, span);
     else return false;
     return true;
   });
@@ -231,18 +237,66 @@ function metricOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOri
 }
 
 /** Reads a KeyValue. Returns false, and leaves it to be skipped, if there are as many as are read. */
-function addAttribute(reader: ProtobufReader, attributes: Map<string, AttributeValue>): boolean {
+function addAttribute(
+  reader: ProtobufReader,
+  attributes: Map<string, AttributeValue>,
+  span?: PromptHolder,
+): boolean {
   if (attributes.size >= MOST_ATTRIBUTES) return false;
   let key = "";
   let value: AttributeValue = null;
   reader.nested((field) => {
     if (field === 1) key = textIn(reader) ?? "";
-    else if (field === 2) value = valueIn(reader, longestText(key), isListOfAnswers(key));
-    else return false;
+    else if (field === 2) {
+      if (span !== undefined && isOfPrompt(key)) {
+        const range = reader.ahead();
+        span.prompt ??= new PromptAttributes();
+        span.prompt.add(key, range.to - range.from, () => reader.within(range, () => plainValue(reader, 0)));
+      }
+      value = valueIn(reader, longestText(key), isListOfAnswers(key));
+    } else return false;
     return true;
   });
   if (key !== "") attributes.set(key, value);
   return true;
+}
+
+/** Levels of a structured prompt that are read. */
+const DEEPEST = 64;
+
+/** Reads an AnyValue, with lists and maps as JSON has them. */
+function plainValue(reader: ProtobufReader, depth: number): unknown {
+  if (depth > DEEPEST) throw new RangeError(`A prompt nests more than ${DEEPEST} deep.`);
+  let value: unknown;
+  reader.nested((field) => {
+    if (field === 1) value = reader.text(Number.POSITIVE_INFINITY);
+    else if (field === 2) value = reader.bool();
+    else if (field === 3) value = reader.int64();
+    else if (field === 4) value = reader.double();
+    else if (field === 5) {
+      const list: unknown[] = [];
+      reader.nested((item) => item === 1 && list.push(plainValue(reader, depth + 1)) > 0);
+      value = list;
+    } else if (field === 6) {
+      const pairs: [string, unknown][] = [];
+      reader.nested((item) => item === 1 && pairs.push(plainPair(reader, depth + 1)) > 0);
+      value = Object.fromEntries(pairs);
+    } else return false;
+    return true;
+  });
+  return value;
+}
+
+function plainPair(reader: ProtobufReader, depth: number): [string, unknown] {
+  let key = "";
+  let value: unknown;
+  reader.nested((field) => {
+    if (field === 1) key = textIn(reader) ?? "";
+    else if (field === 2) value = plainValue(reader, depth);
+    else return false;
+    return true;
+  });
+  return [key, value];
 }
 
 /** Reads an AnyValue. */

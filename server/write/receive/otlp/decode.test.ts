@@ -1,3 +1,4 @@
+import { readRecord, type TelemetryRecord } from "@plimsoll/harnesses/telemetry";
 import type { TelemetrySignal } from "@plimsoll/protocol/api";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -22,6 +23,7 @@ interface Sample {
     endNs: bigint;
     status: number;
     attributes: Record<string, OtlpValue>;
+    dropped?: number | undefined;
     events: string[];
   }[];
 }
@@ -247,6 +249,114 @@ describe("OTLP", () => {
   });
 });
 
+const NAME = "gen_ai.input.messages";
+const CALL = {
+  "gen_ai.operation.name": "chat",
+  "gen_ai.request.model": "m",
+  "gen_ai.conversation.id": "s",
+  "gen_ai.usage.input_tokens": 50_000,
+};
+
+describe("the prompt of a call", () => {
+  const bodies = (attributes: Record<string, OtlpValue>, dropped?: number): [Buffer, typeof decodeJson][] => {
+    const sample = {
+      resource: {},
+      scope: "",
+      spans: [{ name: "", spanId: "00", endNs: 10n ** 18n, status: 0, attributes, events: [], dropped }],
+    };
+    return [
+      [toProtobuf(sample), decodeProtobuf],
+      [toJson(sample, true), decodeJson],
+    ];
+  };
+  /** What the window held, as the one turn of a request tells it. */
+  const contentsOf = ([body, decode]: [Buffer, typeof decodeJson]) => {
+    const found: unknown[] = [];
+    for (const record of decode(body, "traces")) {
+      if (record === undefined) continue;
+      for (const event of readRecord(record as TelemetryRecord).reading.events ?? [])
+        found.push(event.type === "turn" ? event.contents : event);
+    }
+    expect(found).toHaveLength(1);
+    return found[0];
+  };
+  const message = (text: string) => ({ role: "user", parts: [{ type: "text", content: text }] });
+  const LONG = "word ".repeat(20_000);
+
+  it("is read alike from protobuf and JSON, as a text and as lists and maps", () => {
+    const { tree } = fc.letrec<{ tree: OtlpValue }>((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 5 },
+        value,
+        fc.array(tie("tree"), { maxLength: 4 }),
+        fc.dictionary(fc.oneof(fc.string(), fc.constant("__proto__")), tie("tree"), {
+          maxKeys: 4,
+          noNullPrototype: true,
+        }),
+      ),
+    }));
+    fc.assert(
+      fc.property(tree, (content) => {
+        for (const [body, decode] of bodies({ ...CALL, [NAME]: content })) {
+          const [record] = all(decode(body, "traces"));
+          expect(record).toMatchObject({ attributes: expect.any(Map) });
+          const { prompt } = record as { prompt?: { read(name: string): unknown } };
+          expect(prompt?.read(NAME)).toEqual(content);
+        }
+      }),
+    );
+    for (const written of [[message(LONG)], JSON.stringify([message(LONG)])])
+      for (const body of bodies({ ...CALL, [NAME]: written }))
+        expect(contentsOf(body)).toEqual({
+          parts: [{ kind: "user", tokens: 25_024, count: 1 }],
+          largest: [],
+        });
+  });
+
+  it("is unknown if the sender cut attributes off, or if it is larger than a record may be", () => {
+    for (const body of bodies({ ...CALL, [NAME]: [message(LONG)] }, 3))
+      expect(contentsOf(body)).toBeUndefined();
+    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`a${n}`, n]));
+    for (const body of bodies({ ...CALL, [NAME]: [message(LONG)], ...many }))
+      expect(contentsOf(body)).toBeUndefined();
+    const [protobuf] = bodies({ ...CALL, [NAME]: JSON.stringify([message("word ".repeat(1_000_000))]) });
+    expect(contentsOf(protobuf!)).toBeUndefined();
+  });
+
+  it.each<[string, OtlpValue]>([
+    ["a text of 50,001 values", JSON.stringify([message(LONG), ...Array(50_000).fill(0)])],
+    ["a text that nests 300 deep", `${"[".repeat(300)}${"]".repeat(300)}`],
+    ["a text that nests 100,000 deep and does not end", "[".repeat(100_000)],
+    [
+      "half of an emoji",
+      JSON.stringify([message("x")])
+        .slice(0, -3)
+        .concat("\ud83d"),
+    ],
+    ["a number of a gigabyte", "9".repeat(1_000_000)],
+    ["quotes and slashes without end", `["${'\\\\"'.repeat(100_000)}`],
+  ])("is unknown if it is %s, and the call counts", (_, content) => {
+    for (const body of bodies({ ...CALL, [NAME]: content })) expect(contentsOf(body)).toBeUndefined();
+  });
+
+  it.each<[string, OtlpValue]>([
+    ["60,000 values", Array.from({ length: 60_000 }, () => "")],
+    ["100 levels", Array.from({ length: 100 }).reduce<OtlpValue>((inner) => [inner], "x")],
+  ])("is unknown where its lists have %s, and the span of protobuf is not refused", (_, list) => {
+    expect(contentsOf(bodies({ ...CALL, [NAME]: list })[0]!)).toBeUndefined();
+  });
+
+  it("is not looked for in texts that are not UTF-8, nor in spans that are no calls", () => {
+    const [protobuf] = bodies({ ...CALL, [NAME]: JSON.stringify([message(LONG)]) });
+    const [body, decode] = protobuf!;
+    body[body.indexOf("word") + 1] = 0xff;
+    expect(contentsOf([body, decode])).toMatchObject({ parts: [{ kind: "user" }] });
+    const [agent] = bodies({ ...CALL, "gen_ai.operation.name": "invoke_agent", [NAME]: [message(LONG)] });
+    const [record] = all(decodeProtobuf(agent![0], "traces"));
+    expect(readRecord(record as TelemetryRecord).reading).toEqual({ reason: "aggregate" });
+  });
+});
+
 const all = <T>(found: Iterable<T | undefined>): T[] => [...found].filter((one) => one !== undefined);
 
 function refusalOf(
@@ -271,18 +381,16 @@ function toProtobuf({ resource, scope, spans }: Sample): Buffer {
 }
 
 function toJson({ resource, scope, spans }: Sample, scopesFirst: boolean): Buffer {
-  const pairs = (all: Record<string, OtlpValue>) =>
-    Object.entries(all).map(([key, one]) => ({
-      key,
-      value:
-        typeof one === "string"
-          ? { stringValue: one }
-          : typeof one === "boolean"
-            ? { boolValue: one }
-            : Number.isInteger(one)
-              ? { intValue: String(one) }
-              : { doubleValue: one },
-    }));
+  const pairs = (all: Record<string, OtlpValue>): object[] =>
+    Object.entries(all).map(([key, one]) => ({ key, value: anyValue(one) }));
+  const anyValue = (one: OtlpValue): object => {
+    if (typeof one === "string") return { stringValue: one };
+    if (typeof one === "boolean") return { boolValue: one };
+    if (typeof one === "number")
+      return Number.isInteger(one) ? { intValue: String(one) } : { doubleValue: one };
+    if (Array.isArray(one)) return { arrayValue: { values: one.map(anyValue) } };
+    return { kvlistValue: { values: pairs(one as Record<string, OtlpValue>) } };
+  };
   const list = spans.map((span) => ({
     spanId: span.spanId.toUpperCase(),
     parentSpanId: span.parentSpanId?.toUpperCase(),
@@ -290,6 +398,7 @@ function toJson({ resource, scope, spans }: Sample, scopesFirst: boolean): Buffe
     endTimeUnixNano: String(span.endNs),
     status: { code: span.status === 2 && scopesFirst ? "STATUS_CODE_ERROR" : span.status },
     attributes: pairs(span.attributes),
+    droppedAttributesCount: span.dropped,
     events: span.events.map((name) => ({ name })),
     unknownField: [{ deep: [1] }],
   }));

@@ -96,6 +96,21 @@ export class ProtobufReader {
     this.#end = outer;
   }
 
+  /** Where the message in the current field lies, with its length. It stays to be read. */
+  ahead(): ByteRange {
+    const from = this.#reader.pos;
+    const to = this.#length();
+    this.#reader.pos = from;
+    return { from, to };
+  }
+
+  /** Goes back to a field and has it read. */
+  within<T>({ from, to }: ByteRange, read: () => T): T {
+    this.#reader.pos = from;
+    this.#end = to;
+    return read();
+  }
+
   #fieldsUpTo(to: number, take: TakeField): void {
     const reader = this.#reader;
     let own = 0;

@@ -1,0 +1,115 @@
+import { asArray, asObject, asText, type JsonObject } from "../recordings/json.ts";
+import type { ContentKind } from "../recordings/transcript-parts.ts";
+
+/** A part of a prompt before it is measured. */
+export interface PromptText {
+  kind: ContentKind | "tool_definition";
+  tool?: string | undefined;
+  text: string;
+}
+
+const ROLES: ReadonlyMap<unknown, ContentKind> = new Map([
+  ["system", "system"],
+  ["developer", "system"],
+  ["assistant", "assistant"],
+  ["model", "assistant"],
+  ["ai", "assistant"],
+  ["tool", "tool_result"],
+  ["function", "tool_result"],
+]);
+const CALL = /^(?:tool[_-]call|tool_use|function_call)$/;
+const RESULT = /^(?:tool[_-]call[_-]response|tool[_-]result|function_call_output)$/;
+const OUTPUT = /^(?:(?:error-)?(?:text|json)|content)$/;
+const TEXT = /^(?:text|input_text|output_text)$/;
+/** One of these says that a block holds an image or another file. */
+const MEDIA_TYPES = ["mediaType", "mimeType", "mime_type", "media_type"];
+
+/**
+ * The texts in the messages of a prompt, whatever provider or library they are of. What has no text, such as an image, is left out, and
+ * so is thinking.
+ */
+export function messageTexts(messages: readonly unknown[]): PromptText[] {
+  const found: PromptText[] = [];
+  const calls = new Map<string, string | undefined>();
+  for (const message of messages) {
+    const fields = asObject(message) ?? { content: message };
+    const isCalled = asArray(fields.tool_calls);
+    const id = firstText(fields.tool_call_id, fields.toolCallId);
+    const role = id === undefined ? (ROLES.get(fields.role) ?? "user") : "tool_result";
+    const addResult = (content: unknown, call = id, name = asText(fields.name)) => {
+      const tool = (call === undefined ? undefined : calls.get(call)) ?? name;
+      for (const text of resultTexts(content)) found.push({ kind: "tool_result", tool, text });
+    };
+    const addCall = (call: JsonObject) => {
+      const { name, input } = calledTool(call);
+      const key = firstText(call.id, call.toolCallId, call.tool_call_id, call.call_id, call.ref);
+      if (key !== undefined) calls.set(key, name);
+      found.push({ kind: "tool_call", tool: name, text: `${name ?? ""} ${textOf(input)}` });
+    };
+    const isTyped = CALL.test(String(fields.type)) || RESULT.test(String(fields.type));
+    for (const block of isTyped ? [fields] : blocksIn(fields)) {
+      const part = asObject(block) ?? { text: block };
+      const type = asText(part.type) ?? "text";
+      const asked = asObject(part.toolRequest) ?? asObject(part.functionCall);
+      const answered = asObject(part.toolResponse) ?? asObject(part.functionResponse);
+      if (asked !== undefined || CALL.test(type)) addCall(asked ?? part);
+      else if (answered !== undefined || RESULT.test(type)) {
+        const { id: own, toolCallId, tool_use_id, call_id, ref, toolName, name, ...rest } = answered ?? part;
+        const content = rest.response ?? rest.result ?? rest.output ?? rest.content;
+        addResult(
+          content,
+          firstText(toolCallId, tool_use_id, call_id, ref, own) ?? id,
+          firstText(toolName, name),
+        );
+      } else if (TEXT.test(type)) {
+        const text = firstText(part.text, part.content);
+        if (text === undefined) continue;
+        if (role === "tool_result") addResult(text);
+        else found.push({ kind: role, text });
+      }
+    }
+    for (const call of isCalled) addCall(asObject(call) ?? {});
+  }
+  return found;
+}
+
+export function definitionTexts(definitions: readonly unknown[]): PromptText[] {
+  return definitions.flatMap((one): PromptText[] => {
+    const fields = asObject(one);
+    if (fields === undefined) return [];
+    const declared = asArray(fields.functionDeclarations);
+    if (declared.length > 0) return definitionTexts(declared);
+    const tool = firstText(fields.name, asObject(fields.function)?.name);
+    return [{ kind: "tool_definition", tool, text: textOf(fields) }];
+  });
+}
+
+function blocksIn({ content, contents, parts }: JsonObject): readonly unknown[] {
+  const held = content ?? contents ?? parts;
+  return Array.isArray(held) ? held : [held];
+}
+
+function calledTool(call: JsonObject): { name: string | undefined; input: unknown } {
+  const { name, arguments: given } = asObject(call.function) ?? {};
+  return {
+    name: firstText(call.name, call.toolName, call.tool_name, name),
+    input: call.input ?? call.args ?? call.arguments ?? given,
+  };
+}
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
+
+/** The AI SDK sends the value of an output, and MCP has blocks in the content. */
+function resultTexts(content: unknown): string[] {
+  if (Array.isArray(content)) return content.flatMap(resultTexts);
+  const block = asObject(content);
+  if (block === undefined) return [textOf(content)];
+  const type = asText(block.type) ?? "";
+  if (MEDIA_TYPES.some((name) => name in block) || /image|audio|document/.test(type)) return [];
+  if (OUTPUT.test(type) && "value" in block) return resultTexts(block.value);
+  if (Array.isArray(block.content)) return resultTexts(block.content);
+  return [asText(block.text) ?? textOf(block)];
+}
+
+const firstText = (...values: readonly unknown[]): string | undefined => values.map(asText).find(Boolean);
