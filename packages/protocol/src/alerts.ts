@@ -11,4 +11,4 @@ export * from "./alerts/delivery-state.ts";
 export * from "./alerts/matcher-text.ts";
 export * from "./alerts/notification.ts";
 export * from "./alerts/ordered-rule.ts";
-export { plainMistake } from "./plain-mistake.ts";
+export * from "./plain-mistake.ts";
