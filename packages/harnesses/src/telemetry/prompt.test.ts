@@ -362,7 +362,7 @@ describe("what a prompt in telemetry holds", () => {
     ]);
   });
 
-  it("is told once if a span has the same prompt in two shapes", () => {
+  it("counts a prompt once that a span has in two shapes", () => {
     const sent = {
       system: "s ".repeat(500),
       user: "u ".repeat(500),
