@@ -27,7 +27,7 @@ export function ToolsPanel({ contents, error, retry }: Props) {
         data.tools.length === 0 ? (
           <p className="mt-1 text-[13px] text-muted">
             No source in this range reports what fills windows. Recordings of Claude Code and Codex do, and so
-            does the guard.
+            do the guard and spans of OpenTelemetry that have the prompt of their call.
           </p>
         ) : (
           <Tools contents={data} />
