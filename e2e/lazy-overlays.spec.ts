@@ -127,6 +127,20 @@ test("an idle page opens its menus and dialogs while the server is down", async 
   await expect(page.getByRole("dialog")).toContainText("Keyboard");
 });
 
+/** Lets files fail that contain a text, until the returned function is called. */
+async function takeAway(page: Page, text: string): Promise<() => void> {
+  let isDown = true;
+  await page.route(CHUNK, async (route) => {
+    const response = await route.fetch();
+    const body = await response.text();
+    if (isDown && body.includes(text)) await route.abort();
+    else await route.fulfill({ response, body });
+  });
+  return () => {
+    isDown = false;
+  };
+}
+
 test("a dialog that could not be loaded says so, and opens once the server is back", async ({
   page,
   harness,
@@ -134,18 +148,12 @@ test("a dialog that could not be loaded says so, and opens once the server is ba
 }) => {
   expectedErrors.push(/net::ERR_|Failed to load/);
   await keepBusy(page);
-  let isDown = true;
-  await page.route(CHUNK, async (route) => {
-    const response = await route.fetch();
-    const body = await response.text();
-    if (isDown && body.includes("Open the focused row")) await route.abort();
-    else await route.fulfill({ response, body });
-  });
+  const bringBack = await takeAway(page, "Open the focused row");
   await openSessions(page, harness);
   await page.keyboard.press("?");
   await expect(page.getByText("This part of the page was not loaded")).toBeVisible();
   await expect(page.getByTestId("session-row")).toHaveCount(1);
-  isDown = false;
+  bringBack();
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog")).toContainText("Go to Fleet");
 });
@@ -157,18 +165,12 @@ test("a search whose overlays could not be loaded says so, and opens once the se
 }) => {
   expectedErrors.push(/net::ERR_|Failed to load/);
   await keepBusy(page);
-  let isDown = true;
-  await page.route(CHUNK, async (route) => {
-    const response = await route.fetch();
-    const body = await response.text();
-    if (isDown && body.includes("cmdk-input")) await route.abort();
-    else await route.fulfill({ response, body });
-  });
+  const bringBack = await takeAway(page, "cmdk-input");
   await openSessions(page, harness);
   await page.keyboard.press("Control+k");
   await expect(page.getByText("This part of the page was not loaded")).toBeVisible();
   await expect(page.getByTestId("session-row")).toHaveCount(1);
-  isDown = false;
+  bringBack();
   await page.keyboard.press("Control+k");
   await page.keyboard.type("sess");
   await expect(page.getByRole("option", { name: /Sessions/ })).toBeVisible();
