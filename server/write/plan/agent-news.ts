@@ -54,8 +54,7 @@ export function newsOf(arrived: ArrivedAgent, stored: StoredEvents, known?: Know
     for (const [index, arrival] of arrivals.entries()) {
       const adds = changed && arrival.changed;
       const first = before === undefined && index === 0;
-      const stored = facts.isToolResult ? "tool_result" : "turn";
-      const outcome = first ? stored : adds ? "turn_merged" : "duplicate";
+      const outcome = first ? outcomeOfFacts(facts) : adds ? "turn_merged" : "duplicate";
       news.outcomes.push({ outcome, request: arrival.request });
     }
   }
@@ -73,6 +72,10 @@ export function newsOf(arrived: ArrivedAgent, stored: StoredEvents, known?: Know
   }
   return news;
 }
+
+/** Ends of tool calls have a count of their own. */
+export const outcomeOfFacts = ({ isToolResult }: TurnFacts): Outcome =>
+  isToolResult ? "tool_result" : "turn";
 
 /** Whether the fold may read the turn differently, or find other reports of its call if there are other witnesses. */
 function movesTurn({ report, turn, isRepeat }: TurnReading, after: TurnFacts, isWitnessed: boolean): boolean {

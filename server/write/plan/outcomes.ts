@@ -10,8 +10,7 @@ export interface RequestOutcome {
 export class Ledger {
   readonly counts = new Map<string, number>();
   readonly requests = new Map<number, RequestOutcome>();
-  /** Turns that became repeats of a call, less those that are none any more. */
-  repeats = 0;
+  readonly #moved = new Map<string, number>();
 
   record(outcome: Outcome, request: number): void {
     this.add(outcome, 1);
@@ -24,14 +23,19 @@ export class Ledger {
     else entry.accepted += 1;
   }
 
+  /** Has a stored event count under another outcome than before. */
+  move(from: Outcome, to: Outcome): void {
+    if (from === to) return;
+    this.#moved.set(from, (this.#moved.get(from) ?? 0) - 1);
+    this.#moved.set(to, (this.#moved.get(to) ?? 0) + 1);
+  }
+
   /** The counts to store, in which each call is one `turn`. Unlike the counts of events, they may go down. */
   get storedCounts(): ReadonlyMap<string, number> {
-    if (this.repeats === 0) return this.counts;
-    return new Map([
-      ...this.counts,
-      ["turn", (this.counts.get("turn") ?? 0) - this.repeats],
-      ["turn_repeated", this.repeats],
-    ]);
+    if (this.#moved.size === 0) return this.counts;
+    const stored = new Map(this.counts);
+    for (const [outcome, count] of this.#moved) stored.set(outcome, (stored.get(outcome) ?? 0) + count);
+    return stored;
   }
 
   /** Counts events without a request, such as those refused before the journal. */

@@ -184,6 +184,10 @@ describe("what came of tool calls", () => {
       result("d", 6, { result: "failed", turn: "t-main-9" }),
       result("e", 6, { turn: "of-nobody" }),
     ];
+    const acknowledged = async () =>
+      Object.fromEntries(
+        (await prisma.ingestCount.findMany()).map((one) => [one.outcome, Number(one.count)]),
+      );
     const counts = asked([
       { calls: 2, failed: 1, rejected: 0 },
       { calls: 1, failed: 0, rejected: 1 },
@@ -204,15 +208,17 @@ describe("what came of tool calls", () => {
       expect(await stored()).toEqual(counts);
       const row = await prisma.agent.findFirstOrThrow();
       expect(row).toMatchObject({ turns: 3, windows: 1, promptTokens: 75_000n });
-      expect(
-        Object.fromEntries(
-          (await prisma.ingestCount.findMany()).map((one) => [one.outcome, Number(one.count)]),
-        ),
-      ).toEqual({
-        turn: 3,
-        tool_result: 5,
-        duplicate: 5,
-      });
+      expect(await acknowledged()).toEqual({ turn: 3, tool_result: 5, duplicate: 5 });
+    });
+
+    it("is acknowledged as a turn once a call has its id", async () => {
+      const call = { ...turn({ second: 2, tokens: 10_000 }), id: "tool/a" };
+      await server.send(...turns, ...results);
+      await server.send(call);
+      expect(await acknowledged()).toEqual({ turn: 4, tool_result: 4, turn_merged: 1 });
+      await server.send(results[0]);
+      expect(await acknowledged()).toEqual({ turn: 4, tool_result: 4, turn_merged: 1, duplicate: 1 });
+      expect(await prisma.agent.findFirstOrThrow()).toMatchObject({ turns: 4 });
     });
 
     it("belongs to the answer that was still being written when its tool ended", async () => {

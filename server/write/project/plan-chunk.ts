@@ -2,11 +2,12 @@ import { STEP_EVENTS, type Steps, type TurnReading } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import type { AgentContentsRow } from "../../db/tables/agent-contents.ts";
 import { type BoundaryRow, reportedRow } from "../../db/tables/boundaries.ts";
+import type { Outcome } from "../../db/tables/ingest-counts.ts";
 import type { RollupNameRow } from "../../db/tables/rollup-names.ts";
 import { lookUp, recall } from "../memory/look-up.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
 import type { AgentChanges, AgentOptions, KnownAgent, RowChanges } from "../plan/agent-changes.ts";
-import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../plan/agent-news.ts";
+import { type AgentNews, hasEvents, NOTHING_STORED, newsOf, outcomeOfFacts } from "../plan/agent-news.ts";
 import type { ArrivedQuota } from "../plan/arrived-quotas.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness, ArrivedMachine } from "../plan/group-events.ts";
 import { inSlices, slicer } from "../plan/in-slices.ts";
@@ -276,7 +277,7 @@ function addNews(plan: ChunkPlan, owner: ArrivedAgent, news: AgentNews): void {
 
 function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, changes: AgentChanges): void {
   plan.agents.push(changes);
-  countRepeats(plan.ledger, changes.rows.turns);
+  countReadings(plan.ledger, changes.rows.turns);
   const { after } = changes;
   const { id: agentId, sessionId: to } = after.row;
   const from = changes.before?.sessionId ?? to;
@@ -289,12 +290,14 @@ function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, chan
   else siblings.push(change);
 }
 
-/** Ends of tool calls have a count of their own. */
-function countRepeats(ledger: Ledger, { added, replaced }: RowChanges["turns"]): void {
-  const isCounted = ({ isRepeat, turn }: TurnReading) => Number(isRepeat && !turn.isToolResult);
-  for (const reading of added) ledger.repeats += isCounted(reading);
-  for (const { before, after } of replaced) ledger.repeats += isCounted(after) - isCounted(before);
+/** Has each turn count as what the fold found: the end of a tool call that is reported as a call later is a turn from then on. */
+function countReadings(ledger: Ledger, { added, replaced }: RowChanges["turns"]): void {
+  for (const reading of added) ledger.move(outcomeOfFacts(reading.turn), outcomeOfReading(reading));
+  for (const { before, after } of replaced) ledger.move(outcomeOfReading(before), outcomeOfReading(after));
 }
+
+const outcomeOfReading = ({ isRepeat, turn }: TurnReading): Outcome =>
+  isRepeat && !turn.isToolResult ? "turn_repeated" : outcomeOfFacts(turn);
 
 function isOfSession(agent: ArrivedAgent): agent is AgentOfSession {
   return agent.sessionId !== undefined;
