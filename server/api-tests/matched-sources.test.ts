@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { dumpTables } from "../testing/dump.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
@@ -228,26 +228,24 @@ const ORDERS: Record<string, (sender: Sender) => Promise<void>> = {
 
 let home: string;
 let dumps: Record<string, unknown[]>[];
-const open: { server?: TestServer; database: TestDatabase }[] = [];
+let open: { server: TestServer; database: TestDatabase } | undefined;
 
 beforeAll(async () => {
   home = await makeHome();
   dumps = [];
 });
-afterAll(async () => {
-  for (const { server, database } of open) {
-    await server?.stop();
-    await database.close();
-  }
-  await removeHome(home);
+// Seven servers at once would take more connections than PostgreSQL has.
+afterEach(async () => {
+  await open?.server.stop();
+  await open?.database.close();
+  open = undefined;
 });
+afterAll(() => removeHome(home));
 
 it.each(Object.keys(ORDERS))("counts each call of Codex and Gemini CLI once: %s", async (order) => {
   const database = await testDatabase();
-  const opened: (typeof open)[number] = { database };
-  open.push(opened);
   let server = await startTestServer({ databaseUrl: database.url });
-  opened.server = server;
+  open = { server, database };
   const key = (await makeKey(server, "ingest")).secret;
   await ORDERS[order]!({
     async telemetry({ name, telemetry }, from, to) {
@@ -261,7 +259,7 @@ it.each(Object.keys(ORDERS))("counts each call of Codex and Gemini CLI once: %s"
     async restart() {
       await server.stop();
       server = await startTestServer({ databaseUrl: database.url });
-      opened.server = server;
+      open = { server, database };
     },
   });
 
@@ -290,7 +288,7 @@ it.each([
   async (_, order) => {
     const database = await testDatabase();
     const server = await startTestServer({ databaseUrl: database.url });
-    open.push({ database, server });
+    open = { server, database };
     const key = (await makeKey(server, "ingest")).secret;
     const senders = [
       () => importRecording(claudeCode, { url: server.url, key }),
