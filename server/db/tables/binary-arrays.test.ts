@@ -39,6 +39,20 @@ describe("array parameters", () => {
     expect(arrayLiteral([])).toBe("{}");
   });
 
+  it("bring any names through PostgreSQL unchanged as text", async () => {
+    const names = fc.oneof(
+      fc.string({ unit: "binary" }).filter((text) => !text.includes("\u0000")),
+      fc.constantFrom("", " ", "null", "NULL", "a ", " a", "a,b", "{a}", '"', "\\", "a\\,b", "a\n", "m.1+2"),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(names, { maxLength: 8 }), async (given) => {
+        const { rows } = await client.query("SELECT $1::text[] AS v", [arrayLiteral(given)]);
+        expect(rows[0].v).toEqual(given);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   it.each(TYPES)("bring %s through PostgreSQL unchanged", async (type, sqlType, values, read) => {
     const maybe = fc.option(values, { nil: undefined });
     // Repeats, because a uuid equal to the one before is copied.

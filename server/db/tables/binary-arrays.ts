@@ -62,13 +62,18 @@ const PREFIX = 4;
 /** PostgreSQL counts microseconds from 2000-01-01. */
 const POSTGRES_EPOCH_MS = 946_684_800_000;
 
-/** A text parameter for `unnest` or `ANY`. Numbers, uuids and booleans need no quoting. */
+/** What stands in an array without quotes: numbers, uuids, names of ours. */
+const PLAIN = /^(?!null$)[\w.+-]+$/i;
+const quoted = (value: string) => `"${value.replace(/["\\]/g, "\\$&")}"`;
+
+/** A text parameter for `unnest` or `ANY`. */
 export function arrayLiteral(values: readonly (number | string | boolean | undefined)[]): string {
   let text = "{";
   for (let index = 0; index < values.length; index++) {
     const value = values[index];
     if (index > 0) text += ",";
-    text += value === undefined ? "NULL" : value;
+    if (value === undefined) text += "NULL";
+    else text += typeof value === "string" && !PLAIN.test(value) ? quoted(value) : value;
   }
   return `${text}}`;
 }

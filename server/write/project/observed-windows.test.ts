@@ -85,6 +85,22 @@ describe("a size that one session reports", () => {
     await server.close();
   });
 
+  it.each(["new-model ", "new,model", "{new}", 'new"model', "new\\model", "null"])(
+    "serves those before it whatever the model is called: %j",
+    async (model) => {
+      const server = await path.start();
+      await server.send(turn("before", 1, { model }));
+      await server.send(turn("witness", 2, { model, window: 50_000 }));
+      await upkeepDone(prisma);
+      expect(await sizes()).toEqual({ before: "50000 observed", witness: "50000 reported" });
+      await server.ingest.command(1, { type: "set_window", model, tokens: 9_000 });
+      await upkeepDone(prisma);
+      expect((await sizes()).before).toBe("9000 configured");
+      await server.ingest.command(1, { type: "set_window", model, tokens: null });
+      await server.close();
+    },
+  );
+
   it("yields to a size that somebody sets, and comes back when that is removed", async () => {
     const server = await path.start();
     await server.send(turn("witness", 3, { window: 50_000 }), turn("asks", 4));
