@@ -72,6 +72,12 @@ describe("a session is summed over all its agents", () => {
     ["peak_lowered", "an agent's share fell", known, [changed(main, { peakUtilization: 0.1 })]],
     ["peak_lowered", "an agent lost its peak", known, [changed(main, { peakTokens: undefined })]],
     [
+      "peak_lowered",
+      "an agent lost a share of 0",
+      sessionOf(agent("main", { peakUtilization: 0 })),
+      [changed(agent("main", { peakUtilization: 0 }), { peakUtilization: undefined })],
+    ],
+    [
       "main_agent_demoted",
       "the agent that stands for it ranks lower now",
       sessionOf(agent("a"), agent("b", { firstAt: 12 })),

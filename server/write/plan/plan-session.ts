@@ -177,11 +177,10 @@ function peakBin(utilization: number | undefined): number {
   return Math.min(Math.floor(Math.fround(utilization) / BIN_WIDTH), 32_767);
 }
 
+/** A peak that is not known any more is lower than one of nothing. */
 function isLower(after: AgentRow, before: AgentRow | undefined): boolean {
-  return (
-    (before?.peakTokens ?? 0) > (after.peakTokens ?? 0) ||
-    (before?.peakUtilization ?? 0) > (after.peakUtilization ?? 0)
-  );
+  const lost = (field: "peakTokens" | "peakUtilization") => (before?.[field] ?? -1) > (after[field] ?? -1);
+  return lost("peakTokens") || lost("peakUtilization");
 }
 
 function maximum(a: number | undefined, b: number | undefined): number | undefined {
