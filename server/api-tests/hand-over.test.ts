@@ -1,4 +1,4 @@
-import type { FleetStatus, SessionPage } from "@plimsoll/protocol/api";
+import type { FleetStatus, SessionPage, Spending } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { migratedDatabase } from "../testing/database.ts";
@@ -33,9 +33,13 @@ async function start(): Promise<TestServer> {
 
 const turnsOf = async (server: TestServer, session: string) =>
   (await server.trpc<SessionPage>("sessions.list", { ...dayRange, q: session })).items[0]?.turns ?? 0;
+const costOf = async (server: TestServer) =>
+  (await server.trpc<Spending>("spending.days", dayRange)).days.reduce((sum, day) => sum + day.cost_usd, 0);
 let sent = 0;
 const batch = (session: string, count: number) =>
-  Array.from({ length: count }, (_, n) => turn(session, 1_000 + n, { at: START + 10 * ++sent }));
+  Array.from({ length: count }, (_, n) =>
+    turn(session, 1_000 + n, { at: START + 10 * ++sent, cost_usd: 0.25 }),
+  );
 
 describe("a server that is paused while it projects", () => {
   it("is replaced, holds up no read, and writes nothing when it wakes", async () => {
@@ -70,7 +74,9 @@ describe("a server that is paused while it projects", () => {
     const { rows: after } = await client.query("SELECT holder, epoch FROM projectors");
     expect(after).toEqual(before);
     await caughtUp(other);
-    expect(await turnsOf(other, session)).toBeGreaterThanOrEqual(acknowledged);
+    const turns = await turnsOf(other, session);
+    expect(turns).toBeGreaterThanOrEqual(acknowledged);
+    for (const server of [paused, other]) expect(await costOf(server)).toBe(0.25 * (turns + again.length));
     await other.expectHealthy();
     await paused.expectHealthy();
   });

@@ -105,6 +105,17 @@ describe("the tools over HTTP", () => {
     });
   });
 
+  it("give the age of a level from a machine whose clock is ahead or behind", async () => {
+    const age = async (ms: number) => {
+      const session = unique("session");
+      await work(session, [90_000], { at: Date.now() + ms });
+      const answer = await ask(await connect(of(session)), "headroom");
+      return (answer as { level_age_s?: number }).level_age_s;
+    };
+    expect(await age(4 * 60_000)).toBe(0);
+    expect(await age(-86_400_000)).toBeGreaterThanOrEqual(86_400);
+  });
+
   it("say whether a number of tokens fits, and see no file", async () => {
     const session = unique("session");
     await work(session, [90_000]);
