@@ -276,6 +276,12 @@ describe("the endpoint", () => {
     expect((await message(LIST, { origin: server.url })).status).toBe(200);
   });
 
+  it("writes no line for a call into what the server prints", async () => {
+    const before = server.errors();
+    expect((await message(LIST)).status).toBe(200);
+    expect(server.errors()).toBe(before);
+  });
+
   it("refuses what is no single message, and opens no stream", async () => {
     expect((await message([LIST, LIST])).status).toBe(400);
     expect((await message("{")).status).toBe(400);
