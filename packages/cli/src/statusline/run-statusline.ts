@@ -73,11 +73,13 @@ function ownLine(
   { env, now }: StatuslineContext,
 ): Drawing {
   const status = readStatus(value);
-  const sample = status === undefined ? undefined : withoutOldLevel(status);
-  if (sample === undefined) {
+  if (status === undefined) {
     const text = "Plimsoll reads the status of Claude Code or Copilot CLI as JSON on standard input.";
     return { text, isConnected: false, changed: [] };
   }
+  const { transcript, usage } = status;
+  const recording = transcript === undefined || usage === undefined ? "" : tailOf(transcript);
+  const sample = isCompactedSince(status, recording) ? { ...status, tokens: undefined } : status;
   const { settings, known } = claudeSettings(sample, env);
   const line = sample.family === "claude-code" ? claudeCodeBridge.line(settings, known).line : undefined;
   const recalled = recall(sample, env);
@@ -85,25 +87,14 @@ function ownLine(
   // A pipe to a harness that shows colors.
   const color = allowsColor(env, true);
   const quotas = showsQuota ? quotaTexts(sample.quotas, now(), color) : [];
-  const cache = showsCache ? cacheOf(sample) : undefined;
+  // Without a level, the prompt is another one.
+  const cache = showsCache && sample.tokens !== undefined ? recordedCache(recording) : undefined;
   const text = [
     statusText(sample, recalled.memory, at, color),
     ...(cache === undefined ? [] : [cacheText(cache, now())]),
     ...quotas,
   ].join(" · ");
   return { text, isConnected: targetIn(settings) !== undefined, changed: recalled.isNew ? [recalled] : [] };
-}
-
-/** Undefined without a level: the prompt after a compaction is another one. */
-const cacheOf = ({ family, tokens, transcript }: StatusSample) =>
-  family !== "claude-code" || tokens === undefined || transcript === undefined
-    ? undefined
-    : recordedCache(tailOf(transcript));
-
-function withoutOldLevel(status: StatusSample): StatusSample {
-  const { transcript, usage } = status;
-  if (transcript === undefined || usage === undefined) return status;
-  return isCompactedSince(status, tailOf(transcript)) ? { ...status, tokens: undefined } : status;
 }
 
 /** One line of JSON for each sub-agent, with the text of its row. */
