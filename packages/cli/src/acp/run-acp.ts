@@ -50,8 +50,8 @@ export async function runAcp(
   const { fromClient, fromAgent } = filters(usageReader(command, context), context);
   const pass = SIGNALS.map((signal) => {
     const handler = () => {
-      if (agent.kill(signal)) return;
-      // The agent has ended, and a process that it left behind holds its output open.
+      if (agent.exitCode === null && agent.signalCode === null) return void agent.kill(signal);
+      // A process that the agent left behind holds its output open.
       agent.stdout!.destroy();
       fromAgent.end();
     };
