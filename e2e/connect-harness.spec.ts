@@ -21,6 +21,7 @@ test("Setup shows the settings of a harness, and its first event after plimsoll 
     await expect(page.getByTestId("snippet-claude-code-settings")).toContainText(
       `"OTEL_EXPORTER_OTLP_ENDPOINT": "${server.url}/otlp"`,
     );
+    await expect(page.getByTestId("snippet-claude-code-mcp")).toContainText("plimsoll mcp");
     await live(page);
 
     const command = (await page.getByTestId("snippet-claude-code").textContent()) ?? "";

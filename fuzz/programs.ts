@@ -12,8 +12,8 @@ import { runForwarder } from "../packages/cli/src/forward/forwarder.ts";
 import { hookEvents } from "../packages/cli/src/hook/hook-events.ts";
 import { parsed } from "../packages/cli/src/statusline/claude-settings.ts";
 import { remembered } from "../packages/cli/src/statusline/session-memory.ts";
-import { statusText } from "../packages/cli/src/statusline/status-text.ts";
-import { turnOf } from "../packages/harnesses/src/claude-code/status-turn.ts";
+import { cacheText, statusText } from "../packages/cli/src/statusline/status-text.ts";
+import { recordedCache, turnOf } from "../packages/harnesses/src/claude-code/status-turn.ts";
 import { readSubagents } from "../packages/harnesses/src/claude-code/subagent-status.ts";
 import { readStatus } from "../packages/harnesses/src/status-line.ts";
 import { sendRequest, storableText } from "../server/alerts/delivery/send-request.ts";
@@ -79,6 +79,8 @@ export const PROGRAMS: Record<ProgramName, Program> = {
         ...{ requestId: "req_1", timestamp: "2026-11-20T10:00:00Z", isSidechain: false },
         message: { model: "m", usage: sample.usage && { ...CALL, ...usageOf(value) } },
       });
+      const cache = recordedCache(recording);
+      if (cache !== undefined) cacheText(cache, NOW);
       return [turnOf(sample, recording, "host")].filter((turn) => turn !== undefined);
     },
     seeds: [

@@ -148,7 +148,7 @@ export function sendingGuides(url: string, key: string): SendingGuide[] {
 }
 
 function harnessGuide(harness: ConnectableHarness, url: string, key: string): SendingGuide {
-  const { family, name, reports, lacks, recordings } = harness;
+  const { family, name, reports, lacks, recordings, mcpCommand } = harness;
   const files = harness.files({ url, key, host: HOST_PLACEHOLDER });
   return {
     id: family,
@@ -173,6 +173,15 @@ function harnessGuide(harness: ConnectableHarness, url: string, key: string): Se
               id: `${family}-recordings`,
               title: "Import sessions from before",
               code: commands(url, key, `npx plimsoll import ${recordings}`),
+            },
+          ]),
+      ...(mcpCommand === undefined
+        ? []
+        : [
+            {
+              id: `${family}-mcp`,
+              title: "Let the agent ask how full its window is, with the MCP server",
+              code: mcpCommand,
             },
           ]),
     ],

@@ -1,9 +1,9 @@
-import type { FleetStatus, SessionPage } from "@plimsoll/protocol/api";
+import type { CreatedKey, FleetStatus, SessionPage, Spending } from "@plimsoll/protocol/api";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { migratedDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
-import { until } from "../testing/until.ts";
+import { until, untilPasses } from "../testing/until.ts";
 import { caughtUp, dayRange, rangeQuery, START, sendAndWait, turn, unique } from "./support.ts";
 
 let database: Awaited<ReturnType<typeof migratedDatabase>>;
@@ -33,9 +33,29 @@ async function start(): Promise<TestServer> {
 
 const turnsOf = async (server: TestServer, session: string) =>
   (await server.trpc<SessionPage>("sessions.list", { ...dayRange, q: session })).items[0]?.turns ?? 0;
+const costOf = async (server: TestServer) =>
+  (await server.trpc<Spending>("spending.days", dayRange)).days.reduce((sum, day) => sum + day.cost_usd, 0);
+/** What the server tells the agent of a session of its own level. */
+async function toldLevel(server: TestServer, session: string): Promise<number> {
+  const { secret } = await server.mutate<CreatedKey>("keys.create", {
+    ...{ name: unique("key"), scopes: ["self"], harness: "phantom@api" },
+  });
+  const call = { name: "headroom", arguments: { detail: true } };
+  const { text } = await server.request("/api/v1/mcp", {
+    method: "POST",
+    headers: {
+      ...{ authorization: `Bearer ${secret}`, "plimsoll-session": session },
+      ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: call }),
+  });
+  return Number(/counted\\":(\d+)/.exec(text)?.[1]);
+}
 let sent = 0;
 const batch = (session: string, count: number) =>
-  Array.from({ length: count }, (_, n) => turn(session, 1_000 + n, { at: START + 10 * ++sent }));
+  Array.from({ length: count }, (_, n) =>
+    turn(session, 1_000 + n, { at: START + 10 * ++sent, cost_usd: 0.25 }),
+  );
 
 describe("a server that is paused while it projects", () => {
   it("is replaced, holds up no read, and writes nothing when it wakes", async () => {
@@ -48,7 +68,8 @@ describe("a server that is paused while it projects", () => {
     process.kill(paused.pid, "SIGSTOP");
     held.push(paused.pid);
 
-    const again = batch(unique("session"), 5);
+    const last = unique("session");
+    const again = batch(last, 5);
     const waited = sendAndWait(other, again);
     const read = await other.get<FleetStatus>(`/api/v1/status?${rangeQuery}`);
     expect(read.status, read.text).toBe(200);
@@ -71,6 +92,13 @@ describe("a server that is paused while it projects", () => {
     expect(after).toEqual(before);
     await caughtUp(other);
     expect(await turnsOf(other, session)).toBeGreaterThanOrEqual(acknowledged);
+    for (const server of [paused, other]) {
+      // A batch without an answer may still arrive.
+      await untilPasses(async () =>
+        expect(await costOf(server)).toBe(0.25 * ((await turnsOf(server, session)) + again.length)),
+      );
+      expect(await toldLevel(server, last)).toBe(1_004);
+    }
     await other.expectHealthy();
     await paused.expectHealthy();
   });

@@ -105,6 +105,17 @@ describe("the tools over HTTP", () => {
     });
   });
 
+  it("give the age of a level from a machine whose clock is ahead or behind", async () => {
+    const age = async (ms: number) => {
+      const session = unique("session");
+      await work(session, [90_000], { at: Date.now() + ms });
+      const answer = await ask(await connect(of(session)), "headroom");
+      return (answer as { level_age_s?: number }).level_age_s;
+    };
+    expect(await age(4 * 60_000)).toBe(0);
+    expect(await age(-86_400_000)).toBeGreaterThanOrEqual(86_400);
+  });
+
   it("say whether a number of tokens fits, and see no file", async () => {
     const session = unique("session");
     await work(session, [90_000]);
@@ -263,6 +274,12 @@ describe("the endpoint", () => {
     ] as Record<string, string>[])
       expect((await message(LIST, headers)).status, JSON.stringify(headers)).toBe(403);
     expect((await message(LIST, { origin: server.url })).status).toBe(200);
+  });
+
+  it("writes no line for a call into what the server prints", async () => {
+    const before = server.errors();
+    expect((await message(LIST)).status).toBe(200);
+    expect(server.errors()).toBe(before);
   });
 
   it("refuses what is no single message, and opens no stream", async () => {

@@ -48,7 +48,6 @@ export function mcpRoutes(deps: McpRoutesDeps) {
       // The library takes longer to load than a small server to start.
       const { createMcpHandler } = await import("@modelcontextprotocol/server");
       const { fetch } = createMcpHandler(() => agentServer(deps, principal, c), {
-        responseMode: "json",
         // Nothing here changes, so nobody waits for it.
         maxSubscriptions: 0,
         onerror: (err) => deps.log.debug({ err }, "an MCP message was refused"),

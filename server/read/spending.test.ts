@@ -77,6 +77,26 @@ describe("spending", () => {
     }
   });
 
+  it("counts a call once that two clocks date differently, whatever the order", async () => {
+    const behind = call("2026-11-20T22:00:00Z", { id: "a", cost_usd: 2 });
+    const right = { ...behind, at: Date.parse("2026-11-21T02:00:00Z") };
+    const seen: unknown[] = [];
+    for (const order of [
+      [behind, right],
+      [right, behind],
+    ]) {
+      await emptyTables(path.prisma);
+      for (const event of order) await path.sendOnce([event]);
+      const sums = await days();
+      expect(sums.map(([, cost, , turns]) => [cost, turns]).sort()).toEqual([
+        [0, 0],
+        [2, 1],
+      ]);
+      seen.push(sums);
+    }
+    expect(seen[0]).toEqual(seen[1]);
+  });
+
   it("has the latest days of a long range, and the budget of the project", async () => {
     await path.prisma.project.update({ where: { id: 1 }, data: { dailyBudgetUsd: 20 } });
     const long = await spending({ from: "1990-01-01T00:00:00Z" });

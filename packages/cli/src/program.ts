@@ -158,6 +158,7 @@ Keys    with --watch: j, k, arrows, Page Up and Page Down scroll, g and G go to 
     )
     .option("--wrap <command>", "run this command first, with the same input, and show its output above")
     .option("--quota", "end the line with the limits of the account")
+    .option("--cache", "show when Claude Code's prompt cache goes cold")
     .action(() => {
       throw new CliError(RUN_AS_PROGRAM);
     });

@@ -48,3 +48,10 @@ it("lists the harnesses that connect in docs/connect.md", async () => {
   // With `vitest -u`, this writes the rows.
   await expect(wanted).toMatchFileSnapshot(path);
 });
+
+it("lists the commands that add the MCP server in docs/mcp.md", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/mcp.md"), "utf8");
+  const commands = CONNECTABLE_HARNESSES.flatMap(({ mcpCommand = [] }) => mcpCommand);
+  expect(commands).toHaveLength(4);
+  for (const command of commands) expect(page).toContain(`\`${command}\``);
+});

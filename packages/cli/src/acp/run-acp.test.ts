@@ -8,6 +8,7 @@ import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { createReporter } from "@plimsoll/guard/report";
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { describe, expect, it } from "vitest";
+import { until } from "../../../guard/src/testing/until.ts";
 import { promptAgent } from "../testing/acp-client.ts";
 import { type AcpContext, runAcp } from "./run-acp.ts";
 
@@ -37,6 +38,14 @@ async function textOf(stream: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 const update = (used: number) =>
@@ -190,6 +199,60 @@ describe("plimsoll acp", () => {
     expect(await ended).toBe(6);
   });
 
+  it("passes half a line of an agent that is killed, and its exit code", async () => {
+    const { context, output, events } = stage({ harness: "mine" });
+    const passed = textOf(output);
+    const half = `${update(7)}\n${update(8).slice(0, -9)}`;
+    const dies = `process.stdout.write(${JSON.stringify(half)}, () => process.kill(process.pid, "SIGKILL"))`;
+    expect(await runAcp(node(dies), context)).toBe(137);
+    output.end();
+    expect((await passed).toString()).toBe(half);
+    expect(events).toMatchObject([{ usage: { input_tokens: 7 } }]);
+  });
+
+  it("lets an agent finish whose client closes its end first, or breaks off with an error", async () => {
+    const finishes = `process.stdin.resume().on("end", () => console.log(${JSON.stringify(update(9))}))`;
+    for (const leave of [
+      (input: PassThrough) => void input.end(),
+      (input: PassThrough) => void input.destroy(new Error("EIO")),
+    ]) {
+      const { context, input, output, events } = stage();
+      output.resume();
+      const ended = runAcp(node(finishes), context);
+      leave(input);
+      expect(await ended).toBe(0);
+      expect(events).toMatchObject([{ usage: { input_tokens: 9 } }]);
+    }
+  });
+
+  it.each([
+    ["an unknown method", { id: 1, method: "session/telepathy", params: { sessionId: "s", used: 9 } }],
+    ["a list of messages", [JSON.parse(update(9))]],
+    ["an update without a session", { method: "session/update", params: { update: null } }],
+    ["an answer to nothing", { id: 77, result: { sessionId: null, agentInfo: [] } }],
+    ["an error", { id: 1, error: { code: -1, message: "usage_update" } }],
+  ])("passes %s of an agent and reports nothing of it", async (_, message) => {
+    const { context, output, events } = stage();
+    const passed = textOf(output);
+    const line = `${JSON.stringify(message)}\n`;
+    expect(await runAcp(node(`process.stdout.write(${JSON.stringify(line)})`), context)).toBe(0);
+    output.end();
+    expect((await passed).toString()).toBe(line);
+    expect(events).toEqual([]);
+  });
+
+  it("passes a first request that is nested deeper than it can write", async () => {
+    const { context, input, output } = stage();
+    const passed = textOf(output);
+    const ended = runAcp(node("process.stdin.pipe(process.stdout)"), context);
+    const deep = "[".repeat(200_000) + "]".repeat(200_000);
+    const line = `{"id":0,"method":"initialize","params":{"protocolVersion":1,"x":${deep}}}\n`;
+    input.end(line);
+    expect(await ended).toBe(0);
+    output.end();
+    expect((await passed).toString() === line).toBe(true);
+  });
+
   it("works without a server", async () => {
     const reporter = createReporter({ url: "http://127.0.0.1:9", key: "plim_x" });
     const { context, output } = stage({ reporter });
@@ -219,5 +282,32 @@ describe("plimsoll acp", () => {
     expect(ready.toString()).toBe("ready\n");
     program.kill("SIGTERM");
     expect(await once(program, "close")).toEqual([42, null]);
+  });
+
+  it("as a program ends at a signal when only what the agent left behind is running", async () => {
+    const child = "setTimeout(() => {}, 600_000)";
+    const leaves = `
+      const { spawn } = require("node:child_process");
+      const left = spawn(process.execPath, ["-e", ${JSON.stringify(child)}], { stdio: "inherit" });
+      left.unref();
+      console.log(JSON.stringify([process.pid, left.pid]));
+      process.exitCode = 4;`;
+    const program = spawn(
+      process.execPath,
+      ["--import", "tsx", PROGRAM, "acp", "--harness", "x", "--", ...node(leaves)],
+      {
+        env: { NODE_ENV: "test", PATH: process.env.PATH, PLIMSOLL_HOME: "/nowhere" },
+        stdio: ["pipe", "pipe", "ignore"],
+      },
+    );
+    const [line] = (await once(program.stdout, "data")) as [Buffer];
+    const [agent, left] = JSON.parse(line.toString()) as [number, number];
+    try {
+      await until(() => !isRunning(agent));
+      program.kill("SIGTERM");
+      expect(await once(program, "exit")).toEqual([4, null]);
+    } finally {
+      process.kill(left, "SIGKILL");
+    }
   });
 });

@@ -47,13 +47,22 @@ export async function runAcp(
 ): Promise<number> {
   const { input, output, reporter } = context;
   const agent = spawn(command, words, { stdio: ["pipe", "pipe", "inherit"] });
-  const pass = SIGNALS.map((signal) => [signal, () => void agent.kill(signal)] as const);
+  const { fromClient, fromAgent } = filters(usageReader(command, context), context);
+  const pass = SIGNALS.map((signal) => {
+    const handler = () => {
+      if (agent.exitCode === null && agent.signalCode === null) return void agent.kill(signal);
+      // A process that the agent left behind holds its output open.
+      agent.stdout!.destroy();
+      fromAgent.end();
+    };
+    return [signal, handler] as const;
+  });
   for (const [signal, handler] of pass) process.on(signal, handler);
   try {
     const ended = endOf(agent, command);
-    const { fromClient, fromAgent } = filters(usageReader(command, context), context);
     // An agent that ended, or a client that left, closes its end.
     agent.stdin!.on("error", () => {});
+    input.on("error", () => fromClient.end());
     input.pipe(fromClient).pipe(agent.stdin!);
     agent.stdout!.pipe(fromAgent).pipe(output, { end: false });
     output.on("error", () => {
@@ -97,9 +106,10 @@ function filters(
     const message = parseJson(line);
     read(message);
     const asking = asksForCompactions ? optIn(message) : undefined;
-    if (asking === undefined) return "pass";
+    const text = asking && jsonOf(asking);
+    if (text === undefined) return "pass";
     hasAsked = true;
-    return { replaceBy: JSON.stringify(asking) };
+    return { replaceBy: text };
   });
   const fromAgent = lineFilter([...USAGE_MARKS.agent], (line) => {
     const message = parseJson(line);
@@ -107,6 +117,15 @@ function filters(
     return hasAsked && toldOfCompaction(message) ? "drop" : "pass";
   });
   return { fromClient, fromAgent };
+}
+
+/** Undefined for what is nested too deep to be written. */
+function jsonOf(message: object): string | undefined {
+  try {
+    return JSON.stringify(message);
+  } catch {
+    return undefined;
+  }
 }
 
 function usageReader(command: string, context: AcpContext): (message: unknown) => void {

@@ -1,5 +1,6 @@
 import "../../../guard/src/testing/clean-environment.ts";
 
+import { writeFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -310,6 +311,70 @@ describe("a bridge that writes managed settings", () => {
     await write(OWN, "{");
     expect(await apply(managed())).toMatchObject({ status: "rejected", code: "apply_failed" });
     expect(await read(OWN)).toBe("{");
+  });
+
+  it.each(["", "\uFEFF"])("keeps line ends and comments after %j, and puts them back", async (start) => {
+    const before = `${start}{\r\n  // Of the team.\r\n  "model": "opus",\r\n}\r\n`;
+    await write(OWN, before);
+    expect(await apply(managed())).toMatchObject({ status: "written", line: { tokens: WANTED } });
+    const text = await read(OWN);
+    expect(text).toMatch(new RegExp(`^${start}\\{\\r\\n {2}// Of the team`));
+    expect(text.replaceAll("\r\n", "")).not.toContain("\n");
+    expect(text).toContain(`"autoCompactWindow": ${WANTED + ROOM}`);
+    const { adapter, path, home } = managed();
+    await undo(adapter, await readSettings(adapter, path, home));
+    expect(await read(OWN)).toBe(before);
+  });
+
+  it.each([
+    ["half an object", Buffer.from('{"model": ')],
+    ["a list", Buffer.from("[1]")],
+    ["bytes that are no text", Buffer.from([0x7b, 0xff, 0x7d])],
+    ["UTF-16", Buffer.from("\uFEFF{}", "utf16le")],
+    ["more than it may have", Buffer.alloc(5 * 1024 * 1024, " ")],
+  ])("leaves %s as it is", async (_, bytes) => {
+    await write(OWN, "");
+    await writeFile(join(root, OWN), bytes);
+    expect(await apply(managed())).toMatchObject({ status: "rejected", code: "apply_failed", written: [] });
+    expect(bytes.equals(await readFile(join(root, OWN)))).toBe(true);
+    expect(await readdir(join(root, dirname(OWN)))).toEqual(["50-plimsoll.json"]);
+  });
+
+  it("leaves a file that is read-only, and a folder where it may not write", async () => {
+    await write(OWN, { model: "opus" });
+    await chmod(join(root, OWN), 0o444);
+    expect(await apply(managed())).toMatchObject({
+      status: "rejected",
+      message: expect.stringContaining("read-only"),
+    });
+    expect(JSON.parse(await read(OWN))).toEqual({ model: "opus" });
+    // Root may write there all the same.
+    if (process.getuid?.() === 0) return;
+    await rm(join(root, OWN));
+    await chmod(join(root, dirname(OWN)), 0o555);
+    expect(await apply(managed())).toMatchObject({ status: "rejected", code: "apply_failed" });
+    await chmod(join(root, dirname(OWN)), 0o755);
+    expect(await readdir(join(root, dirname(OWN)))).toEqual([]);
+  });
+
+  it.each([
+    ["once", 1, { status: "written", line: { tokens: WANTED } }],
+    ["each time", Number.POSITIVE_INFINITY, { status: "rejected", code: "apply_failed", written: [] }],
+  ])("keeps what another program writes while it works, %s", async (_, times, report) => {
+    await write(OWN, { count: 0 });
+    let count = 0;
+    // The clock is read after the settings and before they are written.
+    const now = () => {
+      if (count < times) {
+        count += 1;
+        writeFileSync(join(root, OWN), JSON.stringify({ count }));
+      }
+      return Date.now();
+    };
+    const policy = { generation: 1, hash: "0".repeat(64), settings: POLICY };
+    expect(await applyPolicy(managed(), policy, now)).toMatchObject(report);
+    const isWritten = report.status === "written";
+    expect(JSON.parse(await read(OWN))).toEqual({ count, ...(isWritten && window(WANTED)) });
   });
 
   it("rejects the policy and leaves no half file where it cannot write", async () => {

@@ -254,6 +254,16 @@ describe.runIf(hasServer)("plimsoll connect, with each harness and a real server
     expect(line.command).toMatch(/ statusline --wrap 'echo .*my line/);
     expect(await stage.connect()).toContain("Nothing to change.");
     expect(await stage.connect("--statusline")).toContain("Nothing to change.");
+    // Flags that a person adds make it no other line.
+    const flagged = line.command.replace(" statusline", " statusline --quota --cache");
+    const withFlags = JSON.stringify({
+      ...(await stage.settings()),
+      statusLine: { ...line, command: flagged },
+    });
+    await stage.person.write(CLAUDE_SETTINGS, withFlags);
+    expect(await stage.connect()).toContain("Nothing to change.");
+    expect(await stage.connect("--statusline")).toContain("Nothing to change.");
+    expect(await stage.person.read(CLAUDE_SETTINGS)).toBe(withFlags);
     await stage.person.run(["disconnect", "claude-code"]);
     expect(await stage.settings()).toEqual(JSON.parse(before));
   });

@@ -54,21 +54,26 @@ describe.runIf(hasServer)("plimsoll disconnect, without a record", () => {
       await rm(join(parent, name, "connection.json"), { force: true });
   }
 
-  it("recognises what another home wrote, and puts a wrapped status line back", async () => {
-    const line = { type: "command", command: "echo 'my $line'", padding: 0 };
-    await stage.person.write(CLAUDE_SETTINGS, JSON.stringify({ statusLine: line, hooks: { Stop: [] } }));
-    await stage.connect("--statusline");
-    const moved = `${stage.server.home}-moved`;
-    await rename(join(stage.server.home, "connect"), moved);
-    await mkdir(join(stage.server.home, "connect"));
-    await disconnect("claude-code");
-    await rm(moved, { recursive: true });
-    expect(await stage.settings()).toEqual({
-      statusLine: line,
-      hooks: { Stop: [] },
-      env: { OTEL_METRICS_EXPORTER: "none" },
-    });
-  });
+  it.each(["", " --cache"])(
+    "recognises what another home wrote, and puts a wrapped status line back: %j",
+    async (flags) => {
+      const line = { type: "command", command: "echo 'my $line'", padding: 0 };
+      await stage.person.write(CLAUDE_SETTINGS, JSON.stringify({ statusLine: line, hooks: { Stop: [] } }));
+      await stage.connect("--statusline");
+      const written = await stage.person.read(CLAUDE_SETTINGS);
+      await stage.person.write(CLAUDE_SETTINGS, written.replace(" statusline", ` statusline${flags}`));
+      const moved = `${stage.server.home}-moved`;
+      await rename(join(stage.server.home, "connect"), moved);
+      await mkdir(join(stage.server.home, "connect"));
+      await disconnect("claude-code");
+      await rm(moved, { recursive: true });
+      expect(await stage.settings()).toEqual({
+        statusLine: line,
+        hooks: { Stop: [] },
+        env: { OTEL_METRICS_EXPORTER: "none" },
+      });
+    },
+  );
 
   it.each([
     '{ "env": { "OTEL_EXPORTER_OTLP_ENDPOINT": "https://collector.example/v1" } }',

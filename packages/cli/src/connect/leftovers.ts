@@ -103,7 +103,7 @@ function commandEdits(family: string, settings: Fields): KeyEdit[] {
   return [...edits, { path: ["statusLine"], value }];
 }
 
-const STATUS_LINE = /plimsoll\.js'? statusline((?: --wrap .+)?) 2>\/dev\/null \|\| :$/;
+const STATUS_LINE = /plimsoll\.js'? statusline(?: --(?:quota|cache))*((?: --wrap .+)?) 2>\/dev\/null \|\| :$/;
 
 /** A group that holds nothing afterwards goes too. */
 function withEmptyGroups(edits: readonly KeyEdit[], settings: Fields): KeyEdit[] {

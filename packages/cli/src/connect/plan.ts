@@ -18,7 +18,7 @@ import { changesOf, ownFunctions, type SettingsConflict } from "./conflicts.ts";
 import { adapterOf, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
 import { hookSettings, passingProgram } from "./hook-settings.ts";
 import { type ConnectionRecord, readRecord } from "./record.ts";
-import { hasStatusLine, statusLineSetting } from "./status-line-setting.ts";
+import { hasStatusLine, statusLineSetting, withStatusLineFlags } from "./status-line-setting.ts";
 
 /** Stands for a key in a preview, because none is made before somebody agreed. */
 export const NEW_KEY = "plim_NEW_KEY";
@@ -146,7 +146,7 @@ export async function readNamed(
   home: string,
 ): Promise<SettingsReading> {
   try {
-    return await readSettings(owner, path, home, "connect");
+    return withStatusLineFlags(await readSettings(owner, path, home, "connect"));
   } catch (error) {
     if (!(error instanceof UnreadableSettings)) throw error;
     throw new UnreadableSettings(`${path} is not valid ${owner.format.toUpperCase()}: ${error.message}`);

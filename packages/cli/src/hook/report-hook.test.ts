@@ -1,9 +1,14 @@
-import { createServer } from "node:http";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { at } from "@plimsoll/harnesses/fields";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../../guard/src/testing/until.ts";
 import { allRecords } from "../connect/record.ts";
 import { connectStage } from "../testing/connect-run.ts";
 import { hasServer } from "../testing/real-server.ts";
@@ -150,5 +155,38 @@ describe("a hook that a person wrote", () => {
     expect(await reportHook(compacted("k"), asked("kimi"), { PLIMSOLL_URL: "ftp://x" }, { waits: [] })).toBe(
       false,
     );
+  });
+});
+
+describe("a hook whose server hangs", () => {
+  const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
+  // What a harness starts is the built program.
+  beforeAll(() => promisify(execFile)("npm", ["run", "--silent", "build"], { cwd: PACKAGE }), 180_000);
+
+  it.each([
+    ["PostCompact", { trigger: "auto" }],
+    ["SessionEnd", { reason: "other" }],
+  ])("ends at %s without an answer, and prints nothing", async (name, more) => {
+    const waiting: ServerResponse[] = [];
+    const server = createServer((_, response) => void waiting.push(response));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const { port } = server.address() as AddressInfo;
+      const env = { PATH: process.env.PATH, PLIMSOLL_HOME: "/nowhere", PLIMSOLL_KEY: "plim_x" };
+      const hook = spawn(process.execPath, [join(PACKAGE, "bin/plimsoll.js"), "hook", "claude-code"], {
+        env: { ...env, PLIMSOLL_URL: `http://127.0.0.1:${port}`, NODE_ENV: "test" },
+      });
+      let said = "";
+      for (const stream of [hook.stdout, hook.stderr]) stream.on("data", (chunk) => (said += String(chunk)));
+      hook.stdin.end(JSON.stringify({ session_id: "s", hook_event_name: name, ...more }));
+      expect(await once(hook, "close")).toEqual([0, null]);
+      expect(said).toBe("");
+      // A hook that waits for its report has tried four times by then.
+      expect(waiting.length).toBeLessThan(4);
+      await until(() => waiting.length > 0);
+    } finally {
+      for (const response of waiting) response.end("{}");
+      server.close();
+    }
   });
 });

@@ -120,24 +120,26 @@ async function ofCall(call: string, family: CallingFamily, question: CallerQuest
   const folder = sessionsFolder(family, places);
   const started = places.env[caller.startedBy ?? ""];
   const looked = new Map<string, number>();
-  const hasCall = (path: string) => {
+  const hasCall = (path: string, since = now() - RECENT_MS) => {
     const file = statSync(path, { throwIfNoEntry: false });
-    if (file === undefined || file.mtimeMs < now() - RECENT_MS || looked.get(path) === file.size)
-      return false;
+    if (file === undefined || file.mtimeMs < since || looked.get(path) === file.size) return false;
     looked.set(path, file.size);
     const tail = tailOf(path);
     return tail.includes(call) && linesWith(tail, call).some((line) => caller.makesCall!(line, call));
   };
-  const until = now() + patienceMs;
+  // A clock that is set back meanwhile must not make the call wait for it.
+  const until = performance.now() + patienceMs;
   for (let attempt = 0; ; attempt += 1) {
+    const isLast = performance.now() >= until;
     const likely = await withSubagents([...known, ...(await startedRecordings(folder, started))], caller);
-    const [found] = likely.filter(hasCall);
+    // After a pause of this machine, the recording was written long ago.
+    const found = likely.find((path) => hasCall(path, isLast ? 0 : undefined));
     if (found !== undefined) return [found];
     // All recordings of a person are many. They are looked through at first, now and then, and at last.
-    if (attempt % 20 === 0 || now() >= until) {
+    if (attempt % 20 === 0 || isLast) {
       const others = await writtenSince(folder, now() - RECENT_MS);
-      const having = others.filter(hasCall);
-      if (having.length > 0 || now() >= until) return having;
+      const having = others.filter((path) => hasCall(path));
+      if (having.length > 0 || isLast) return having;
     }
     await sleep(POLL_MS);
   }

@@ -313,6 +313,20 @@ describe("plimsoll mcp", () => {
     await client.unsubscribeResource({ uri });
   });
 
+  it("answers what was asked while it was paused, each call about its own session", async () => {
+    const [one, other] = [worker(2), worker(3)];
+    const client = await start();
+    const pid = (client.transport as StdioClientTransport).pid!;
+    process.kill(pid, "SIGSTOP");
+    const calls = [one.call(41_000), other.call(52_000)];
+    const asked = calls.map((call) => ask(client, "headroom", { detail: true }, call));
+    process.kill(pid, "SIGCONT");
+    expect(await Promise.all(asked)).toMatchObject([
+      { level: { counted: 41_000 } },
+      { level: { counted: 52_000 } },
+    ]);
+  });
+
   it("has a prompt for a handoff", async () => {
     const client = await start();
     const { messages } = await client.getPrompt({ name: "handoff" });

@@ -24,6 +24,23 @@ describe("the line that the server knows", () => {
     expect(lines.of(OF)).toEqual({ line: undefined, server: expected });
   });
 
+  it("is asked for again after the clock was set back", async () => {
+    let now = START;
+    let asked = 0;
+    const lines = new ServerLines(
+      () => {
+        asked += 1;
+        return unreachable();
+      },
+      () => now,
+    );
+    lines.of(OF);
+    now -= 86_400_000;
+    lines.of(OF);
+    await lines.settled();
+    expect(asked).toBe(2);
+  });
+
   describe.runIf(hasServer)("of a real one", () => {
     const stage = connectStage();
 

@@ -49,7 +49,8 @@ export class ServerLines {
   } {
     const now = this.#now();
     const known = this.#known.get(session);
-    if (known === undefined || now - known.askedAt > FRESH_MS) {
+    // A clock may be set back.
+    if (known === undefined || Math.abs(now - known.askedAt) > FRESH_MS) {
       const next: Known = {
         lines: new Map(),
         answeredAt: undefined,
@@ -61,7 +62,7 @@ export class ServerLines {
       this.#asking = this.#ask(next, session, family);
     }
     const { lines, answeredAt, state } = this.#known.get(session)!;
-    const isBelieved = answeredAt !== undefined && now - answeredAt < BELIEVED_MS;
+    const isBelieved = answeredAt !== undefined && Math.abs(now - answeredAt) < BELIEVED_MS;
     return { line: isBelieved ? lines.get(agent) : undefined, server: state };
   }
 

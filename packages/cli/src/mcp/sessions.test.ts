@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -102,6 +102,26 @@ describe("a thread of Codex", () => {
     await write(A, 88_000);
     for (const threadId of [A.slice(-12), "000a", ".*", `../28/${A}`, "jsonl", `${A}.jsonl`])
       expect(await sessions.caller({ threadId }), threadId).toEqual({ refused: "not_recorded" });
+  });
+});
+
+describe("a machine whose time is not even", () => {
+  it("has the call that was written before a pause", async () => {
+    const agent = new ClaudeAgent(home).prompt("Go");
+    boundOf(await ask(agent.call(20_000)));
+    const call = agent.call(30_000);
+    const before = new Date(Date.now() - 3_600_000);
+    await utimes(agent.path, before, before);
+    expect(boundOf(await ask(call)).levels).toMatchObject([{ counted: 30_000 }]);
+  });
+
+  it("keeps no call waiting when its clock is set back", async () => {
+    const places = { home, project: home, env: {}, platform: process.platform };
+    let reads = 0;
+    const now = () => Date.now() - (reads++ === 0 ? 0 : 3_600_000);
+    const own = new Sessions({ places, argument: undefined, now, patienceMs: 20 });
+    expect(await own.caller({ "claudecode/toolUseId": "toolu_never" })).toEqual({ refused: "not_recorded" });
+    await own.close();
   });
 });
 

@@ -110,4 +110,61 @@ describe("the policy of the apps gateway", () => {
     const cli = { autoCompactWindow: 333_000, modelSettings: { [MODEL]: { autoCompactWindow: 433_000 } } };
     expect(parse(gatewayYaml(cli, groups))).toEqual({ managed: { policies: [{ match, cli }] } });
   });
+
+  it("reads the same by either version of YAML, whatever the groups and models are called", () => {
+    const special = fc.constantFrom(
+      ...[
+        "yes",
+        "NO",
+        "on",
+        "~",
+        "null",
+        "0123",
+        "1:30",
+        "1e3",
+        ".inf",
+        "0x1f",
+        "2026-11-28",
+        "=",
+        "<<",
+        "-",
+        "?",
+      ],
+      ...[
+        "a: b",
+        "a #b",
+        "*a",
+        "&a",
+        "!!str",
+        "%TAG",
+        "@a",
+        "`a`",
+        "'",
+        '"',
+        "[a]",
+        "{a}",
+        "|",
+        ">",
+        "---",
+        "...",
+      ],
+      ...["\n", "a\nb", "\t", " a ", "\u0085", "\u2028", "\u0000", "\uFEFF", "\\", "é", "🚢"],
+    );
+    const name = fc.oneof(special, fc.string({ minLength: 1, unit: "binary" }));
+    const named = fc.tuple(
+      fc.array(name, { minLength: 1, maxLength: 4 }),
+      fc.uniqueArray(name, { maxLength: 4 }),
+    );
+    fc.assert(
+      fc.property(named, ([groups, models]) => {
+        const lines = models.map((model) => [model, { autoCompactWindow: 333_000 }] as const);
+        const cli = { modelSettings: Object.fromEntries(lines) };
+        for (const version of ["1.1", "1.2"] as const)
+          expect(parse(gatewayYaml(cli, groups), { version })).toEqual({
+            managed: { policies: [{ match: { groups }, cli }] },
+          });
+      }),
+      { numRuns: 300 },
+    );
+  });
 });

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } f
 import { join } from "node:path";
 import { rootPath } from "@plimsoll/guard/node";
 import { claudeCodeBridge } from "@plimsoll/harnesses/claude-code/bridge";
-import { isCompactedSince } from "@plimsoll/harnesses/claude-code/status-turn";
+import { isCompactedSince, recordedCache } from "@plimsoll/harnesses/claude-code/status-turn";
 import { readSubagents, type SubagentSample } from "@plimsoll/harnesses/claude-code/subagent-status";
 import { projectOf, readStatus, type StatusSample } from "@plimsoll/harnesses/status-line";
 import { type Env, homeFolder } from "../home-folder.ts";
@@ -10,7 +10,7 @@ import { allowsColor } from "../terminal.ts";
 import { claudeSettings, parsed, targetIn, textOf } from "./claude-settings.ts";
 import { tailOf } from "./recording-tail.ts";
 import { parseMemory, remembered, type SessionMemory } from "./session-memory.ts";
-import { quotaTexts, statusText } from "./status-text.ts";
+import { cacheText, quotaTexts, statusText } from "./status-text.ts";
 import type { StatuslineArguments } from "./statusline-arguments.ts";
 
 /** What the command of a status line needs from outside. */
@@ -47,16 +47,14 @@ interface Recalled {
  */
 export async function runStatusline(
   input: string,
-  { wrap, showsQuota }: Pick<StatuslineArguments, "wrap" | "showsQuota">,
+  { wrap, ...shown }: Omit<StatuslineArguments, "isReport">,
   context: StatuslineContext,
 ): Promise<void> {
   const value = parsed(input);
   const subagents = readSubagents(value);
   const wrapped = wrap === undefined ? "" : await outputOf(wrap, input, context.env);
   const { text, isConnected, changed } =
-    subagents === undefined
-      ? ownLine(value, showsQuota, context)
-      : rowsOf(subagents, projectOf(value), context);
+    subagents === undefined ? ownLine(value, shown, context) : rowsOf(subagents, projectOf(value), context);
   const lines = [wrapped.replace(/\n+$/, ""), text].filter((part) => part !== "");
   if (lines.length > 0) context.write(`${lines.join("\n")}\n`);
   if (changed.length === 0) return;
@@ -69,13 +67,19 @@ export async function runStatusline(
   }
 }
 
-function ownLine(value: unknown, showsQuota: boolean, { env, now }: StatuslineContext): Drawing {
+function ownLine(
+  value: unknown,
+  { showsQuota, showsCache }: Pick<StatuslineArguments, "showsQuota" | "showsCache">,
+  { env, now }: StatuslineContext,
+): Drawing {
   const status = readStatus(value);
-  const sample = status === undefined ? undefined : withoutOldLevel(status);
-  if (sample === undefined) {
+  if (status === undefined) {
     const text = "Plimsoll reads the status of Claude Code or Copilot CLI as JSON on standard input.";
     return { text, isConnected: false, changed: [] };
   }
+  const { transcript, usage } = status;
+  const recording = transcript === undefined || usage === undefined ? "" : tailOf(transcript);
+  const sample = isCompactedSince(status, recording) ? { ...status, tokens: undefined } : status;
   const { settings, known } = claudeSettings(sample, env);
   const line = sample.family === "claude-code" ? claudeCodeBridge.line(settings, known).line : undefined;
   const recalled = recall(sample, env);
@@ -83,14 +87,14 @@ function ownLine(value: unknown, showsQuota: boolean, { env, now }: StatuslineCo
   // A pipe to a harness that shows colors.
   const color = allowsColor(env, true);
   const quotas = showsQuota ? quotaTexts(sample.quotas, now(), color) : [];
-  const text = [statusText(sample, recalled.memory, at, color), ...quotas].join(" · ");
+  // Without a level, the prompt is another one.
+  const cache = showsCache && sample.tokens !== undefined ? recordedCache(recording) : undefined;
+  const text = [
+    statusText(sample, recalled.memory, at, color),
+    ...(cache === undefined ? [] : [cacheText(cache, now())]),
+    ...quotas,
+  ].join(" · ");
   return { text, isConnected: targetIn(settings) !== undefined, changed: recalled.isNew ? [recalled] : [] };
-}
-
-function withoutOldLevel(status: StatusSample): StatusSample {
-  const { transcript, usage } = status;
-  if (transcript === undefined || usage === undefined) return status;
-  return isCompactedSince(status, tailOf(transcript)) ? { ...status, tokens: undefined } : status;
 }
 
 /** One line of JSON for each sub-agent, with the text of its row. */

@@ -1,4 +1,4 @@
-import { forecast, quotaName } from "@plimsoll/fold";
+import { type CacheLife, forecast, quotaName } from "@plimsoll/fold";
 import type { QuotaReading } from "@plimsoll/harnesses/quota";
 import type { StatusSample } from "@plimsoll/harnesses/status-line";
 import { ahead, percent, tokens } from "../number-format.ts";
@@ -48,6 +48,10 @@ export function quotaTexts(quotas: readonly QuotaReading[], now: number, color: 
     return `${name} ${shown}, ${resets_at > now ? `resets ${ahead(resets_at - now)}` : "was reset"}`;
   });
 }
+
+/** When the prompt cache goes cold, by the clock of this machine: the harness draws the line rarely while it waits for a prompt. */
+export const cacheText = ({ coldAt }: Pick<CacheLife, "coldAt">, now: number): string =>
+  coldAt <= now ? "cache cold" : `cache cold at ${new Date(coldAt).toTimeString().slice(0, 5)}`;
 
 function levelText(
   level: number | undefined,

@@ -4,6 +4,8 @@ export interface StatuslineArguments {
   wrap: string | undefined;
   /** Whether the line ends with the limits of the account. */
   showsQuota: boolean;
+  /** Whether it says when the prompt cache goes cold. */
+  showsCache: boolean;
   /** Whether this run only reports to the server. */
   isReport: boolean;
 }
@@ -14,6 +16,7 @@ export function statuslineArguments(words: readonly string[]): StatuslineArgumen
   return {
     wrap: place < 0 ? undefined : words[place + 1],
     showsQuota: words.includes("--quota"),
+    showsCache: words.includes("--cache"),
     isReport: words.includes("--report"),
   };
 }

@@ -285,15 +285,19 @@ describe("plimsoll statusline", () => {
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
 
-  async function draw(status: unknown, wrap?: string, showsQuota = false) {
+  async function draw(
+    status: unknown,
+    wrap?: string,
+    { showsQuota = false, showsCache = false, now = Date.now } = {},
+  ) {
     let text = "";
     const reports: string[] = [];
     await runStatusline(
       typeof status === "string" ? status : JSON.stringify(status),
-      { wrap, showsQuota },
+      { wrap, showsQuota, showsCache },
       {
         env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll"), NO_COLOR: "1", PATH: process.env.PATH },
-        now: Date.now,
+        now,
         write: (more) => {
           text += more;
         },
@@ -324,11 +328,54 @@ describe("plimsoll statusline", () => {
       seven_day_opus: { used_percentage: 96, resets_at: inMinutes(-5) },
     };
     const limited = claude(47_000, { rate_limits });
-    expect((await draw(limited, undefined, true)).text).toMatch(
+    expect((await draw(limited, undefined, { showsQuota: true })).text).toMatch(
       / · \$1\.23 · 5-hour 42%, resets in 2 h · 7-day opus 96%, was reset\n$/,
     );
     expect((await draw(limited)).text).toMatch(/ · \$1\.23\n$/);
-    expect((await draw(claude(47_000), undefined, true)).text).toMatch(/ · \$1\.23\n$/);
+    expect((await draw(claude(47_000), undefined, { showsQuota: true })).text).toMatch(/ · \$1\.23\n$/);
+  });
+
+  it("says on request when the cache of the latest call goes cold", async () => {
+    const calledAt = new Date(2026, 10, 28, 14, 5, 30);
+    const call = (minutes: number, read: number, hour?: number, more: object = {}) =>
+      recorded(`req_${minutes}`, read, {
+        timestamp: new Date(calledAt.getTime() + minutes * 60_000).toISOString(),
+        message: {
+          model: "claude-opus-5",
+          usage: {
+            ...NONE,
+            ...{ input_tokens: 3, cache_creation_input_tokens: 2_997, cache_read_input_tokens: read },
+            ...(hour !== undefined && { cache_creation: { ephemeral_1h_input_tokens: hour } }),
+          },
+        },
+        ...more,
+      });
+    const cacheAfter = async (lines: readonly string[], minutes = 1, more: object = {}) => {
+      const transcript_path = join(home, "t.jsonl");
+      await writeFile(transcript_path, ["cut off", ...lines, ""].join("\n"));
+      const now = () => calledAt.getTime() + minutes * 60_000;
+      const status = claude(100_000, { transcript_path, ...more });
+      const { text } = await draw(status, undefined, { showsCache: true, now });
+      return / · \$1\.23(?: · (.*))?\n$/.exec(text)?.[1];
+    };
+    const written = call(-40, 60_000, 2_997);
+    expect(await cacheAfter([call(0, 100_000)])).toBe("cache cold at 14:10");
+    expect(await cacheAfter([call(0, 100_000)], 5)).toBe("cache cold");
+    expect(await cacheAfter([call(0, 100_000, 0)])).toBe("cache cold at 14:10");
+    expect(await cacheAfter([call(0, 100_000, 2_997)], 59)).toBe("cache cold at 15:05");
+    // What an earlier call wrote for an hour lives on, as long as it is the larger part.
+    expect(await cacheAfter([written, call(0, 100_000, 0)])).toBe("cache cold at 15:05");
+    expect(await cacheAfter([call(-40, 20_000, 2_997), call(0, 100_000, 0)])).toBe("cache cold at 14:10");
+    // A cache that outlived twenty minutes does so again.
+    expect(await cacheAfter([call(-20, 97_003), call(0, 100_000)])).toBe("cache cold at 14:25");
+    const other = call(1, 9_000, 2_997, { isSidechain: true });
+    expect(await cacheAfter([call(0, 100_000), other, "{", call(2, 1).slice(9)])).toBe("cache cold at 14:10");
+    expect(await cacheAfter([])).toBeUndefined();
+    expect(await cacheAfter([call(0, 100_000)], 1, { transcript_path: "/nowhere" })).toBeUndefined();
+    const boundary = JSON.stringify({ subtype: "compact_boundary" });
+    expect(await cacheAfter([call(0, 100_000), boundary])).toBeUndefined();
+    const { text } = await draw(claude(100_000));
+    expect(text).not.toContain("cache");
   });
 
   it.each(["", "{", "[]", "null"])("says what it reads when it gets %j", async (input) => {
@@ -362,7 +409,11 @@ describe("plimsoll statusline", () => {
         throw new Error("no process is left");
       },
     };
-    await runStatusline(JSON.stringify(claude(91_000)), { wrap: undefined, showsQuota: false }, context);
+    await runStatusline(
+      JSON.stringify(claude(91_000)),
+      { wrap: undefined, showsQuota: false, showsCache: false },
+      context,
+    );
     expect(steps).toEqual(["line", "report"]);
     expect((await draw(claude(91_000))).reports).toHaveLength(1);
     expect((await draw(claude(91_000))).reports).toEqual([]);

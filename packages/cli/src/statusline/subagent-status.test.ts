@@ -127,7 +127,7 @@ describe("plimsoll statusline as subagentStatusLine", () => {
     const reports: string[] = [];
     await runStatusline(
       JSON.stringify(status),
-      { wrap: undefined, showsQuota: true },
+      { wrap: undefined, showsQuota: true, showsCache: true },
       {
         env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll"), NO_COLOR: "1" },
         now: Date.now,

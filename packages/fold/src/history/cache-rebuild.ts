@@ -76,7 +76,7 @@ export const isExplained = (cause: RebuildCause): boolean =>
   cause === "idle" || Object.values(CAUSE_OF_FALL).includes(cause);
 
 export interface TurnInCache {
-  turn: TurnFacts;
+  turn: Pick<TurnFacts, "usage" | "estimated">;
   contextTokens: number;
   /** Since the call before, ms. Undefined for the first call. */
   idle: number | undefined;
@@ -133,7 +133,7 @@ export function cachedAfter(
  * The tokens that live an hour after a turn. Providers put what lives longer first, and reading renews the life of what is read.
  * @param before of the turn before
  */
-function hourAfter(before: number | undefined, { usage }: TurnFacts): number | undefined {
+function hourAfter(before: number | undefined, { usage }: Pick<TurnFacts, "usage">): number | undefined {
   const { cache_read_tokens: read = 0, cache_write_tokens: written = 0 } = usage;
   const hour = hourWrite(usage);
   if (hour) return read + hour;

@@ -29,6 +29,7 @@ export const claudeCodeConnect: ConnectSettings = {
   // Gives the agent its own note back.
   matchers: { SessionStart: "compact" },
   recordings: "~/.claude/projects",
+  mcpCommand: "claude mcp add --scope user plimsoll -- npx --yes plimsoll mcp",
   reports: "Reports each call, its cost, sub-agents, compactions and /clear.",
   lacks: "Does not report the window size, or the level right after a compaction.",
   statusLine: true,

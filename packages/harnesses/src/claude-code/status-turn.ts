@@ -1,3 +1,11 @@
+import {
+  type CachedPrompt,
+  type CacheLife,
+  cachedAfter,
+  cacheLife,
+  cacheRebuild,
+  contextTokens,
+} from "@plimsoll/fold";
 import type { Usage } from "@plimsoll/protocol/pure";
 import { at, textAt } from "../fields.ts";
 import { parseJson } from "../recordings/json.ts";
@@ -65,17 +73,48 @@ interface RecordedCall {
 function lastCall(recording: string, isSubagent: boolean): RecordedCall | undefined {
   const lines = recording.split("\n");
   for (let index = lines.length - 1; index >= 0; index -= 1) {
-    const line = lines[index]!;
-    if (!line.includes('"requestId"') || !line.includes('"usage"')) continue;
-    const entry = parseJson(line);
-    const id = textAt(entry, ["requestId"]);
-    const time = Date.parse(textAt(entry, ["timestamp"]) ?? "");
-    if (id === undefined || Number.isNaN(time) || (at(entry, ["isSidechain"]) === true) !== isSubagent)
-      continue;
-    const usage = usageIn(entry);
-    return usage && { id, at: time, model: textAt(entry, ["message", "model"]), usage };
+    const call = callIn(lines[index]!, isSubagent);
+    if (call !== undefined) return call.usage && { ...call, usage: call.usage };
   }
   return undefined;
+}
+
+/** The call in a line of a recording. Without `usage` if its counts cannot be read. */
+function callIn(
+  line: string,
+  isSubagent: boolean,
+): (Omit<RecordedCall, "usage"> & { usage: Usage | undefined }) | undefined {
+  if (!line.includes('"requestId"') || !line.includes('"usage"')) return undefined;
+  const entry = parseJson(line);
+  const id = textAt(entry, ["requestId"]);
+  const time = Date.parse(textAt(entry, ["timestamp"]) ?? "");
+  if (id === undefined || Number.isNaN(time) || (at(entry, ["isSidechain"]) === true) !== isSubagent)
+    return undefined;
+  return { id, at: time, model: textAt(entry, ["message", "model"]), usage: usageIn(entry) };
+}
+
+/** What the provider's cache has of the main agent's prompt, as the calls in the end of a recording say. */
+export function recordedCache(recording: string): CacheLife | undefined {
+  const calls = new Map<string, RecordedCall>();
+  for (const line of recording.split("\n")) {
+    const call = callIn(line, false);
+    // A call has a line for each part of its answer.
+    if (call?.usage !== undefined) calls.set(call.id, { ...call, usage: call.usage });
+  }
+  let cached: CachedPrompt | undefined;
+  let before: RecordedCall | undefined;
+  for (const call of calls.values()) {
+    const step = {
+      turn: { usage: call.usage, estimated: false },
+      contextTokens: contextTokens(call.usage) ?? 0,
+      idle: before && call.at - before.at,
+      fall: undefined,
+      modelChanged: before !== undefined && before.model !== call.model,
+    };
+    cached = cachedAfter(cached, cacheRebuild(cached, step), step);
+    before = call;
+  }
+  return cacheLife({ cached, lastTurnAt: before?.at, pending: [] });
 }
 
 const COMPACTED = '"compact_boundary"';

@@ -35,6 +35,7 @@ export const codexConnect: ConnectSettings = {
   matchers: { SessionStart: "compact" },
   agentsAreSessions: true,
   recordings: "~/.codex/sessions",
+  mcpCommand: "codex mcp add plimsoll -- npx --yes plimsoll mcp",
   reports: "Reports each call, sub-agents, and compactions once you trust its hook with /hooks.",
   lacks: "Does not report the window size. Without the hook, a compaction is an unexplained fall.",
   ignoresProject: true,

@@ -73,6 +73,8 @@ export interface ConnectSettings {
   winningVariables?(env: Readonly<Record<string, string | undefined>>): string[];
   /** Where recordings of past sessions are, for a person. */
   recordings?: string;
+  /** Adds Plimsoll's MCP server to it, for a shell. */
+  mcpCommand?: string;
   /** What it reports, and what it does not, in a sentence each. */
   reports: string;
   lacks: string;

@@ -35,6 +35,7 @@ export const geminiCliConnect: ConnectSettings = {
   winningVariables: telemetryOverrides("GEMINI_TELEMETRY_"),
   hooks: ["SessionStart", "SessionEnd"],
   forwards: true,
+  mcpCommand: "gemini mcp add --scope user plimsoll npx -- --yes plimsoll mcp",
   reports: "Reports each call, sub-agents, compressions, masked tool outputs and /clear.",
   lacks: "Does not report the window size. Sends nothing useful from a folder that it does not trust.",
 };

@@ -18,6 +18,8 @@ export const opencodeConnect: ConnectSettings = {
       env("OTEL_BSP_SCHEDULE_DELAY", "50"),
     ]),
   ],
+  mcpCommand:
+    "mkdir -p ~/.config/opencode/plugin && npx --yes plimsoll mcp --plugin opencode > ~/.config/opencode/plugin/plimsoll.js",
   reports: "Reports each call and sub-agents.",
   lacks: "Does not report the window size or compactions.",
 };
