@@ -73,3 +73,82 @@ describe("the recording of Kimi Code", () => {
     expect(skipped).toEqual({ not_needed: 2 });
   });
 });
+
+describe("a fork, which begins with the lines of its parent", () => {
+  // As Kimi CLI 1.49 writes them.
+  const status = (second: number, tokens: number) => ({
+    timestamp: time(second) / 1_000,
+    message: {
+      type: "StatusUpdate",
+      payload: {
+        token_usage: { input_other: tokens, output: 3, input_cache_read: 0, input_cache_creation: 0 },
+        message_id: `chatcmpl-${second}`,
+      },
+    },
+  });
+  const levelsIn = (files: Record<string, object[]>) => {
+    const recordings = Object.entries(files).map(([path, lines]) => ({ path, lines: json(...lines) }));
+    const folds = [recordings, recordings.toReversed()].map((order) =>
+      foldEvents(readAll(kimiRecordings.reader({ harness: "kimi@host", titles: false }), order).events),
+    );
+    const [found, other] = folds.map((all) =>
+      Object.fromEntries([...all].map(([agent, fold]) => [agent, levels(fold)])),
+    );
+    expect(other).toEqual(found);
+    return found;
+  };
+
+  it("has only its own calls in Kimi CLI, also after several forks and an undo", () => {
+    const common = [status(1, 10_000), status(2, 20_000)];
+    const files = {
+      "kimi/sessions/0a/parent/wire.jsonl": [...common, status(3, 30_000)],
+      "kimi/sessions/0a/fork/wire.jsonl": [...common, status(10, 22_000)],
+      "kimi/sessions/0a/second/wire.jsonl": [...common, status(10, 22_000), status(20, 24_000)],
+      "kimi/sessions/0a/unused/wire.jsonl": [...common, status(3, 30_000)],
+    };
+    expect(levelsIn(files)).toEqual({
+      "parent main": [10_000, 20_000, 30_000],
+      "fork main": [22_000],
+      "second main": [24_000],
+    });
+  });
+
+  it("has only its own calls in Kimi Code, of every agent, also if its parent went on", () => {
+    const first = usage(1, 10_000);
+    const forked = (second: number) => ({ type: "forked", time: time(second) });
+    const agent = (second: number) => usage(second, 5_000);
+    const files = {
+      "s/parent/agents/main/wire.jsonl": [first, usage(2, 20_000), usage(30, 40_000)],
+      "s/parent/agents/agent-0/wire.jsonl": [agent(1)],
+      "s/fork/agents/main/wire.jsonl": [first, usage(2, 20_000), forked(10), usage(11, 21_000)],
+      "s/fork/agents/agent-0/wire.jsonl": [agent(1), forked(10), agent(12)],
+      "s/second/agents/main/wire.jsonl": [
+        first,
+        forked(10),
+        usage(11, 21_000),
+        forked(20),
+        usage(21, 23_000),
+      ],
+    };
+    expect(levelsIn(files)).toEqual({
+      "parent main": [10_000, 20_000, 40_000],
+      "parent agent-agent-0": [5_000],
+      "fork main": [21_000],
+      "fork agent-agent-0": [5_000],
+      "second main": [23_000],
+    });
+  });
+
+  it("is followed without a call of its parent, which was read before", () => {
+    const reader = kimiRecordings.reader({ harness: "kimi@host", titles: false });
+    const parent = { path: "kimi/sessions/0a/parent/wire.jsonl" };
+    const fork = { path: "kimi/sessions/0a/fork/wire.jsonl" };
+    const turns = () => reader.take(false).events.filter(({ type }) => type === "turn");
+    for (const line of json(status(1, 10_000), status(5, 30_000))) reader.read(line, parent);
+    expect(turns()).toHaveLength(2);
+    for (const line of json(status(1, 10_000))) reader.read(line, fork);
+    expect(turns()).toEqual([]);
+    for (const line of json(status(9, 12_000))) reader.read(line, fork);
+    expect(turns()).toMatchObject([{ session: "fork", usage: { input_tokens: 12_000 } }]);
+  });
+});
