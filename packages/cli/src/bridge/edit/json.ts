@@ -143,8 +143,10 @@ function tailOf(text: string, end: number): { comma: number | undefined; after: 
       comma = position;
       position += 1;
       after = position;
-    } else if (trivia === "") return { comma: comma ?? commaLater(text, position), after };
-    else {
+    } else if (trivia === "") {
+      comma ??= commaLater(text, position);
+      return { comma, after: Math.max(after, (comma ?? -1) + 1) };
+    } else {
       position += trivia.length;
       if (trivia.trim() !== "") after = position;
     }

@@ -30,7 +30,7 @@ const NAME = /"(?:[^"\\]|\\.)*"|'[^']*'|[\w-]+/g;
 /** Removes the lines of `[[path]]` and of its tables. Comments before the next table stay. */
 function withoutElement(text: string, path: readonly string[], place: number): string {
   const lines = text.split("\n");
-  const headers = lines.flatMap((line, index) => {
+  const headers = withoutTexts(text).flatMap((line, index) => {
     const [, kind, names] = HEADER.exec(line) ?? [];
     return names === undefined ? [] : [{ index, isList: kind === "[[", names: namesIn(names) }];
   });
@@ -45,6 +45,10 @@ function withoutElement(text: string, path: readonly string[], place: number): s
   while (/^[ \t]*(#.*)?\r?$/.test(lines[end - 1]!) && lines[end - 1] !== "") end -= 1;
   return lines.toSpliced(start, end - start).join("\n");
 }
+
+/** The lines of a text, empty where they are in a string of several lines. */
+const withoutTexts = (text: string): string[] =>
+  text.replace(/"""[\s\S]*?"""|'''[\s\S]*?'''/g, (found) => found.replace(/[^\n]/g, "")).split("\n");
 
 const namesIn = (text: string) =>
   (text.match(NAME) ?? []).map((name) =>
