@@ -62,9 +62,17 @@ describe("the recording of Kimi Code", () => {
   });
 
   it("has the levels of the turns around a compaction, not the counts of its messages", () => {
-    const { events } = read(usage(1, 212_000), ...compaction(2, "auto"), usage(10, 36_023));
+    const beside = usage(12, 900, "session");
+    const { events } = read(usage(1, 212_000), ...compaction(2, "auto"), usage(10, 36_023), beside);
     const fold = foldEvents(events).get("session_287f main")!;
     expect([...fold.marks.values()]).toMatchObject([{ tokensBefore: 212_000, tokensAfter: 36_023 }]);
+    // The request of the summary is a call without a level, and one that belongs to nothing is left out.
+    const calls = fold.turns.map(({ contextTokens, turn }) => [contextTokens, turn.compaction]);
+    expect(calls).toEqual([
+      [212_000, false],
+      [90_000, true],
+      [36_023, false],
+    ]);
   });
 
   it("has messages without usage, which are no faulty calls", () => {
