@@ -167,6 +167,12 @@ a = 1
     expect(parseSettings("toml", without)).toEqual({ model: "x", tui: { a: 1 } });
   });
 
+  it("keeps the ends of its lines where they differ", () => {
+    const mixed = "a = 1\r\n# mine\n\r\n[tui]\nb = 2\r\n";
+    const edited = editSettings("toml", mixed, [{ path: ["tui", "c"], value: 3 }]);
+    expect(edited).toBe("a = 1\r\n# mine\n\r\n[tui]\nb = 2\r\nc = 3\n");
+  });
+
   it("loses an element beside a text that looks like one", () => {
     const mine = '[[hooks.Stop]]\ncommand = """\n[[hooks.Stop]]\n[x]\n"""\n';
     const path = ["hooks", "Stop"];

@@ -9,8 +9,25 @@ export function editToml(text: string, edits: readonly KeyEdit[], before: Fields
   const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
   // `patch` removes the tables of other elements along with those of one.
   const cut = edits.reduce((left, edit) => withoutElements(left, edit, before), text.slice(mark.length));
-  const edited = patch(cut, withChanges(before, edits));
+  const isMixed = cut.includes("\r\n") && /(?<!\r)\n/.test(cut);
+  const patched = patch(isMixed ? cut.replaceAll("\r\n", "\n") : cut, withChanges(before, edits));
+  const edited = isMixed ? withOwnEnds(patched, cut) : patched;
   return mark + (text.trim() === "" && !edited.endsWith("\n") ? `${edited}\n` : edited);
+}
+
+/** `patch` gives all lines one kind of end. Those that stay get theirs back. */
+function withOwnEnds(edited: string, text: string): string {
+  const lines = text.split("\n");
+  let next = 0;
+  return edited
+    .split("\n")
+    .map((line) => {
+      const place = lines.findIndex((one, index) => index >= next && one.replace(/\r$/, "") === line);
+      if (place < 0) return line;
+      next = place + 1;
+      return lines[place]!;
+    })
+    .join("\n");
 }
 
 function withoutElements(text: string, { path, value }: KeyEdit, before: Fields): string {
