@@ -65,6 +65,14 @@ describe("a JSON file", () => {
     expect(editSettings("json", longer, [{ path, value: [1, 2] }])).toBe(text);
   });
 
+  it("keeps the comments in a list of objects", () => {
+    const text = '{\n  "list": [\n    // first\n    { "a": [1] }, // one\n  ]\n}\n';
+    const path = ["list"];
+    const longer = editSettings("json", text, [{ path, value: [{ a: [1] }, { b: 2 }] }]);
+    expect(longer).toContain('    // first\n    { "a": [1] }, // one\n    {\n      "b": 2\n    },\n');
+    expect(editSettings("json", longer, [{ path, value: [{ a: [1] }] }])).toBe(text);
+  });
+
   it("holds any list that was set, whatever list was there", () => {
     const lists = fc.array(fc.constantFrom<unknown>(1, "a", null, { b: [2] }), { maxLength: 5 });
     fc.assert(
