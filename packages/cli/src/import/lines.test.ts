@@ -32,7 +32,10 @@ describe("Lines", () => {
 
   it("drops a byte order mark at the start of a file, and where files were joined", () => {
     for (const step of [1, 2, 64]) {
-      expect(read(Buffer.from('\ufeff{"a":1}\n\ufeff{"b":"\ufeff"}'), step)).toEqual(['{"a":1}', '{"b":"\ufeff"}']);
+      expect(read(Buffer.from('\ufeff{"a":1}\n\ufeff{"b":"\ufeff"}'), step)).toEqual([
+        '{"a":1}',
+        '{"b":"\ufeff"}',
+      ]);
     }
   });
 
