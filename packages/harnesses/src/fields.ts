@@ -49,6 +49,10 @@ function withValue(settings: Fields, [name, ...rest]: readonly string[], value: 
   return copy;
 }
 
+/** Settings as a text to search. TOML has larger integers than JSON. */
+export const searchText = (settings: unknown): string =>
+  JSON.stringify(settings, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)) ?? "";
+
 /** The keys as people write them, such as `modelSettings.opus.autoCompactWindow`. */
 export const pathText = ({ path }: Pick<SettingsChange, "path">): string => path.join(".");
 

@@ -110,7 +110,7 @@ export function editFor(
 }
 
 /** @throws {SettingsFileError} `not_editable`, with what a person can change by hand */
-function editedText(
+export function editedText(
   { format }: Pick<SettingsOwner, "format">,
   { realPath, text = "" }: SettingsText,
   edits: readonly KeyEdit[],

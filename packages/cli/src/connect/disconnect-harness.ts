@@ -3,9 +3,9 @@ import { CONNECTABLE_HARNESSES } from "@plimsoll/harnesses/connect";
 import { pathText } from "@plimsoll/harnesses/fields";
 import { KeyView } from "@plimsoll/protocol/api";
 import { z } from "zod";
-import { editSettings } from "../bridge/edit/edit.ts";
-import { replaceSettingsFile } from "../bridge/settings-file.ts";
-import { undo } from "../bridge/settings-session.ts";
+import { parseSettings } from "../bridge/edit/edit.ts";
+import { readSettingsFile, replaceSettingsFile } from "../bridge/settings-file.ts";
+import { editedText, undo } from "../bridge/settings-session.ts";
 import { createClient } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { connect } from "../connection.ts";
@@ -15,7 +15,7 @@ import { printable } from "../terminal.ts";
 import { explained } from "./connect-harness.ts";
 import { type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
 import { clientOf, dropKey } from "./key.ts";
-import { type ConnectionTraces, leftoverEdits, tracesIn } from "./leftovers.ts";
+import { type ConnectionTraces, commandEdits, leftoverEdits, tracesIn } from "./leftovers.ts";
 import { readNamed } from "./plan.ts";
 import { type ConnectionRecord, removeRecord } from "./record.ts";
 
@@ -47,7 +47,8 @@ export async function disconnectHarness(
     // The shell's function goes first, because it uses the file with variables.
     for (const { id, path } of [...record.files].reverse()) {
       const format = FORMATS.get(`${record.family}/${id}`)!;
-      await restore(await readNamed({ family: record.family, format }, path, home), format, path, context);
+      const owner = { family: record.family, format };
+      await restore(owner, await readNamed(owner, path, home), path, context);
     }
   } catch (error) {
     throw explained(error);
@@ -93,13 +94,13 @@ export async function disconnectUnrecorded(
     for (const { id, format, path, reading } of readings.reverse()) {
       if (reading.journal !== undefined) {
         isFound = true;
-        await restore(reading, format, path, context);
+        await restore({ family: harness.family, format }, reading, path, context);
         continue;
       }
       const edits = leftoverEdits(harness, id, reading.settings, traces, folder);
       if (edits.length === 0) continue;
       isFound = true;
-      const text = editSettings(format, reading.file.text ?? "", edits);
+      const text = editedText({ format }, reading.file, edits);
       await replaceSettingsFile(reading.file, text.trim() === "" || text.trim() === "{}" ? undefined : text);
       out.write(
         `Took what connect writes out of ${printable(path)}, by its values: no record of it is left.\n`,
@@ -136,8 +137,8 @@ export const nameOf = ({ family }: Pick<ConnectionRecord, "family">) =>
   CONNECTABLE_HARNESSES.find((harness) => harness.family === family)?.name ?? printable(family);
 
 async function restore(
+  { family, format }: Parameters<typeof readNamed>[0],
   reading: Awaited<ReturnType<typeof readNamed>>,
-  format: Awaited<Parameters<typeof undo>[0]>["format"],
   path: string,
   { out }: CommandContext,
 ): Promise<void> {
@@ -151,6 +152,8 @@ async function restore(
     const what = found === undefined ? "removed" : "changed";
     out.write(`${printable(`Kept ${pathText({ path: key })} in ${path}: somebody ${what} it since.`)}\n`);
   }
+  if (result.kept.length > 0 && (await dropCommands({ family, format }, path)))
+    out.write(`Took the commands of Plimsoll out of ${printable(path)}.\n`);
   if (result.removed) out.write(`Removed ${printable(path)}, which the connection had created.\n`);
   else if (result.restored.length > 0) out.write(`Restored ${printable(path)}.\n`);
   const backup = journal?.backup;
@@ -161,6 +164,17 @@ async function restore(
   if (before === after) await rm(backup, { force: true });
   else if (before !== undefined)
     out.write(`Kept the copy ${printable(backup)}, because the file was changed since.\n`);
+}
+
+/** Takes them out of settings that a person changed, such as a hook in a list with one of theirs. */
+async function dropCommands(
+  { family, format }: Parameters<typeof readNamed>[0],
+  path: string,
+): Promise<boolean> {
+  const file = await readSettingsFile(path);
+  const edits = commandEdits(family, parseSettings(format, file.text ?? ""));
+  if (edits.length > 0) await replaceSettingsFile(file, editedText({ format }, file, edits));
+  return edits.length > 0;
 }
 
 async function revoke(record: ConnectionRecord, context: CommandContext): Promise<void> {

@@ -17,6 +17,7 @@ const settingsFor = (settings: Record<string, unknown>) =>
   hookSettings(CODEX, program, "/home/me/p/connect/codex-1", settings);
 const COMMAND = "node /bin/plimsoll.js hook codex --connection /home/me/p/connect/codex-1 2>/dev/null || :";
 const ours = { hooks: [{ type: "command", command: COMMAND }] };
+const own = { type: "command", command: "mine" };
 const theirs = { matcher: "auto", hooks: [{ type: "command", command: "say done" }] };
 
 describe("the hooks of a connection", () => {
@@ -28,6 +29,11 @@ describe("the hooks of a connection", () => {
       "those of another version of the program",
       { PostCompact: [{ hooks: [{ type: "command", command: COMMAND.replace("/bin", "/old") }] }, theirs] },
       [theirs, ours],
+    ],
+    [
+      "those of another version, to which somebody added a hook",
+      { PostCompact: [{ hooks: [{ type: "command", command: COMMAND.replace("/bin", "/old") }, own] }] },
+      [{ hooks: [own] }, ours],
     ],
   ])("are added to %s", (_, hooks, value) => {
     expect(settingsFor({ hooks })).toEqual([{ path: ["hooks", "PostCompact"], value, mode: "wrap" }]);
@@ -136,6 +142,21 @@ describe.runIf(hasServer)("plimsoll connect, with hooks", () => {
     await stage.person.run(["disconnect", "claude-code"]);
     expect(await stage.settings()).toEqual({ hooks: { PostCompact: [early, late] } });
   });
+
+  it.each([false, true])(
+    "leaves a hook that a person added to a list of its own (without a record: %s)",
+    async (isForgotten) => {
+      await stage.connect();
+      const settings = await stage.settings();
+      const [group] = (await groups("PostCompact")) as [{ hooks: object[] }];
+      const added = { ...group, hooks: [own, ...group.hooks] };
+      const hooks = { ...(settings.hooks as object), PostCompact: [added] };
+      await stage.person.write(CLAUDE_SETTINGS, JSON.stringify({ ...settings, hooks }));
+      if (isForgotten) await rm(join(stage.server.home, "connect"), { recursive: true });
+      await stage.person.run(["disconnect", "claude-code"]);
+      expect((await stage.settings()).hooks).toEqual({ PostCompact: [{ ...group, hooks: [own] }] });
+    },
+  );
 
   it("does not fall over hooks of another shape", async () => {
     const before = '{ "hooks": { "PostCompact": "mine", "SessionEnd": [null, 4 /* mine */] } }\n';

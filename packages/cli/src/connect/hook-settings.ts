@@ -1,6 +1,6 @@
 import type { Fields } from "@plimsoll/harnesses/bridge";
 import type { ConnectableHarness, HarnessSetting } from "@plimsoll/harnesses/connect";
-import { at, isFields } from "@plimsoll/harnesses/fields";
+import { at, isFields, textAt } from "@plimsoll/harnesses/fields";
 import { quoted, shellCommand } from "./status-line-setting.ts";
 
 /**
@@ -20,7 +20,8 @@ export function hookSettings(
     const found = at(settings, path) ?? [];
     // What is no list of hooks is left for the harness to explain.
     if (!Array.isArray(found) || !isFields(at(settings, ["hooks"]) ?? {})) return [];
-    const others = found.filter((group) => !isOurs(group, folder));
+    // Also a hook of another version of the program, which is replaced.
+    const others = withoutCommands(found, (one) => one.includes(` --connection ${quoted(folder)}`));
     const matcher = matchers?.[event];
     const fresh = { ...(matcher !== undefined && { matcher }), hooks: [{ type: "command", command }] };
     const [ours = fresh] = found.filter((group) => runs(group, command));
@@ -29,18 +30,23 @@ export function hookSettings(
   });
 }
 
-export const commandsOf = (group: unknown): string[] => {
+/** Groups of hooks without some commands. A person may have added hooks to a group of Plimsoll. */
+export const withoutCommands = (
+  groups: readonly unknown[],
+  isOurs: (command: string) => boolean,
+): unknown[] =>
+  groups.flatMap((group): unknown[] => {
+    const hooks = at(group, ["hooks"]);
+    if (!isFields(group) || !Array.isArray(hooks)) return [group];
+    const left = hooks.filter((hook) => !isOurs(textAt(hook, ["command"]) ?? ""));
+    if (left.length === hooks.length) return [group];
+    return left.length === 0 ? [] : [{ ...group, hooks: left }];
+  });
+
+const runs = (group: unknown, command: string) => {
   const hooks = at(group, ["hooks"]);
-  return Array.isArray(hooks)
-    ? hooks.flatMap((hook) => (isFields(hook) && typeof hook.command === "string" ? [hook.command] : []))
-    : [];
+  return Array.isArray(hooks) && hooks.some((hook) => textAt(hook, ["command"]) === command);
 };
-
-const runs = (group: unknown, command: string) => commandsOf(group).includes(command);
-
-/** Also a hook of another version of the program, which is replaced. */
-const isOurs = (group: unknown, folder: string) =>
-  commandsOf(group).some((command) => command.includes(` --connection ${quoted(folder)}`));
 
 /** @returns a sentence if what the settings start is in a folder that npm deletes without asking */
 export const passingProgram = (program: readonly string[]): string | undefined =>

@@ -13,7 +13,7 @@ describe.runIf(hasServer)("plimsoll disconnect, without a record", () => {
 
   it.each([
     ["claude-code", CLAUDE_SETTINGS, '{\n  "model": "opus"\n}\n'],
-    ["codex", ".codex/config.toml", 'model = "a" # mine\n'],
+    ["codex", ".codex/config.toml", 'model = "a" # mine\nlarge = 9007199254740993\n'],
     ["gemini-cli", GEMINI, '{\n  "general": { "vimMode": true }\n}\n'],
     ["qwen-code", ".qwen/settings.json", '{\n  "env": { "MINE": "1" }\n}\n'],
     ["copilot", ".bashrc", "alias ll='ls -l'\n"],

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Fields } from "@plimsoll/harnesses/bridge";
 import type { ConnectableHarness, HarnessFile, HarnessSetting } from "@plimsoll/harnesses/connect";
-import { at, isFields, textAt, withChanges } from "@plimsoll/harnesses/fields";
+import { at, isFields, searchText, textAt, withChanges } from "@plimsoll/harnesses/fields";
 import type { KeyEdit } from "../bridge/edit/key-edit.ts";
-import { commandsOf } from "./hook-settings.ts";
+import { withoutCommands } from "./hook-settings.ts";
 
 /** Values that one file can name; more are no work of `connect`. */
 const MOST_NAMED = 4;
@@ -18,7 +18,7 @@ export interface ConnectionTraces {
 
 /** @param settings of all files of a harness */
 export function tracesIn(settings: readonly Fields[], host: string): ConnectionTraces {
-  const text = JSON.stringify(settings);
+  const text = searchText(settings);
   const named = (pattern: RegExp) =>
     [...new Set([...text.matchAll(pattern)].map(([, found]) => found!))].slice(0, MOST_NAMED);
   const hosts = [...named(/host\.name=([^",\\]+)/g), ...named(/plimsoll\.harness=\w+(?:%40|@)([^",\\]+)/g)];
@@ -67,7 +67,7 @@ export function leftoverEdits(
     const value = textAt(settings, [harness.family]);
     if (value?.includes(`connect/${harness.family}.env`)) set({ path: [harness.family], value: undefined });
   }
-  if (id === "settings") for (const edit of commandEdits(harness.family, settings)) set(edit);
+  if (id === "settings") for (const edit of ownCommands(harness.family, settings)) set(edit);
   return withEmptyGroups([...edits.values()], settings);
 }
 
@@ -84,14 +84,16 @@ function without({ value, mode }: HarnessSetting, found: unknown): unknown {
   return isOurs && !isKept ? undefined : found;
 }
 
-function commandEdits(family: string, settings: Fields): KeyEdit[] {
+/** The edits that take out the commands of hooks and the status line. */
+export const commandEdits = (family: string, settings: Fields): KeyEdit[] =>
+  withEmptyGroups(ownCommands(family, settings), settings);
+
+function ownCommands(family: string, settings: Fields): KeyEdit[] {
   const hooks = at(settings, ["hooks"]);
   const edits = Object.entries(isFields(hooks) ? hooks : {}).flatMap(([event, groups]): KeyEdit[] => {
     if (!Array.isArray(groups)) return [];
-    const isOurs = (group: unknown) =>
-      commandsOf(group).some((command) => command.includes(` hook ${family} --connection `));
-    const left = groups.filter((group) => !isOurs(group));
-    if (left.length === groups.length) return [];
+    const left = withoutCommands(groups, (command) => command.includes(` hook ${family} --connection `));
+    if (isDeepStrictEqual(left, groups)) return [];
     return [{ path: ["hooks", event], value: left.length > 0 ? left : undefined }];
   });
   const line = at(settings, ["statusLine"]);

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import type { HarnessFile } from "@plimsoll/harnesses/connect";
-import { at, pathText } from "@plimsoll/harnesses/fields";
+import { at, pathText, searchText } from "@plimsoll/harnesses/fields";
 import { parseSettings, UnreadableSettings } from "../bridge/edit/edit.ts";
 import { PROGRAM } from "../bridge/hook-file.ts";
 import { layerFiles } from "../bridge/layers.ts";
@@ -154,7 +154,7 @@ export async function readNamed(
 }
 
 const mentions = (value: unknown, ...parts: string[]) =>
-  parts.some((part) => JSON.stringify(value).includes(part));
+  parts.some((part) => searchText(value).includes(part));
 
 /** Whether a hook or a status line starts this program. */
 const startsProgram = (files: readonly FileChange[]) =>
@@ -170,7 +170,7 @@ function keyIn(
 ): string | undefined {
   for (const { reading } of byFile.values()) {
     const { settings } = reading;
-    const keys = new Set(JSON.stringify(settings).match(/plim_\w+/g) ?? []);
+    const keys = new Set(searchText(settings).match(/plim_\w+/g) ?? []);
     for (const key of keys) {
       const isHere = filesWith(key).every(({ id, settings: wanted }) =>
         wanted.every(

@@ -22,7 +22,7 @@ describe("Lines", () => {
         fc.array(fc.string({ unit: "grapheme" })),
         fc.integer({ min: 1, max: 40 }),
         (written, step) => {
-          const whole = written.map((line) => line.replaceAll("\n", ""));
+          const whole = written.map((line) => line.replaceAll("\n", "").replace(/^\ufeff/, ""));
           const expected = whole.filter((line) => line.trim() !== "");
           expect(read(Buffer.from(`\ufeff${whole.join("\n")}`), step)).toEqual(expected);
         },
@@ -30,9 +30,12 @@ describe("Lines", () => {
     );
   });
 
-  it("drops a byte order mark at the start of a file, and only there", () => {
+  it("drops a byte order mark at the start of a file, and where files were joined", () => {
     for (const step of [1, 2, 64]) {
-      expect(read(Buffer.from('\ufeff{"a":1}\n\ufeff{"b":2}'), step)).toEqual(['{"a":1}', '\ufeff{"b":2}']);
+      expect(read(Buffer.from('\ufeff{"a":1}\n\ufeff{"b":"\ufeff"}'), step)).toEqual([
+        '{"a":1}',
+        '{"b":"\ufeff"}',
+      ]);
     }
   });
 

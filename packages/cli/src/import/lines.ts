@@ -5,7 +5,6 @@ import { LongStrings } from "./long-strings.ts";
 /** Longest line that is read as it is, in bytes. Lines with images have a few megabytes. */
 const LONGEST = 64 << 20;
 const LINE_FEED = 0x0a;
-const BYTE_ORDER_MARK = "\ufeff";
 
 /**
  * Splits chunks of bytes into lines. Only `\n` ends a line, because JSON can contain the other separators that readline
@@ -16,7 +15,6 @@ export class Lines {
   readonly #longest: number;
   #parts: Buffer[] = [];
   #bytes = 0;
-  #isFirst = true;
   #cut: LongStrings | undefined;
   /** Bytes of the start of a file, until its encoding is known. */
   #start: Buffer | undefined = Buffer.alloc(0);
@@ -77,20 +75,12 @@ export class Lines {
     const isTooLong = this.#bytes > this.#longest;
     const lines = [
       ...(isTooLong ? [TOO_LONG_LINE] : []),
-      ...linesIn(this.#text(Buffer.concat([...this.#parts, head.subarray(end)]))),
+      ...linesIn(Buffer.concat([...this.#parts, head.subarray(end)]).toString("utf8")),
     ];
     this.#parts = [];
     this.#bytes = 0;
     this.#cut = undefined;
     return lines;
-  }
-
-  #text(bytes: Buffer): string {
-    const text = bytes.toString("utf8");
-    if (!this.#isFirst) return text;
-    this.#isFirst = false;
-    // Editors and PowerShell write a mark at the start of a file, which is not JSON.
-    return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
   }
 }
 
@@ -101,11 +91,14 @@ export function encodingOf([first, second]: Buffer): "utf-8" | "utf-16le" | "utf
   return "utf-8";
 }
 
-/** Bytes that a file system had not written at a crash are zero. */
-const UNWRITTEN = /\0+/g;
+/**
+ * What is no JSON: bytes that a file system had not written at a crash are zero, and editors and PowerShell write a mark at the start
+ * of a file, which may have been joined with others.
+ */
+const NO_TEXT = /\0+|(?<=^|\n)\ufeff/g;
 
 function linesIn(text: string): string[] {
-  const written = text.includes("\0") ? text.replace(UNWRITTEN, "") : text;
+  const written = text.includes("\0") || text.includes("\ufeff") ? text.replace(NO_TEXT, "") : text;
   return written.split("\n").filter((line) => line.trim() !== "");
 }
 

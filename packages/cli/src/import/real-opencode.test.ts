@@ -28,7 +28,7 @@ afterEach(async () => {
 
 for (const { name, program, settings: path, fetches } of SERVERS) {
   it.skipIf(program === undefined)(
-    `a server of ${name} reports its calls and compactions, if ${name} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
+    `a server of ${name} reports its calls and compactions, and a fork only its own, if ${name} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
     async () => {
       let level = 90_000;
       const model = await startScriptedModel(() => ({ text: "Hello.", promptTokens: level }));
@@ -62,7 +62,8 @@ for (const { name, program, settings: path, fetches } of SERVERS) {
           return (await response.json()) as { id: string };
         };
         const { id } = await post("/session", {});
-        const prompt = () => post(`/session/${id}/message`, { parts: [{ type: "text", text: "Hi" }] });
+        const prompt = (session = id) =>
+          post(`/session/${session}/message`, { parts: [{ type: "text", text: "Hi" }] });
         await prompt();
         done = followOpencode(opencodeServer(url, undefined), target.connection(), {
           ...IMPORT_OPTIONS,
@@ -70,9 +71,10 @@ for (const { name, program, settings: path, fetches } of SERVERS) {
           now: Date.now,
           onTrouble: (text) => troubles.push(text),
         });
-        const of = (type: string) =>
-          [...target.stored.values()].filter((event) => event.type === type && event.session === id);
-        const until = (type: string) => expect.poll(() => of(type), { timeout: 30_000, interval: 100 });
+        const of = (type: string, session = id) =>
+          [...target.stored.values()].filter((event) => event.type === type && event.session === session);
+        const until = (type: string, session = id) =>
+          expect.poll(() => of(type, session), { timeout: 30_000, interval: 100 });
         await until("turn").toMatchObject([{ usage: { input_tokens: 90_000 }, context_window: 200_000 }]);
         await post(`/session/${id}/summarize`, { providerID: "local", modelID: "scripted" });
         level = 20_000;
@@ -80,6 +82,11 @@ for (const { name, program, settings: path, fetches } of SERVERS) {
         await until("compacted").toMatchObject([{ trigger: "manual" }]);
         await until("turn").toHaveLength(3);
         expect(of("turn").map(({ purpose }) => purpose)).toEqual([undefined, "compaction", undefined]);
+        const fork = await post(`/session/${id}/fork`, {});
+        level = 21_000;
+        await prompt(fork.id);
+        await until("turn", fork.id).toMatchObject([{ usage: { input_tokens: 21_000 } }]);
+        expect(of("compacted", fork.id)).toEqual([]);
         expect(troubles).toEqual([]);
       } finally {
         stop.abort();

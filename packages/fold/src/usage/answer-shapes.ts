@@ -21,6 +21,7 @@ export const ANTHROPIC = {
   input: ["input_tokens"],
   cacheRead: ["cache_read_input_tokens"],
   cacheWrite: ["cache_creation_input_tokens"],
+  cacheWriteMinutes: [`cache_creation.${MINUTES}`],
   cacheWriteHour: [`cache_creation.${HOUR}`],
   output: ["output_tokens"],
 } as const satisfies UsageShape;

@@ -212,6 +212,16 @@ describe("how long a provider keeps what was written", () => {
       900,
       0,
     ],
+    [
+      "Anthropic: parts without their sum",
+      ANTHROPIC,
+      {
+        input_tokens: 3,
+        cache_creation: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 700 },
+      },
+      900,
+      700,
+    ],
     ["Anthropic, before it said so", ANTHROPIC, anthropic(undefined), 900, undefined],
     ["Anthropic: nothing", ANTHROPIC, anthropic(null), 900, undefined],
     ["Anthropic: no object", ANTHROPIC, anthropic("1h"), 900, undefined],

@@ -660,6 +660,24 @@ describe("Claude Code transcripts", () => {
     expect(skipped.copied).toBe(1);
   });
 
+  it("a call that was sent stays with its session, whichever of two that have it goes on", () => {
+    const reader = claudeCodeRecordings.reader(options);
+    const add = (session: string, ...ids: [second: number, id: string][]) => {
+      for (const [second, id] of ids)
+        reader.read(json(said(second, id, usage(second * 100), { sessionId: session }))[0]!, {
+          path: `${project}/${session}.jsonl`,
+        });
+      const turns = reader.take(false).events.filter(({ type }) => type === "turn");
+      return turns.map(({ session: owner, at }) => [owner, Number(at)]);
+    };
+    add(S, [1, "m1"]);
+    add(T, [1, "m1"], [20, "m2"]);
+    add(S, [50, "m3"]);
+    const at = (second: number) => Date.parse(said(second, "x", {}).timestamp as string);
+    expect(add(T, [40, "m4"])).toEqual([20, 40].map((second) => [T, at(second)]));
+    expect(add(S, [60, "m5"])).toEqual([1, 50, 60].map((second) => [S, at(second)]));
+  });
+
   it("the title is a given title, else the summary, else the first prompt", () => {
     const title = (events: PlimsollEventInput[]) =>
       events.find((event) => event.type === "session" && event.status === "started");

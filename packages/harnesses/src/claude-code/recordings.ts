@@ -119,6 +119,8 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   const sessions = new Map<string, Session>();
   /** Sessions that contain a message id; several if a resume or fork copied it. */
   const holders = new Map<string, Set<string>>();
+  /** The session that each message was given to. It stays there, whichever session goes on. */
+  const owners = new Map<string, string>();
   /** Lines that forks copied. Whether their parent still has them is known once all files are read. */
   const copies: { line: ClaudeLine; from: string; path: string }[] = [];
   const sessionOfUuid = new Map<string, string>();
@@ -453,6 +455,8 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
 
   /** Returns the session that a message belongs to: the one that ended first, because the copy continued. */
   function ownerOf(key: string): string | undefined {
+    const known = owners.get(key);
+    if (known !== undefined) return known;
     let owner: Session | undefined;
     for (const id of holders.get(key) ?? []) {
       const session = sessions.get(id)!;
@@ -464,6 +468,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         owner = session;
       }
     }
+    if (owner !== undefined) owners.set(key, owner.id);
     return owner?.id;
   }
 

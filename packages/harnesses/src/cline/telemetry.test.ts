@@ -42,7 +42,7 @@ describe("Cline", () => {
     const summary = { ulid: "01J", currentTokens: 150_000, maxContextWindow: 200_000 };
     expect(eventOf(log("task.summarize_task", summary))).toMatchObject({
       type: "compacted",
-      tokens_before: 150_000,
+      tokens_before: undefined,
     });
   });
 

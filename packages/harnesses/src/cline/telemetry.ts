@@ -39,12 +39,13 @@ function readTokens({ attributes, at }: LogRecord, owner: EventOwner): RecordRea
   return turn === undefined ? noEvent("no_usage") : { events: [turn] };
 }
 
-function readSummary({ attributes, at }: LogRecord, owner: EventOwner): RecordReading {
+/** Its counts are estimates, or have the answer too. The calls before and after it have the levels. */
+function readSummary({ at }: LogRecord, owner: EventOwner): RecordReading {
   const event: PlimsollEventInput = {
     ...eventEnvelope(owner, `summary/${at}`, at),
     type: "compacted",
     trigger: "auto",
-    tokens_before: tokensOf(attributes, ["currentTokens", "current_tokens", "estimated_tokens"]),
+    tokens_before: undefined,
     tokens_after: undefined,
   };
   return { events: [event] };

@@ -71,10 +71,10 @@ function ownRunAt(
   createdAt: number,
   known: ReadonlySet<string>,
 ): number | undefined {
-  // Runs have whole seconds.
+  // Runs have whole seconds, and lines that keep their times have milliseconds.
   const createdSecond = Math.floor(createdAt / 1_000) * 1_000;
   const isCopied = ({ id, startedAt, at }: CodexTask) =>
-    (id !== undefined && known.has(taskKey(id))) || (startedAt ?? at) < createdSecond;
+    (id !== undefined && known.has(taskKey(id))) || at < createdAt || (startedAt ?? at) < createdSecond;
   const dated = [...tasks.values()].filter(({ startedAt }) => startedAt !== undefined);
   if (dated.length === 0) return undefined;
   return dated

@@ -368,6 +368,13 @@ describe("Codex rollouts", () => {
       expect(events.find(({ type }) => type === "session")).toMatchObject({ at: Date.parse(at(20_000)) });
     });
 
+    it("has no run of its parent that began in the second of the fork, without the parent's file", () => {
+      const copied = [started(19_050, "p1", 19_050), count(19_500, tokens(50_000, 50_000))];
+      const own = [started(21_000, "own", 21_000), count(21_400, tokens(52_000, 102_000))];
+      const { events } = read([file(B), [meta(19_600, B, { forked_from_id: A }), ...copied, ...own]]);
+      expect(levels(foldEvents(events).get(`${B} main`))).toEqual([52_000]);
+    });
+
     it("is a sub-agent without a history: calls in the first second count, also with sums like the parent's", () => {
       const own = [count(20_100, tokens(50_000, 50_000)), count(20_500, tokens(60_000, 110_000))];
       expect(spawn(own, spawned(A), [meta(0, A)]).levels).toEqual([50_000, 60_000]);

@@ -62,14 +62,101 @@ describe("the recording of Kimi Code", () => {
   });
 
   it("has the levels of the turns around a compaction, not the counts of its messages", () => {
-    const { events } = read(usage(1, 212_000), ...compaction(2, "auto"), usage(10, 36_023));
+    const beside = usage(12, 900, "session");
+    const { events } = read(usage(1, 212_000), ...compaction(2, "auto"), usage(10, 36_023), beside);
     const fold = foldEvents(events).get("session_287f main")!;
     expect([...fold.marks.values()]).toMatchObject([{ tokensBefore: 212_000, tokensAfter: 36_023 }]);
+    // The request of the summary is a call without a level, and one that belongs to nothing is left out.
+    const calls = fold.turns.map(({ contextTokens, turn }) => [contextTokens, turn.compaction]);
+    expect(calls).toEqual([
+      [212_000, false],
+      [90_000, true],
+      [36_023, false],
+    ]);
   });
 
   it("has messages without usage, which are no faulty calls", () => {
     const { events, skipped } = read(context, appended, usage(3, 30_000));
     expect(levels(foldEvents(events).get("session_287f main"))).toEqual([30_000]);
     expect(skipped).toEqual({ not_needed: 2 });
+  });
+});
+
+describe("a fork, which begins with the lines of its parent", () => {
+  // As Kimi CLI 1.49 writes them.
+  const status = (second: number, tokens: number) => ({
+    timestamp: time(second) / 1_000,
+    message: {
+      type: "StatusUpdate",
+      payload: {
+        token_usage: { input_other: tokens, output: 3, input_cache_read: 0, input_cache_creation: 0 },
+        message_id: `chatcmpl-${second}`,
+      },
+    },
+  });
+  const levelsIn = (files: Record<string, object[]>) => {
+    const recordings = Object.entries(files).map(([path, lines]) => ({ path, lines: json(...lines) }));
+    const folds = [recordings, recordings.toReversed()].map((order) =>
+      foldEvents(readAll(kimiRecordings.reader({ harness: "kimi@host", titles: false }), order).events),
+    );
+    const [found, other] = folds.map((all) =>
+      Object.fromEntries([...all].map(([agent, fold]) => [agent, levels(fold)])),
+    );
+    expect(other).toEqual(found);
+    return found;
+  };
+
+  it("has only its own calls in Kimi CLI, also after several forks and an undo", () => {
+    const common = [status(1, 10_000), status(2, 20_000)];
+    const files = {
+      "kimi/sessions/0a/parent/wire.jsonl": [...common, status(3, 30_000)],
+      "kimi/sessions/0a/fork/wire.jsonl": [...common, status(10, 22_000)],
+      "kimi/sessions/0a/second/wire.jsonl": [...common, status(10, 22_000), status(20, 24_000)],
+      "kimi/sessions/0a/unused/wire.jsonl": [...common, status(3, 30_000)],
+    };
+    expect(levelsIn(files)).toEqual({
+      "parent main": [10_000, 20_000, 30_000],
+      "fork main": [22_000],
+      "second main": [24_000],
+    });
+  });
+
+  it("has only its own calls in Kimi Code, of every agent, also if its parent went on", () => {
+    const first = usage(1, 10_000);
+    const forked = (second: number) => ({ type: "forked", time: time(second) });
+    const agent = (second: number) => usage(second, 5_000);
+    const files = {
+      "s/parent/agents/main/wire.jsonl": [first, usage(2, 20_000), usage(30, 40_000)],
+      "s/parent/agents/agent-0/wire.jsonl": [agent(1)],
+      "s/fork/agents/main/wire.jsonl": [first, usage(2, 20_000), forked(10), usage(11, 21_000)],
+      "s/fork/agents/agent-0/wire.jsonl": [agent(1), forked(10), agent(12)],
+      "s/second/agents/main/wire.jsonl": [
+        first,
+        forked(10),
+        usage(11, 21_000),
+        forked(20),
+        usage(21, 23_000),
+      ],
+    };
+    expect(levelsIn(files)).toEqual({
+      "parent main": [10_000, 20_000, 40_000],
+      "parent agent-agent-0": [5_000],
+      "fork main": [21_000],
+      "fork agent-agent-0": [5_000],
+      "second main": [23_000],
+    });
+  });
+
+  it("is followed without a call of its parent, which was read before", () => {
+    const reader = kimiRecordings.reader({ harness: "kimi@host", titles: false });
+    const parent = { path: "kimi/sessions/0a/parent/wire.jsonl" };
+    const fork = { path: "kimi/sessions/0a/fork/wire.jsonl" };
+    const turns = () => reader.take(false).events.filter(({ type }) => type === "turn");
+    for (const line of json(status(1, 10_000), status(5, 30_000))) reader.read(line, parent);
+    expect(turns()).toHaveLength(2);
+    for (const line of json(status(1, 10_000))) reader.read(line, fork);
+    expect(turns()).toEqual([]);
+    for (const line of json(status(9, 12_000))) reader.read(line, fork);
+    expect(turns()).toMatchObject([{ session: "fork", usage: { input_tokens: 12_000 } }]);
   });
 });

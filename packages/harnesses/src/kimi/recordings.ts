@@ -1,5 +1,13 @@
 import { KIMI } from "@plimsoll/fold";
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import { type Dated, ValuesByTime } from "../recordings/dated.ts";
+import {
+  AgentHistory,
+  agentName,
+  CallHolders,
+  type HistoryOwner,
+  type HistoryTurn,
+  sessionEvents,
+} from "../recordings/history.ts";
 import {
   asNumber,
   asObject,
@@ -22,6 +30,15 @@ import {
 import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { digest, fileStem, firstText, isPrompt } from "../recordings/text.ts";
 
+interface KimiAgent {
+  history: AgentHistory;
+  owner: HistoryOwner;
+  /** Requests that belong to no turn. */
+  beside: HistoryTurn[];
+  /** Whether a compaction was under way. */
+  compacts: Dated<boolean>[];
+}
+
 export const kimiRecordings: Recordings = {
   place: "~/.kimi/sessions, ~/.kimi-code/sessions, or a wire.jsonl",
   recognizes: isKimi,
@@ -31,12 +48,16 @@ export const kimiRecordings: Recordings = {
 /**
  * Reads `wire.jsonl` of Kimi CLI and of Kimi Code. Kimi CLI reports each inference with the window size in a
  * `StatusUpdate`, and repeats those of a sub-agent in its parent's file. Kimi Code writes a `usage.record` for each
- * request; those that do not belong to a turn are not the context of the conversation.
+ * request; those that do not belong to a turn are not the context of the conversation. One within a compaction wrote its summary.
+ *
+ * A fork begins with the lines of its parent. Kimi Code ends them with a mark. Kimi CLI does not, but its fork goes on when the parent
+ * has ended (MoonshotAI/kimi-cli src/kimi_cli/session_fork.py).
  */
 function kimiReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   /** By the session and the agent, which is empty for the main one. */
-  const histories = new Map<string, { history: AgentHistory; owner: HistoryOwner }>();
+  const histories = new Map<string, KimiAgent>();
+  const holders = new CallHolders();
 
   return { read, take };
 
@@ -50,14 +71,18 @@ function kimiReader(options: ReaderOptions): HarnessReader {
     return skips.count(isWire ? readWire(place, json, message) : readRecord(place, json));
   }
 
-  function historyOf({ session, agent }: Place): AgentHistory {
+  function entryOf({ session, agent }: Place): KimiAgent {
     const key = JSON.stringify([session, agent ?? ""]);
     const known = histories.get(key);
-    if (known !== undefined) return known.history;
-    const history = new AgentHistory();
-    const owner = { session, agent: agent === undefined ? undefined : agentName(agent) };
-    histories.set(key, { history, owner });
-    return history;
+    if (known !== undefined) return known;
+    const owner: HistoryOwner = { session, agent: agent === undefined ? undefined : agentName(agent) };
+    const entry: KimiAgent = { history: new AgentHistory(), owner, beside: [], compacts: [] };
+    histories.set(key, entry);
+    return entry;
+  }
+
+  function historyOf(place: Place): AgentHistory {
+    return entryOf(place).history;
   }
 
   function readWire(place: Place, json: JsonObject, message: JsonObject): SkipReason | undefined {
@@ -118,21 +143,25 @@ function kimiReader(options: ReaderOptions): HarnessReader {
   function readRecord(place: Place, json: JsonObject): SkipReason | undefined {
     const at = asTime(json.time);
     if (at === undefined) return json.type === "usage.record" ? "no_time" : "not_needed";
-    const history = historyOf(place);
+    const { history, owner, beside, compacts } = entryOf(place);
     history.see(at);
+    if (asText(json.type)?.startsWith("full_compaction."))
+      compacts.push({ at, value: json.type === "full_compaction.begin" });
     switch (json.type) {
+      case "forked":
+        owner.forkedAt = Math.max(at, owner.forkedAt ?? at);
+        return "not_needed";
       case "usage.record": {
         const counts = asObject(json.usage);
-        if (counts === undefined || json.usageScope === "session") return "no_usage";
+        if (counts === undefined) return "no_usage";
         const counted = recordedUsage(KIMI, counts);
         if (typeof counted === "string") return counted;
         const id = `usage/${at}/${digest(JSON.stringify(counted.usage))}`;
-        return history.addTurn({
-          id,
-          at,
-          model: asText(asText(json.model)?.replace(/^kimi-code\//, "")),
-          ...counted,
-        });
+        const model = asText(asText(json.model)?.replace(/^kimi-code\//, ""));
+        const turn = { id, at, model, ...counted };
+        if (json.usageScope !== "session") return history.addTurn(turn);
+        beside.push(turn);
+        return "not_needed";
       }
       case "full_compaction.begin":
         history.triggers.push({ at, value: json.source === "manual" ? "manual" : "auto" });
@@ -151,6 +180,19 @@ function kimiReader(options: ReaderOptions): HarnessReader {
   }
 
   function take(): Reading {
+    const touched = [...histories.values()].filter(({ history }) => history.isTouched);
+    for (const { history, beside, compacts } of touched) {
+      const isUnderWay = new ValuesByTime(compacts);
+      for (const turn of beside)
+        if (isUnderWay.at(turn.at) === true) history.addTurn({ ...turn, isCompaction: true });
+    }
+    const order = touched.sort(
+      (a, b) => a.history.lastAt - b.history.lastAt || (a.owner.session < b.owner.session ? -1 : 1),
+    );
+    for (const { history, owner } of order) {
+      const copiedAt = holders.lastCopied(history, owner, owner.forkedAt);
+      if (copiedAt !== undefined) owner.forkedAt = copiedAt + 1;
+    }
     const entries = [...histories.values()].map(({ history, owner }) => [history, owner] as const);
     return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }

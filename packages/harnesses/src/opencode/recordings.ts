@@ -1,7 +1,14 @@
 import { OPENCODE, stopReasonOf } from "@plimsoll/fold";
 import type { CallResult } from "@plimsoll/protocol/pure";
 import { resultOfCode } from "../recordings/call-outcomes.ts";
-import { AgentHistory, type HistoryTurn, ownerByParents, sessionEvents } from "../recordings/history.ts";
+import {
+  AgentHistory,
+  CallHolders,
+  type HistoryOwner,
+  type HistoryTurn,
+  ownerByParents,
+  sessionEvents,
+} from "../recordings/history.ts";
 import {
   asCost,
   asCount,
@@ -30,6 +37,9 @@ interface OpencodeSession {
   /** Empty where the rows of a database are read, which is without their texts. */
   texts: OpencodeTexts;
   parent: string | undefined;
+  createdAt: number | undefined;
+  /** It begins with copies of another one's messages, which are older than the session. */
+  isFork: boolean;
   /** When each summary was written, and the message that asked for it. */
   summaries: Map<string, { at: number; asked: string | undefined }>;
 }
@@ -43,13 +53,15 @@ export const opencodeRecordings: Recordings = {
 
 /**
  * Reads opencode's messages: rows of its database, as JSON objects with the name of the `table`, and the JSON files of
- * older versions. `tokens.input` excludes cached tokens. A session with a parent is a sub-agent.
+ * older versions. `tokens.input` excludes cached tokens. A session with a parent is a sub-agent. A fork has copies of messages under
+ * ids of their own, with the times of the originals (anomalyco/opencode packages/opencode/src/session/session.ts, `fork`).
  */
 function opencodeReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, OpencodeSession>();
   /** Whether the harness or the user asked for a summary, by the message that asks. */
   const triggers = new Map<string, "auto" | "manual">();
+  const holders = new CallHolders();
 
   return { read, take, contents };
 
@@ -103,6 +115,8 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
       history: new AgentHistory(),
       texts: new OpencodeTexts(),
       parent: undefined,
+      createdAt: undefined,
+      isFork: false,
       summaries: new Map(),
     };
     sessions.set(id, session);
@@ -111,6 +125,7 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
 
   function take(): Reading {
     markCompactions();
+    findForks();
     const entries = [...sessions].map(([id, { history }]) => [history, ownerOf(id)] as const);
     return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
@@ -120,8 +135,21 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
     return [...sessions].flatMap(([id, { history, texts }]) => texts.contents(history, ownerOf(id)) ?? []);
   }
 
-  function ownerOf(id: string) {
-    return ownerByParents(id, (session) => sessions.get(session)?.parent);
+  function ownerOf(id: string): HistoryOwner {
+    const { isFork, createdAt } = sessionOf(id);
+    const owner = ownerByParents(id, (session) => sessions.get(session)?.parent);
+    return isFork ? { ...owner, forkedAt: createdAt } : owner;
+  }
+
+  /** A person may have given a fork another title. Then its calls show it, if those of its parent are known. */
+  function findForks(): void {
+    const touched = [...sessions].filter(([, { history }]) => history.isTouched);
+    const createdAt = ([, session]: (typeof touched)[number]) => session.createdAt ?? 0;
+    for (const [id, session] of touched.sort((a, b) => createdAt(a) - createdAt(b))) {
+      const owner = ownerOf(id);
+      const copiedAt = holders.lastCopied(session.history, owner, owner.forkedAt);
+      if (copiedAt !== undefined && copiedAt < (session.createdAt ?? 0)) session.isFork = true;
+    }
   }
 
   function markCompactions(): void {
@@ -149,12 +177,16 @@ function tableOf(json: JsonObject): "session" | "message" | "part" {
   return asText(json.messageID) === undefined ? "session" : "part";
 }
 
+const FORK_TITLE = /\(fork #\d+\)$/;
+
 function readSession(session: OpencodeSession, json: JsonObject): SkipReason | undefined {
   session.parent = asText(json.parent_id) ?? asText(json.parentID) ?? session.parent;
   const at = asTime(json.time_created) ?? asTime(asObject(json.time)?.created);
   const title = asText(json.title);
   if (at === undefined) return "no_time";
   session.history.see(at);
+  session.createdAt = at;
+  session.isFork ||= FORK_TITLE.test(title ?? "");
   if (title !== undefined) session.history.addTitle("harness", at, title);
   return undefined;
 }

@@ -58,11 +58,13 @@ export class AgentHistory {
   title: { rank: TitleRank; at: number; text: string } | undefined;
   ended: { at: number; reason: string } | undefined;
   firstAt = Number.POSITIVE_INFINITY;
+  lastAt = Number.NEGATIVE_INFINITY;
   isTouched = false;
 
   /** Notes the time of a line. */
   see(at: number): void {
     this.firstAt = Math.min(this.firstAt, at);
+    this.lastAt = Math.max(this.lastAt, at);
     this.isTouched = true;
   }
 
@@ -136,6 +138,34 @@ export interface HistoryOwner {
   ownSession?: string | undefined;
   /** Epoch ms of a fork. What is older was copied from another session. */
   forkedAt?: number | undefined;
+}
+
+/** Which session had a call first, for harnesses that do not mark what a fork copied. */
+export class CallHolders {
+  readonly #sessions = new Map<string, string>();
+
+  /**
+   * Notes the calls of an agent. Those of its parent come first.
+   * @param from epoch ms; what is older is known to be a copy
+   * @returns when the last call was that the agent copied, epoch ms: a fork begins with calls that another session had
+   */
+  lastCopied(
+    { turns }: AgentHistory,
+    { session, agent }: HistoryOwner,
+    from: number | undefined,
+  ): number | undefined {
+    let copiedAt: number | undefined;
+    let isStart = true;
+    for (const { at, model, usage } of [...turns.values()].sort((a, b) => a.at - b.at)) {
+      if (from !== undefined && at < from) continue;
+      const key = JSON.stringify([agent, at, model, usage]);
+      const holder = this.#sessions.get(key);
+      if (holder === undefined) this.#sessions.set(key, session);
+      isStart &&= holder !== undefined && holder !== session;
+      if (isStart) copiedAt = at;
+    }
+    return copiedAt;
+  }
 }
 
 /** The name of a sub-agent. */

@@ -501,12 +501,12 @@ const cline: SampleRecording = {
   boundaries: { "1795000000000 main": ["masked"], "1795000000001_AB main": ["compacted"] },
 };
 
-const opencodeSession = (id: string, parent: string | null) => ({
+const opencodeSession = (id: string, parent: string | null, title = "Webhooks", second = 0) => ({
   table: "session",
   id,
   parent_id: parent,
-  title: "Webhooks",
-  time_created: ms(0),
+  title,
+  time_created: ms(second),
 });
 export const opencodeMessage = (second: number, id: string, session: string, more: object) => ({
   table: "message",
@@ -554,6 +554,13 @@ const opencode: SampleRecording = {
         opencodeMessage(6, "msg_5", "ses_1", opencodeTokens(9_000, 11_000)),
         opencodeMessage(3, "msg_6", "ses_2", opencodeTokens(4_000, 0)),
         opencodeMessage(3, "msg_7", "ses_3", opencodeTokens(700, 0)),
+        // Forks have copies under ids of their own. One got another title.
+        opencodeSession("ses_4", null, "Webhooks (fork #1)", 20),
+        opencodeMessage(1, "msg_8", "ses_4", opencodeTokens(30, 50_000)),
+        opencodeMessage(21, "msg_9", "ses_4", opencodeTokens(60, 50_000)),
+        opencodeSession("ses_5", null, "Mine", 30),
+        opencodeMessage(1, "msg_a", "ses_5", opencodeTokens(30, 50_000)),
+        opencodeMessage(31, "msg_b", "ses_5", opencodeTokens(70, 50_000)),
       ],
     },
     {
@@ -578,6 +585,8 @@ const opencode: SampleRecording = {
     "ses_1 main": [50_030, 173_000, 172_000, 20_000],
     "ses_1 agent-ses_2": [4_000],
     "ses_1 agent-ses_3": [700],
+    "ses_4 main": [50_060],
+    "ses_5 main": [50_070],
     "ses_old main": [1_000],
   },
   boundaries: { "ses_1 main": ["compacted"] },

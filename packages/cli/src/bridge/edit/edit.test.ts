@@ -31,6 +31,7 @@ describe("a JSON file", () => {
   it.each([
     ['{\n  "a": 1 // note on a\n}\n', '{\n  "a": 1, // note on a\n  "k": 5\n}\n'],
     ['{\n  "a": 1, // note on a\n}\n', '{\n  "a": 1, // note on a\n  "k": 5,\n}\n'],
+    ['{\n  "a": 1\n  ,\n}\n', '{\n  "a": 1\n  ,\n  "k": 5,\n}\n'],
     ['{"a":1}', '{"a":1, "k": 5}'],
     ["{}", '{\n  "k": 5\n}'],
     ['{\n  "a": [1,2]\n}', '{\n  "a": [1,2],\n  "k": 5\n}'],
@@ -62,6 +63,14 @@ describe("a JSON file", () => {
     const path = ["list"];
     expect(editSettings("json", text, [{ path, value: [1, 2, 3] }])).toBe(longer);
     expect(editSettings("json", longer, [{ path, value: [1, 2] }])).toBe(text);
+  });
+
+  it("keeps the comments in a list of objects", () => {
+    const text = '{\n  "list": [\n    // first\n    { "a": [1] }, // one\n  ]\n}\n';
+    const path = ["list"];
+    const longer = editSettings("json", text, [{ path, value: [{ a: [1] }, { b: 2 }] }]);
+    expect(longer).toContain('    // first\n    { "a": [1] }, // one\n    {\n      "b": 2\n    },\n');
+    expect(editSettings("json", longer, [{ path, value: [{ a: [1] }] }])).toBe(text);
   });
 
   it("holds any list that was set, whatever list was there", () => {
@@ -166,6 +175,20 @@ a = 1
     expect(parseSettings("toml", without)).toEqual({ model: "x", tui: { a: 1 } });
   });
 
+  it("keeps the ends of its lines where they differ", () => {
+    const mixed = "a = 1\r\n# mine\n\r\n[tui]\nb = 2\r\n";
+    const edited = editSettings("toml", mixed, [{ path: ["tui", "c"], value: 3 }]);
+    expect(edited).toBe("a = 1\r\n# mine\n\r\n[tui]\nb = 2\r\nc = 3\n");
+  });
+
+  it("loses an element beside a text that looks like one", () => {
+    const mine = '[[hooks.Stop]]\ncommand = """\n[[hooks.Stop]]\n[x]\n"""\n';
+    const path = ["hooks", "Stop"];
+    const [own] = (parseSettings("toml", mine).hooks as { Stop: object[] }).Stop;
+    const edited = editSettings("toml", mine, [{ path, value: [own, { command: "ours" }] }]);
+    expect(editSettings("toml", edited, [{ path, value: [own] }]).trimEnd()).toBe(mine.trimEnd());
+  });
+
   it("is refused when it is broken", () => {
     expect(() => parseSettings("toml", "a = \n[b")).toThrow(UnreadableSettings);
   });
@@ -214,6 +237,7 @@ describe("a .env file", () => {
     expect(editSettings("env", edited, [{ path: ["D"], value: undefined }])).toBe(`${text}\n`);
     expect(editSettings("env", text, [{ path: ["A"], value: "b" }])).toContain("# mine\nexport A=b\n\nB");
     expect(editSettings("env", "\uFEFFA=1\r\n", [{ path: ["A"], value: "2" }])).toBe("\uFEFFA=2\r\n");
+    expect(editSettings("env", "A=1\nB=2\r\nC=3\n", [{ path: ["B"], value: "4" }])).toBe("A=1\nB=4\r\nC=3\n");
   });
 
   it("holds every value that it was given", () => {
@@ -240,6 +264,12 @@ describe("the start file of a shell", () => {
     );
     expect(gone).toBe(`${text}\n`);
   });
+});
+
+it("gives a shell no carriage return in a function, whatever the rest of its file has", () => {
+  const edited = editSettings("shell", "alias x=y\r\n", [{ path: ["a"], value: "a() { b; }" }]);
+  expect(edited).toBe("alias x=y\r\n# >>> plimsoll a >>>\na() { b; }\n# <<< plimsoll a <<<\n");
+  expect(editSettings("shell", edited, [{ path: ["a"], value: undefined }])).toBe("alias x=y\r\n");
 });
 
 describe("an edit that would not hold what was asked for", () => {

@@ -21,20 +21,23 @@ function unquoted(text: string): string {
   return text.replace(/\s+#.*$/, "");
 }
 
+const bare = (line: string) => line.replace(/^\uFEFF|\r$/g, "");
+
 /** Sets or removes one variable. Every other line stays. */
 export function editEnv(text: string, { path, value }: KeyEdit): string {
   const name = path[0]!;
-  const eol = text.includes("\r\n") ? "\r\n" : "\n";
-  const lines = text.split(/\r?\n/);
-  const isName = (line: string) => LINE.exec(line.replace(/^\uFEFF/, ""))?.[2] === name;
+  const lines = text.split("\n");
+  const isName = (line: string) => LINE.exec(bare(line))?.[2] === name;
   const place = lines.findLastIndex(isName);
-  if (value === undefined) return lines.filter((line) => !isName(line)).join(eol);
+  if (value === undefined) return lines.filter((line) => !isName(line)).join("\n");
   const line = envLine(name, String(value));
   if (place >= 0) {
-    const lead = LINE.exec(lines[place]!.replace(/^\uFEFF/, ""))![1]!;
-    const mark = lines[place]!.startsWith("\uFEFF") ? "\uFEFF" : "";
-    return lines.with(place, mark + lead + line).join(eol);
+    const found = lines[place]!;
+    const lead = LINE.exec(bare(found))![1]!;
+    const mark = found.startsWith("\uFEFF") ? "\uFEFF" : "";
+    return lines.with(place, `${mark}${lead}${line}${found.endsWith("\r") ? "\r" : ""}`).join("\n");
   }
+  const eol = text.includes("\r\n") ? "\r\n" : "\n";
   const isEnded = text === "" || text === "\uFEFF" || /\n$/.test(text);
   return `${text}${isEnded ? "" : eol}${line}${eol}`;
 }

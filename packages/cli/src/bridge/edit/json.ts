@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { findNodeAtLocation, getNodeValue, type Node, parseTree } from "jsonc-parser";
+import { findNodeAtLocation, type Node, parse, parseTree } from "jsonc-parser";
 import type { KeyEdit } from "./key-edit.ts";
 
 /** Sets or removes one key of a JSON text. Every other character stays, comments on the same line too. */
@@ -35,7 +35,10 @@ function listEdited(
   value: readonly unknown[],
   style: Style,
 ): string {
-  const before = getNodeValue(node) as unknown[];
+  // `getNodeValue` makes objects without a prototype, which equal no object of ours.
+  const before: unknown[] = parse(text.slice(node.offset, node.offset + node.length), [], {
+    allowTrailingComma: true,
+  });
   if (isDeepStrictEqual(value.slice(0, before.length), before)) {
     const [next, ...more] = value.slice(before.length);
     if (next === undefined) return text;
@@ -143,8 +146,10 @@ function tailOf(text: string, end: number): { comma: number | undefined; after: 
       comma = position;
       position += 1;
       after = position;
-    } else if (trivia === "") return { comma: comma ?? commaLater(text, position), after };
-    else {
+    } else if (trivia === "") {
+      comma ??= commaLater(text, position);
+      return { comma, after: Math.max(after, (comma ?? -1) + 1) };
+    } else {
       position += trivia.length;
       if (trivia.trim() !== "") after = position;
     }

@@ -8,12 +8,11 @@ export function parseShell(text: string): Fields {
   return Object.fromEntries([...text.matchAll(BLOCK)].map(([, program, body]) => [program!, body!]));
 }
 
-/** Sets or removes the function of one program. Every other character stays. */
+/** Sets or removes the function of one program. Every other character stays. No shell ends a function before a carriage return. */
 export function editShell(text: string, { path, value }: KeyEdit): string {
   const program = path[0]!;
-  const eol = text.includes("\r\n") ? "\r\n" : "\n";
   const found = [...text.matchAll(BLOCK)].find(([, name]) => name === program);
-  const block = [`# >>> plimsoll ${program} >>>`, String(value), `# <<< plimsoll ${program} <<<`].join(eol);
+  const block = [`# >>> plimsoll ${program} >>>`, String(value), `# <<< plimsoll ${program} <<<`].join("\n");
   if (found !== undefined) {
     const after = text.slice(found.index + found[0].length);
     const before = text.slice(0, found.index);
@@ -22,5 +21,5 @@ export function editShell(text: string, { path, value }: KeyEdit): string {
   }
   if (value === undefined) return text;
   const isEnded = text === "" || /\n$/.test(text);
-  return `${text}${isEnded ? "" : eol}${block}${eol}`;
+  return `${text}${isEnded ? "" : "\n"}${block}\n`;
 }

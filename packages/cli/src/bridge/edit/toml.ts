@@ -9,8 +9,25 @@ export function editToml(text: string, edits: readonly KeyEdit[], before: Fields
   const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
   // `patch` removes the tables of other elements along with those of one.
   const cut = edits.reduce((left, edit) => withoutElements(left, edit, before), text.slice(mark.length));
-  const edited = patch(cut, withChanges(before, edits));
+  const isMixed = cut.includes("\r\n") && /(?<!\r)\n/.test(cut);
+  const patched = patch(isMixed ? cut.replaceAll("\r\n", "\n") : cut, withChanges(before, edits));
+  const edited = isMixed ? withOwnEnds(patched, cut) : patched;
   return mark + (text.trim() === "" && !edited.endsWith("\n") ? `${edited}\n` : edited);
+}
+
+/** `patch` gives all lines one kind of end. Those that stay get theirs back. */
+function withOwnEnds(edited: string, text: string): string {
+  const lines = text.split("\n");
+  let next = 0;
+  return edited
+    .split("\n")
+    .map((line) => {
+      const place = lines.findIndex((one, index) => index >= next && one.replace(/\r$/, "") === line);
+      if (place < 0) return line;
+      next = place + 1;
+      return lines[place]!;
+    })
+    .join("\n");
 }
 
 function withoutElements(text: string, { path, value }: KeyEdit, before: Fields): string {
@@ -30,7 +47,7 @@ const NAME = /"(?:[^"\\]|\\.)*"|'[^']*'|[\w-]+/g;
 /** Removes the lines of `[[path]]` and of its tables. Comments before the next table stay. */
 function withoutElement(text: string, path: readonly string[], place: number): string {
   const lines = text.split("\n");
-  const headers = lines.flatMap((line, index) => {
+  const headers = withoutTexts(text).flatMap((line, index) => {
     const [, kind, names] = HEADER.exec(line) ?? [];
     return names === undefined ? [] : [{ index, isList: kind === "[[", names: namesIn(names) }];
   });
@@ -45,6 +62,10 @@ function withoutElement(text: string, path: readonly string[], place: number): s
   while (/^[ \t]*(#.*)?\r?$/.test(lines[end - 1]!) && lines[end - 1] !== "") end -= 1;
   return lines.toSpliced(start, end - start).join("\n");
 }
+
+/** The lines of a text, empty where they are in a string of several lines. */
+const withoutTexts = (text: string): string[] =>
+  text.replace(/"""[\s\S]*?"""|'''[\s\S]*?'''/g, (found) => found.replace(/[^\n]/g, "")).split("\n");
 
 const namesIn = (text: string) =>
   (text.match(NAME) ?? []).map((name) =>

@@ -1,5 +1,5 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
-import { textOf, tokensOf, truthOf } from "../attributes.ts";
+import { textOf, truthOf } from "../attributes.ts";
 import { eventEnvelope, harnessName, serviceFamily } from "../event-envelope.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
 import type { SpanRecord } from "../telemetry-record.ts";
@@ -26,7 +26,7 @@ export const pydanticAi: TelemetryDialect = {
   },
 };
 
-/** Its counts are estimates of the messages alone, so the next call gives the new level. */
+/** Its counts are estimates of the messages alone. The calls before and after it have the levels. */
 function readCompaction(span: SpanRecord): RecordReading {
   const { attributes, resource, traceId, spanId, endAt } = span;
   if (truthOf(attributes, "gen_ai.conversation.compacted") !== true) return noEvent("not_needed");
@@ -40,7 +40,7 @@ function readCompaction(span: SpanRecord): RecordReading {
     ...eventEnvelope(owner, `compaction/${spanId}`, endAt),
     type: "compacted",
     trigger: "auto",
-    tokens_before: tokensOf(attributes, ["compaction.tokens_before"]),
+    tokens_before: undefined,
     tokens_after: undefined,
   };
   return session === "" ? noEvent("no_session") : { events: [event] };
