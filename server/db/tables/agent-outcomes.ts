@@ -100,13 +100,16 @@ export function unpackAroundFalls(data: Uint8Array): AroundFalls[] {
   const all: AroundFalls[] = [];
   while (!reader.ended) {
     const type = reader.number();
-    const reinjected = reader.number() === 1;
-    const [band, points, callsBefore, foundBefore, callsAfter, foundAfter] = AROUND_FIELDS.map(() =>
-      reader.number(),
-    ) as [number, number, number, number, number, number];
+    // One literal, written out in the order of the bytes: a page reads tens of thousands of them.
     all.push({
-      ...{ type: type === 0 ? undefined : BOUNDARY_TYPES[type - 1], reinjected },
-      ...{ band, points, callsBefore, foundBefore, callsAfter, foundAfter },
+      type: type === 0 ? undefined : BOUNDARY_TYPES[type - 1],
+      reinjected: reader.number() === 1,
+      band: reader.number(),
+      points: reader.number(),
+      callsBefore: reader.number(),
+      foundBefore: reader.number(),
+      callsAfter: reader.number(),
+      foundAfter: reader.number(),
     });
   }
   return all;
