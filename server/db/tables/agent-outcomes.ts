@@ -52,6 +52,9 @@ export function packOutcomes(models: CellsByModel): Buffer {
   return writer.end();
 }
 
+/** Of all cells without a signal: a page reads a hundred thousand of them. */
+const NOTHING_FOUND: OutcomeCell["found"] = Object.freeze(noSignals());
+
 /** @throws RangeError for bytes that are no packed outcomes */
 export function unpackOutcomes(data: Uint8Array): CellsByModel {
   const reader = new VarintReader(data);
@@ -67,8 +70,9 @@ export function unpackOutcomes(data: Uint8Array): CellsByModel {
       const compared = reader.number();
       const tested = reader.number();
       const asked = reader.number();
-      const found = noSignals();
-      for (let index = 0, mask = reader.number(); mask > 0; index++, mask >>= 1)
+      const present = reader.number();
+      const found = present === 0 ? NOTHING_FOUND : noSignals();
+      for (let index = 0, mask = present; mask > 0; index++, mask >>= 1)
         if ((mask & 1) === 1) found[OUTCOME_SIGNALS[index]!] = reader.number();
       const { level, share, position } = place;
       cells.push({ level, share, position, calls, judged, compared, tested, asked, found });
