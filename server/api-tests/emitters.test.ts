@@ -241,9 +241,9 @@ describe("OpenInference's instrumentation of the OpenAI client", () => {
 });
 
 const SAID = {
-  instructions: "ruleofthekeel ".repeat(300),
-  prompt: "wordofthekeel ".repeat(180),
-  output: "tideofthekeel ".repeat(600),
+  instructions: `${"rule ".repeat(800)} of the keel`,
+  prompt: `${"word ".repeat(500)} of the keel`,
+  output: `${"tide ".repeat(1_600)} of the keel`,
 };
 const ASKS: readonly ModelReply[] = [
   { calls: [{ name: "research", arguments: { topic: "tides" } }], promptTokens: 3_000 },
@@ -337,7 +337,7 @@ it.each(TELLERS)("%s tells what its window holds", async (_, converse) => {
   ]);
   for (const [place, text] of [SAID.output, SAID.instructions, SAID.prompt].entries())
     expect(held!.parts[place]!.tokens / text.length, text.slice(0, 9)).toBeCloseTo(0.25, 1);
-  await expectNowhere(server, "ofthekeel");
+  await expectNowhere(server, "of the keel");
 });
 
 const LAST = "acme.last";
