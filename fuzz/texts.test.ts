@@ -13,6 +13,10 @@ const NAMES = new Set(
   ),
 );
 
+/** Texts of an input that hold what was said or read. None of them may even become a name. */
+const SAID =
+  /^(text|content|message|summary|input|output|command|prompt|arguments|title|customTitle|aiTitle|snippet|error|stdout)$/;
+
 /** What harnesses say in words of their own: why a session or a window ended. */
 const REASONS = new Set(["reason > reason", "shutdownType > reason"]);
 
@@ -49,11 +53,11 @@ function fieldsWith(value: unknown, name = ""): string[] {
   return Object.entries(value).flatMap(([key, one]) => fieldsWith(one, key));
 }
 
-/** Where texts of an input went, as `name in the input > field of an event`, other than to names. */
+/** Where texts of an input went that may not, as `name in the input > field of an event`. */
 const leaks = (name: string, events: readonly unknown[]) =>
   events.flatMap((event) =>
     fieldsWith(event)
-      .filter((field) => !NAMES.has(field))
+      .filter((field) => SAID.test(name) || !NAMES.has(field))
       .map((field) => `${name} > ${field}`)
       .filter((leak) => !REASONS.has(leak)),
   );
