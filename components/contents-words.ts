@@ -4,8 +4,10 @@ import { type HeldKind, mcpServerOf } from "@plimsoll/protocol/pure";
 const KINDS: Record<HeldKind, string> = {
   system: "instructions",
   tool_definition: "tool definitions",
+  deferred_tool: "deferred tools, without definitions",
   summary: "summary of what was compacted",
   user: "prompts and notices",
+  attachment: "attachments",
   assistant: "answers",
   tool: "tools",
 };

@@ -87,6 +87,21 @@ const claudeCode: Seed = {
           },
         }),
         claude(10, "user", { message: { content: [] }, toolUseResult: { agentId: "a1" } }),
+        claude(10.1, "attachment", {
+          attachment: {
+            type: "deferred_tools_delta",
+            addedNames: ["WebFetch", "mcp__a__b"],
+            removedNames: [],
+          },
+        }),
+        claude(10.2, "attachment", {
+          attachment: {
+            type: "file",
+            filename: "a.ts",
+            content: { type: "text", file: { content: "a file" } },
+          },
+        }),
+        claude(10.3, "attachment", { attachment: { type: "nested_memory", content: { content: "a rule" } } }),
         claude(8, "custom-title", { customTitle: "a title" }),
         claude(9, "ai-title", { aiTitle: "another title" }),
       ],

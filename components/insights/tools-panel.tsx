@@ -17,7 +17,7 @@ interface Props {
 }
 
 const HINT =
-  "What the calls of each tool and their results take in the windows of the range, as the latest turn of each agent reports it. An estimate from the recordings that plimsoll import and plimsoll tail read.";
+  "What the calls of each tool and their results take in the windows of the range, as the latest turn of each agent reports it. Calls that a compaction removed are not in it. An estimate from recordings, from the guard, or from prompts in OpenTelemetry spans.";
 
 /** Which MCP servers and tools take how much of the windows. */
 export function ToolsPanel({ contents, error, retry }: Props) {
@@ -89,7 +89,7 @@ function Row({ row, isOfServer }: { row: HeldToolView; isOfServer: boolean }) {
         : toolName(tool);
   const cells = [
     `${exact(windows)} of ${exact(all)}`,
-    calls === 0 ? "never called" : exact(calls),
+    calls === 0 ? "none" : exact(calls),
     compact(tokens),
     percent(share),
   ];

@@ -78,7 +78,11 @@ export function ContentsPanel({ session, agentId, points = [], onTurn }: Props) 
           ))}
         </tbody>
       </table>
-      {own.largest.length > 0 && (
+      {own.largest.length === 0 ? (
+        <p className="mt-2 text-xs text-muted">
+          Only recordings show the largest things: telemetry and the guard do not say which turn brought each.
+        </p>
+      ) : (
         <>
           <h3 className="mt-3 text-xs font-medium text-muted">The largest things in it</h3>
           <ol className="mt-1 grid grid-cols-1" data-testid="held-largest">

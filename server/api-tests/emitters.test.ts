@@ -22,6 +22,7 @@ import {
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { countedCalls } from "./counted-calls.ts";
+import { expectNowhere } from "./nowhere.ts";
 import { createEmitter } from "./otlp-client.ts";
 import { sessionsOf, storedSession } from "./stored-session.ts";
 import { KNOWN_MODEL, KNOWN_WINDOW, makeKey, rangeQuery, unique } from "./support.ts";
@@ -240,9 +241,9 @@ describe("OpenInference's instrumentation of the OpenAI client", () => {
 });
 
 const SAID = {
-  instructions: "rule ".repeat(800),
-  prompt: "word ".repeat(500),
-  output: "tide ".repeat(1_600),
+  instructions: `${"rule ".repeat(800)} of the keel`,
+  prompt: `${"word ".repeat(500)} of the keel`,
+  output: `${"tide ".repeat(1_600)} of the keel`,
 };
 const ASKS: readonly ModelReply[] = [
   { calls: [{ name: "research", arguments: { topic: "tides" } }], promptTokens: 3_000 },
@@ -336,6 +337,7 @@ it.each(TELLERS)("%s tells what its window holds", async (_, converse) => {
   ]);
   for (const [place, text] of [SAID.output, SAID.instructions, SAID.prompt].entries())
     expect(held!.parts[place]!.tokens / text.length, text.slice(0, 9)).toBeCloseTo(0.25, 1);
+  await expectNowhere(server, "of the keel");
 });
 
 const LAST = "acme.last";

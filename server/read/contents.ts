@@ -57,6 +57,8 @@ type ToolSum = Omit<HeldToolView, "share" | "of_windows">;
 function toolsOf(stored: readonly Contents[]): HeldToolView[] {
   const wholes = new Map<string, { windows: number; tokens: number }>();
   const sums = new Map<string, ToolSum>();
+  /** By harness and tool: what its calls add to. Thousands of windows have the same tools. */
+  const sumsOf = new Map<string, readonly ToolSum[]>();
   for (const { harness: instance, tokens, contents } of stored) {
     const harness = familyOf(instance);
     const whole = wholes.get(harness) ?? { windows: 0, tokens: 0 };
@@ -66,11 +68,10 @@ function toolsOf(stored: readonly Contents[]): HeldToolView[] {
     const inWindow = new Set<ToolSum>();
     for (const { tool, tokens: taken, count = 0 } of contents.parts) {
       if (tool === undefined) continue;
-      const server = mcpServerOf(tool) ?? null;
-      for (const name of server === null ? [tool] : [tool, null]) {
-        const key = JSON.stringify([harness, server, name]);
-        const sum = sums.get(key) ?? { harness, server, tool: name, windows: 0, calls: 0, tokens: 0 };
-        sums.set(key, sum);
+      const name = `${harness}\u0000${tool}`;
+      const own = sumsOf.get(name) ?? toolSums(sums, harness, tool);
+      sumsOf.set(name, own);
+      for (const sum of own) {
         sum.tokens += taken;
         sum.calls += count;
         inWindow.add(sum);
@@ -85,6 +86,17 @@ function toolsOf(stored: readonly Contents[]): HeldToolView[] {
       const { windows, tokens } = wholes.get(sum.harness)!;
       return { ...sum, of_windows: windows, share: tokens === 0 ? 0 : sum.tokens / tokens };
     });
+}
+
+/** The sum of a tool, and that of its MCP server. */
+function toolSums(sums: Map<string, ToolSum>, harness: string, tool: string): readonly ToolSum[] {
+  const server = mcpServerOf(tool) ?? null;
+  return (server === null ? [tool] : [tool, null]).map((name) => {
+    const key = JSON.stringify([harness, server, name]);
+    const sum = sums.get(key) ?? { harness, server, tool: name, windows: 0, calls: 0, tokens: 0 };
+    sums.set(key, sum);
+    return sum;
+  });
 }
 
 function windowView({ agent_id, agent, at, tokens, contents: { parts, largest } }: Contents): HeldWindowView {

@@ -121,6 +121,10 @@ describe("what falls were worth", () => {
       break_even_turns: 3,
       outcome: "pending",
     });
+    // The next fall tells how long one lasted, wherever the range ends.
+    const session = await sessionOf(harness);
+    for (const minute of [9, 16]) expect((await falls({ session, to: iso(minute) })).falls).toEqual([first]);
+    expect((await falls({ session, from: iso(9) })).falls).toEqual([latest]);
     expect(listed).toEqual([]);
     expect(rows).toMatchObject([
       { harness, model: OPUS, type: "compacted", falls: 2, freed: 0.75, lasted_turns: 7 },

@@ -44,7 +44,7 @@ const MOST_AGENTS = 2_000;
 /** Where a group of levels begins, tokens. */
 const LEVELS = [0, 50_000, 100_000, 150_000, 200_000, 400_000] as const;
 
-/** An agent's falls in a range, oldest first. */
+/** An agent with falls in a range. */
 interface StoredAgent {
   agent_id: string;
   agent: string | null;
@@ -52,8 +52,10 @@ interface StoredAgent {
   session: string;
   harness: string;
   ended: boolean;
-  /** Of JSON arrays, which are quicker to read than a row for each. */
-  falls: StoredFall[];
+  /** JSON of `StoredFall[]`, oldest first: quicker to read than a row for each, and put together of texts, than json_agg. */
+  falls: string;
+  /** The agent's first fall after the range. */
+  next: FallFacts | null;
 }
 
 type StoredFall = [
@@ -64,9 +66,6 @@ type StoredFall = [
   before: number | null,
   after: number | null,
   fall: FallFacts,
-  /** What the agent's next fall says of this one; null without another. */
-  nextTurns: number | null,
-  nextRefill: number | null,
 ];
 
 interface JudgedFall {
@@ -86,7 +85,10 @@ interface JudgedFall {
 /** What the falls of a range were worth, over all and one by one. */
 export async function readFalls(reader: FreshReader, query: FallsQuery): Promise<Falls> {
   const span = spanOf(query);
-  const found = await judge(reader, await readStored(reader, query));
+  const [found, changes] = await Promise.all([
+    readStored(reader, query).then((stored) => judge(reader, stored)),
+    query.session === undefined ? readChanges(reader, query) : { work: null, reinjection: null },
+  ]);
   const falls = found.slice(0, MOST_FALLS);
   const listed =
     query.session === undefined
@@ -116,7 +118,7 @@ export async function readFalls(reader: FreshReader, query: FallsQuery): Promise
       })
       .sort((a, b) => a.from_tokens - b.from_tokens),
     falls: listed.map(viewOf),
-    ...(query.session === undefined ? await readChanges(reader, query) : { work: null, reinjection: null }),
+    ...changes,
   };
 }
 
@@ -182,48 +184,60 @@ function readStored(reader: Reader, query: FallsQuery): Promise<StoredAgent[]> {
     SELECT a.id::text AS agent_id,
       CASE WHEN a.id = s.main_agent OR a.name = ${DEFAULT_AGENT} THEN NULL ELSE a.name END AS agent,
       s.id::text AS session_id, COALESCE(s.title, s.name) AS session, s.harness,
-      (s.ended_at IS NOT NULL AND s.last_at <= s.ended_at) AS ended, f.falls
+      (s.ended_at IS NOT NULL AND s.last_at <= s.ended_at) AS ended, f.falls, n.fall AS next
     FROM (
-      SELECT b.agent_id, json_agg(
-        json_build_array(b.id, b.type, (extract(epoch FROM b.at) * 1000)::int8, b.tokens_before, b.tokens_after, b.fall,
-          b.next -> 'turns', b.next -> 'refill')
-        ORDER BY b.at, b.id) AS falls
+      SELECT b.agent_id, '[' || string_agg(
+        '[' || to_json(b.id) || ',"' || b.type || '",' || (extract(epoch FROM b.at) * 1000)::int8 || ',' ||
+          COALESCE(b.tokens_before::text, 'null') || ',' || COALESCE(b.tokens_after::text, 'null') || ',' || b.fall || ']',
+        ',' ORDER BY b.at, b.id) || ']' AS falls
       FROM (
-        SELECT b.* FROM (
-          SELECT b.*, lead(b.fall) OVER (PARTITION BY b.agent_id ORDER BY b.at, b.id) AS next FROM boundaries b
-          WHERE b.project_id = ${projectId} AND b.fall IS NOT NULL AND b.at >= ${new Date(from)} ${ofSession}
-        ) b
+        SELECT b.agent_id, b.id, b.type, b.at, b.tokens_before, b.tokens_after, b.fall FROM boundaries b
         JOIN sessions s ON s.project_id = ${projectId} AND s.id = b.session_id AND s.deleted_at IS NULL ${ofHarness}
-        WHERE b.at < ${new Date(to)} ORDER BY b.at DESC, b.id DESC LIMIT ${MOST_FALLS + 1}
+        WHERE b.project_id = ${projectId} AND b.fall IS NOT NULL
+          AND b.at >= ${new Date(from)} AND b.at < ${new Date(to)} ${ofSession}
+        ORDER BY b.at DESC, b.id DESC LIMIT ${MOST_FALLS + 1}
       ) b GROUP BY b.agent_id
     ) f
     JOIN agents a ON a.project_id = ${projectId} AND a.id = f.agent_id
-    JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id`;
+    JOIN sessions s ON s.project_id = ${projectId} AND s.id = a.session_id
+    LEFT JOIN LATERAL (
+      SELECT b.fall FROM boundaries b
+      WHERE b.project_id = ${projectId} AND b.agent_id = a.id AND b.fall IS NOT NULL
+        AND b.at >= ${new Date(to)} AND a.last_at >= ${new Date(to)}
+      ORDER BY b.at, b.id LIMIT 1
+    ) n ON true`;
 }
 
 /** Newest first. */
-async function judge(reader: Reader, agents: readonly StoredAgent[]): Promise<JudgedFall[]> {
-  const newest = ({ falls }: StoredAgent) => falls.at(-1)!;
+async function judge(reader: Reader, stored: readonly StoredAgent[]): Promise<JudgedFall[]> {
+  const agents = stored.map((of) => ({ of, falls: JSON.parse(of.falls) as StoredFall[] }));
+  const newest = ({ falls }: (typeof agents)[number]) => falls.at(-1)!;
   const followed = agents
-    .filter((agent) => newest(agent)[6] === null)
+    .filter(({ of }) => of.next === null)
     .sort((one, other) => newest(other)[2] - newest(one)[2])
     .slice(0, MOST_AGENTS);
   const open = await readOpen(
     reader,
-    followed.map(({ agent_id }) => agent_id),
+    followed.map(({ of }) => of.agent_id),
   );
   return agents
-    .flatMap((of) => judgeAgent(of, open.get(of.agent_id) ?? NO_FALL))
+    .flatMap(({ of, falls }) => judgeAgent(of, falls, open.get(of.agent_id) ?? NO_FALL))
     .sort((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
 }
 
 /** @param since what followed the agent's latest fall */
-function judgeAgent(of: StoredAgent, since: Pick<FallSequel, "turns" | "refill">): JudgedFall[] {
-  const falls = of.falls.map(([id, type, at, before, after, fall, nextTurns, nextRefill]): JudgedFall => {
-    const isLatest = nextTurns === null;
+function judgeAgent(
+  of: StoredAgent,
+  stored: readonly StoredFall[],
+  since: Pick<FallSequel, "turns" | "refill">,
+): JudgedFall[] {
+  const falls = stored.map(([id, type, at, before, after, fall], index): JudgedFall => {
+    // The next fall says how long this one lasted.
+    const next = stored[index + 1]?.[5] ?? of.next;
+    const isLatest = next === null;
     const sequel = isLatest
       ? { turns: since.turns, refill: since.refill, isOver: of.ended }
-      : { turns: nextTurns, refill: nextRefill ?? undefined, isOver: true };
+      : { turns: next.turns, refill: next.refill, isOver: true };
     const levels = { tokensBefore: before ?? undefined, tokensAfter: after ?? undefined };
     const worth = fallWorth({ ...levels, fall }, sequel);
     return { of, id, type, at, before, after, fall, isLatest, sequel, worth, thrash: false };

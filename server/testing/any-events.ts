@@ -1,4 +1,4 @@
-import { CALL_RESULTS, STOP_REASONS } from "@plimsoll/protocol/pure";
+import { CALL_RESULTS, OUTCOME_COUNTS, STOP_REASONS, WITNESSES } from "@plimsoll/protocol/pure";
 import fc from "fast-check";
 import { HOUR_MS } from "../times.ts";
 import { HOUR } from "./thread-turns.ts";
@@ -44,6 +44,12 @@ export const anyEvent = fc
     stop: fc.constantFrom(undefined, ...STOP_REASONS),
     machine: fc.constantFrom(undefined, undefined, "laptop", "desktop"),
     branch: fc.constantFrom(undefined, undefined, "main", "next"),
+    witness: fc.option(fc.constantFrom(...WITNESSES), { nil: undefined, freq: 1 }),
+    // A source counts some of what came of a turn's calls.
+    outcome: fc.option(
+      fc.dictionary(fc.constantFrom(...OUTCOME_COUNTS), fc.integer({ min: 0, max: 3 }), { maxKeys: 4 }),
+      { nil: undefined },
+    ),
   })
   .map(
     ({
@@ -61,6 +67,8 @@ export const anyEvent = fc
       stop,
       machine,
       branch,
+      witness,
+      outcome,
     }) => {
       // Some events fall on the very same millisecond.
       const at = HOUR + Math.floor(n / 2) * 30_000;
@@ -108,6 +116,7 @@ export const anyEvent = fc
             ...envelope,
             type: "tool_result",
             result: CALL_RESULTS[output % CALL_RESULTS.length],
+            ...(witness && { witness }),
             ...(compaction && { turn: `turn-${Math.max(0, n - 2)}` }),
           };
         case "session":
@@ -148,6 +157,8 @@ export const anyEvent = fc
             ...(cost !== undefined && { cost_usd: cost }),
             ...(compaction && n % 7 === 0 ? { purpose: "compaction" } : {}),
             ...(stop === undefined ? {} : { stop_reason: stop }),
+            ...(witness && { witness }),
+            ...(outcome && { outcome }),
             ...(output % 5 === 0 && {
               contents: { parts: [{ kind: "tool", tool: model, tokens: output }], largest: [] },
             }),

@@ -1,4 +1,9 @@
 import type { PrismaClient } from "../db/client.ts";
+import { unpackAroundFalls, unpackOutcomes } from "../db/tables/agent-outcomes.ts";
+import { PolicyBook } from "../lines/policy-book.ts";
+import { readTimelines } from "../lines/reader-timelines.ts";
+import { countsOf } from "../write/project/count-outcomes.ts";
+import { sqlOfClient } from "./sql.ts";
 import { storedTurns } from "./turns.ts";
 
 /** What two databases must agree on: everything but when, and in how many batches, the server heard of it. */
@@ -43,6 +48,7 @@ export async function dumpTables(
     );
   }
   dump.turns = sorted(await readTurns(prisma));
+  dump.outcomes = sorted(await countOutcomes(prisma));
   if (counts) {
     const turns = await prisma.$queryRawUnsafe<{ outcome: string; count: bigint }[]>(
       "SELECT outcome, sum(count)::int8 AS count FROM ingest_counts WHERE outcome IN ('turn', 'mark') GROUP BY 1 ORDER BY 1",
@@ -60,6 +66,32 @@ async function readTurns(prisma: PrismaClient): Promise<Record<string, unknown>[
     ...turn,
     agentId: ids.get(`${turn.projectId}/${agent}`),
   }));
+}
+
+/** What came of the calls of each agent of project 1, counted now: the server does so when the agent is quiet. */
+async function countOutcomes(prisma: PrismaClient): Promise<Record<string, unknown>[]> {
+  const [sql, projectId] = [sqlOfClient(prisma), 1];
+  const agents = await sql.query<{ id: string; number: number; harness: string }>(
+    `SELECT a.id::text, a.number, s.harness FROM agents a
+    JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id WHERE a.project_id = $1`,
+    projectId,
+  );
+  const policy = await PolicyBook.read(sql, projectId);
+  const harnesses = agents.map(({ harness }) => harness);
+  const timelineOf = await readTimelines({ prisma, projectId, policy }, harnesses);
+  const models = await prisma.model.findMany({ where: { projectId } });
+  const names = new Map(models.map(({ id, name }) => [id, name]));
+  return Promise.all(
+    agents.map(async ({ id, number: agent, harness }) => {
+      const source = { projectId, agent, timeline: timelineOf(harness) };
+      const counts = await countsOf(sql, { ...source, modelName: (model) => names.get(model) });
+      const cells = [...unpackOutcomes(counts.cells)].map(([model, own]) => [names.get(model), own]);
+      return {
+        ...{ id, cells: Object.fromEntries(cells) },
+        ...{ work: unpackAroundFalls(counts.work), wrong: unpackAroundFalls(counts.wrong) },
+      };
+    }),
+  );
 }
 
 function sorted(rows: readonly Record<string, unknown>[]): Record<string, unknown>[] {

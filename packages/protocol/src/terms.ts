@@ -145,7 +145,17 @@ export const COMPOSITION_PARTS = ["system", "tools", "memory", "history", "tool_
 /**
  * What a thing in a window is. `tool`: calls of a tool with their results. `summary`: what a compaction left.
  */
-export const HELD_KINDS = ["system", "tool_definition", "summary", "user", "assistant", "tool"] as const;
+/** `deferred_tool`: tools whose definitions a window has not, until the model searches for them. */
+export const HELD_KINDS = [
+  "system",
+  "tool_definition",
+  "deferred_tool",
+  "summary",
+  "user",
+  "attachment",
+  "assistant",
+  "tool",
+] as const;
 export type HeldKind = (typeof HELD_KINDS)[number];
 /** Most parts of what a window holds, and most of its largest things. */
 export const MOST_HELD = { parts: 64, largest: 10 } as const;

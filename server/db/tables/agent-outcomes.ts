@@ -52,6 +52,9 @@ export function packOutcomes(models: CellsByModel): Buffer {
   return writer.end();
 }
 
+/** Of all cells without a signal: a page reads a hundred thousand of them. */
+const NOTHING_FOUND: OutcomeCell["found"] = Object.freeze(noSignals());
+
 /** @throws RangeError for bytes that are no packed outcomes */
 export function unpackOutcomes(data: Uint8Array): CellsByModel {
   const reader = new VarintReader(data);
@@ -67,8 +70,9 @@ export function unpackOutcomes(data: Uint8Array): CellsByModel {
       const compared = reader.number();
       const tested = reader.number();
       const asked = reader.number();
-      const found = noSignals();
-      for (let index = 0, mask = reader.number(); mask > 0; index++, mask >>= 1)
+      const present = reader.number();
+      const found = present === 0 ? NOTHING_FOUND : noSignals();
+      for (let index = 0, mask = present; mask > 0; index++, mask >>= 1)
         if ((mask & 1) === 1) found[OUTCOME_SIGNALS[index]!] = reader.number();
       const { level, share, position } = place;
       cells.push({ level, share, position, calls, judged, compared, tested, asked, found });
@@ -100,13 +104,16 @@ export function unpackAroundFalls(data: Uint8Array): AroundFalls[] {
   const all: AroundFalls[] = [];
   while (!reader.ended) {
     const type = reader.number();
-    const reinjected = reader.number() === 1;
-    const [band, points, callsBefore, foundBefore, callsAfter, foundAfter] = AROUND_FIELDS.map(() =>
-      reader.number(),
-    ) as [number, number, number, number, number, number];
+    // One literal, written out in the order of the bytes: a page reads tens of thousands of them.
     all.push({
-      ...{ type: type === 0 ? undefined : BOUNDARY_TYPES[type - 1], reinjected },
-      ...{ band, points, callsBefore, foundBefore, callsAfter, foundAfter },
+      type: type === 0 ? undefined : BOUNDARY_TYPES[type - 1],
+      reinjected: reader.number() === 1,
+      band: reader.number(),
+      points: reader.number(),
+      callsBefore: reader.number(),
+      foundBefore: reader.number(),
+      callsAfter: reader.number(),
+      foundAfter: reader.number(),
     });
   }
   return all;

@@ -21,9 +21,14 @@ type Source = (typeof SOURCES)[number] | "harness";
 
 /** What each witness adds to a call, and how far its clock is off, in ms. */
 const SAYS = {
-  otlp: { cost_usd: 0.25, duration_ms: 900 },
+  otlp: { cost_usd: 0.25, duration_ms: 900, outcome: { calls: 1, failed: 1 } },
   hook: { context_window: 20_000 },
-  transcript: { context_window: 10_000, composition: { system: 10 }, composition_estimated: true },
+  transcript: {
+    context_window: 10_000,
+    composition: { system: 10 },
+    composition_estimated: true,
+    outcome: { calls: 2, failed: 0, repeated: 1 },
+  },
   acp: { context_window: 20_000 },
 } as const;
 

@@ -41,6 +41,10 @@ const anyReport = fc.record({
   composition_estimated: maybe(fc.boolean()),
   cost_usd: maybe(fc.constantFrom(0.25, 0.5)),
   duration_ms: maybe(fc.constantFrom(10, 20)),
+  outcome: maybe(
+    fc.record({ calls: fc.nat(2), failed: fc.nat(2), repeated: fc.nat(1) }, { requiredKeys: [] }),
+  ),
+  contents: maybe(fc.nat(3).map((tokens) => ({ parts: [{ kind: "user" as const, tokens }], largest: [] }))),
 });
 
 const events = fc.array(anyReport, { minLength: 1, maxLength: 40 }).map((reports) =>

@@ -43,7 +43,11 @@ describe("redactEvent", () => {
       value: fc.oneof(
         fc.constant(secret),
         fc.array(tie("value"), { maxLength: 3 }),
-        fc.dictionary(fc.constantFrom("id", "session", "title", "usage", "x"), tie("value"), { maxKeys: 3 }),
+        fc.dictionary(
+          fc.constantFrom("id", "session", "title", "usage", "x", `What is ${secret}?`, `/home/${secret}`),
+          tie("value"),
+          { maxKeys: 3 },
+        ),
       ),
     })).value;
     fc.assert(

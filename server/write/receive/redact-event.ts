@@ -15,6 +15,8 @@ const DEPTH = 4;
 const MOST_ITEMS = 3;
 const MOST_FIELDS = 24;
 const LONGEST_FIELD_NAME = 40;
+/** Maps may have questions or paths as names. */
+const FIELD_NAME = /^[\w.$-]+$/;
 
 /** A number as text, or a time: what a sender often gives in the wrong form. */
 const PLAIN = /^[-+]?[\d.,:TZ\s-]{1,32}$/i;
@@ -39,8 +41,9 @@ function redact(value: unknown, field: string | undefined, depth: number): unkno
   const fields = Object.entries(value);
   if (depth === 0) return `(object of ${fields.length} fields)`;
   return Object.fromEntries(
-    fields
-      .slice(0, MOST_FIELDS)
-      .map(([name, inner]) => [name.slice(0, LONGEST_FIELD_NAME), redact(inner, name, depth - 1)]),
+    fields.slice(0, MOST_FIELDS).map(([name, inner]) => [shownName(name), redact(inner, name, depth - 1)]),
   );
 }
+
+const shownName = (name: string) =>
+  FIELD_NAME.test(name) ? name.slice(0, LONGEST_FIELD_NAME) : `(name of ${name.length} characters)`;

@@ -159,7 +159,7 @@ export function changeAtFalls(
   sessions: readonly (readonly AroundFalls[])[],
   isMeant: (fall: Pick<AroundFalls, "type" | "reinjected">) => boolean = () => true,
 ): ChangeAtFalls | undefined {
-  const usual = usualChanges(sessions.flat());
+  const usual = usualChanges(sessions);
   const terms = { told: new Float64Array(sessions.length), weight: new Float64Array(sessions.length) };
   const used = new Set<number>();
   const sum = noCalls(undefined, 0);
@@ -196,16 +196,20 @@ const changeOf = ({ foundBefore, callsBefore, foundAfter, callsAfter }: AroundFa
   foundAfter / callsAfter - foundBefore / callsBefore;
 
 /** The change where nothing fell by the band of the level, or over all bands where a band has no such point. */
-function usualChanges(all: readonly AroundFalls[]): (band: number) => number {
-  const sumOf = (own: readonly AroundFalls[]) => {
-    const sum = noCalls(undefined, 0);
+function usualChanges(sessions: readonly (readonly AroundFalls[])[]): (band: number) => number {
+  const everywhere = noCalls(undefined, 0);
+  const bands = LEVEL_BANDS.map((_, band) => noCalls(undefined, band));
+  for (const own of sessions)
     for (const around of own)
-      for (const field of ["points", "callsBefore", "foundBefore", "callsAfter", "foundAfter"] as const)
-        sum[field] += around[field];
-    return sum.points === 0 ? undefined : changeOf(sum);
-  };
-  const placebo = all.filter(({ type }) => type === undefined);
-  const everywhere = sumOf(placebo) ?? 0;
-  const byBand = LEVEL_BANDS.map((_, band) => sumOf(placebo.filter((around) => around.band === band)));
-  return (band) => byBand[band] ?? everywhere;
+      if (around.type === undefined)
+        for (const sum of [everywhere, bands[around.band]!]) {
+          sum.points += around.points;
+          sum.callsBefore += around.callsBefore;
+          sum.foundBefore += around.foundBefore;
+          sum.callsAfter += around.callsAfter;
+          sum.foundAfter += around.foundAfter;
+        }
+  const changes = bands.map((sum) => (sum.points === 0 ? undefined : changeOf(sum)));
+  const overall = everywhere.points === 0 ? 0 : changeOf(everywhere);
+  return (band) => changes[band] ?? overall;
 }

@@ -76,6 +76,16 @@ describe("the contents of a window", () => {
     expect(Math.abs(sum(told) / level.tokens - 1)).toBeLessThan(0.02);
   });
 
+  it("count deferred tools, which the provider keeps out of the prompt", () => {
+    const tools = [{ name: "Read", description: words(30) }];
+    const deferred = ["a", "b"].map((name) => ({ name, description: words(5_000), defer_loading: true }));
+    const plain = guarded(plainShape).guard.prepare(history, { besides: [tools] });
+    const { guard, contents } = guarded(plainShape, [tools, deferred]);
+    expect(contents(history)!.parts.at(-1)).toEqual({ kind: "deferred_tool", tokens: 0, count: 2 });
+    const { level } = guard.prepare(history, { besides: [tools, deferred] });
+    expect(level.tokens).toBe(plain.level.tokens);
+  });
+
   it("are reported again once the level has changed by a tenth, also downwards", () => {
     const { contents } = guarded(plainShape);
     expect(contents(history, 10_000)).toBeDefined();

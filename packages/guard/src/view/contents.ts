@@ -40,7 +40,8 @@ export function contentsOf<M>(
     sum.tokens += tokens;
     sum.count += count;
   };
-  for (const { name, tokens } of beside.definitions) add("tool_definition", name, tokens, 0);
+  for (const { name, tokens } of beside.definitions)
+    tokens > 0 ? add("tool_definition", name, tokens, 0) : add("deferred_tool", undefined, 0, 1);
   add("system", undefined, beside.instructions, 0);
   add("summary", undefined, beside.head, beside.head > 0 ? 1 : 0);
   const from = Math.max(state.cut?.at ?? 0, pinned);

@@ -163,7 +163,7 @@ export function readClaudeLine(text: string, clocks?: LineClocks): ClaudeLine | 
       return title === undefined ? "not_needed" : { ...line, title: { rank: 2, text: title } };
     }
     default:
-      return "not_needed";
+      return line.parts === undefined ? "not_needed" : line;
   }
 }
 
@@ -186,7 +186,12 @@ function forkOrigin(json: JsonObject): string | undefined {
 /** Notices and progress are shown to the user, and are not sent to the model. */
 function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
   const at = asTime(json.timestamp);
-  if (at === undefined || (json.type !== "assistant" && json.type !== "user")) return {};
+  if (at === undefined) return {};
+  if (json.type === "attachment") {
+    const items = attachedItems(asObject(json.attachment) ?? {}).filter(({ tokens }) => tokens > 0);
+    return items.length === 0 ? {} : { parts: { at, items } };
+  }
+  if (json.type !== "assistant" && json.type !== "user") return {};
   const message = asObject(json.message);
   const content = message?.content;
   const blocks = Array.isArray(content) ? content.map(asObject) : [{ type: "text", text: content }];
@@ -201,6 +206,36 @@ function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
     return [isPrompt || text === "summary" ? { ...item, text: said } : item];
   });
   return { parts: { at, items } };
+}
+
+/** Attachments that the model is sent, and where their texts are. Others are for the person alone. */
+const ATTACHED: ReadonlyMap<unknown, string> = new Map([
+  ["agent_listing_delta", "addedLines"],
+  ["edited_text_file", "snippet"],
+  ["file", "content"],
+  ["hook_additional_context", "content"],
+  ["instructions", "files"],
+  ["invoked_skills", "skills"],
+  ["mcp_instructions_delta", "addedBlocks"],
+  ["nested_memory", "content"],
+  ["queued_command", "prompt"],
+  ["relevant_memories", "memories"],
+  ["skill_listing", "content"],
+]);
+
+function attachedItems(attachment: JsonObject): ContentItem[] {
+  const { type } = attachment;
+  // Their definitions are sent once the model has searched for them.
+  if (type === "deferred_tools_delta")
+    return asArray(attachment.addedNames).map((name) => ({
+      kind: "deferred_tool",
+      tokens: textTokens(name),
+    }));
+  const held = attachment[ATTACHED.get(type) ?? ""];
+  const file = asObject(asObject(held)?.file);
+  // An image or a PDF has neither.
+  const text = file === undefined ? held : (file.content ?? file.cells);
+  return [{ kind: type === "queued_command" ? "user" : "attachment", tokens: textTokens(text) }];
 }
 
 function itemOf(block: JsonObject, text: "summary" | "user" | "assistant"): ContentItem | undefined {

@@ -1022,6 +1022,49 @@ describe("Claude Code transcripts", () => {
     ]);
   });
 
+  it("tells what was attached, and the names of deferred tools apart", () => {
+    const attached = (second: number, attachment: object) => ({
+      ...{ type: "attachment", uuid: `a-${second}`, sessionId: S, isSidechain: false, timestamp: at(second) },
+      attachment,
+    });
+    const words = "alpha beta ".repeat(100);
+    const lines = [
+      attached(1, {
+        type: "deferred_tools_delta",
+        addedNames: ["WebFetch", "mcp__git__log"],
+        addedLines: [],
+      }),
+      attached(2, {
+        ...{ type: "file", filename: "/work/a.ts" },
+        content: { type: "text", file: { filePath: "/work/a.ts", content: words } },
+      }),
+      attached(3, { type: "nested_memory", path: "/work/CLAUDE.md", content: { content: words } }),
+      attached(4, { type: "queued_command", prompt: words }),
+      attached(5, { type: "hook_success", stdout: words }),
+      attached(6, { type: "file", content: { type: "pdf", file: { base64: words } } }),
+      attached(7, { type: ["file"], content: words }),
+      attached(8, { type: "deferred_tools_delta", addedNames: [7, null] }),
+      { ...attached(9, { type: "skill_listing", content: words }), attachment: null },
+      said(10, "m1", usage(20_000)),
+    ];
+    const reader = claudeCodeRecordings.reader(options);
+    for (const line of json(...lines)) reader.read(line, { path: `${S}.jsonl` });
+    const [window] = reader.contents!();
+    const sums = (kind: string) => {
+      const items = window!.items.filter((item) => item.kind === kind);
+      return [items.length, items.reduce((sum, { tokens }) => sum + tokens, 0)];
+    };
+    const [prompts, ofPrompts] = sums("user");
+    const [attachments, ofAttachments] = sums("attachment");
+    expect([prompts, attachments, sums("deferred_tool")[0]]).toEqual([1, 2, 2]);
+    expect(ofAttachments! / ofPrompts!).toBeCloseTo(2, 1);
+    const { events } = reader.take(true);
+    expect(JSON.stringify(events)).not.toMatch(/alpha|a\.ts|CLAUDE/);
+    expect(turns(events)[0]).toMatchObject({
+      contents: { parts: [{ kind: "attachment" }, { kind: "user" }, { kind: "deferred_tool", count: 2 }] },
+    });
+  });
+
   it("keeps the parts of a sub-agent apart", () => {
     const side = { isSidechain: true, agentId: "abc" };
     const { events } = read(

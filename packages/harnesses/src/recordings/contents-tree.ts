@@ -25,6 +25,8 @@ const KIND_NAMES: Record<ContentKind | HeldKind, string> = {
   system: "instructions",
   summary: "summary of what was compacted",
   user: "prompts and notices",
+  attachment: "attachments: files, memory, lists of skills and agents",
+  deferred_tool: "names of deferred tools",
   assistant: "answers",
   tool: TOOLS,
   tool_definition: TOOLS,

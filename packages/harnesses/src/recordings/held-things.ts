@@ -8,6 +8,7 @@ export type HeldThing = Omit<HeldItem, "kind"> & { kind: HeldKind };
 
 const HELD_KIND: Record<ContentKind, HeldKind> = {
   ...{ system: "system", summary: "summary", user: "user", assistant: "assistant" },
+  ...{ attachment: "attachment", deferred_tool: "deferred_tool" },
   ...{ tool_call: "tool", tool_result: "tool" },
 };
 /** Characters that the protocol takes of a name. */

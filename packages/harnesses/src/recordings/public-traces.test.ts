@@ -25,7 +25,7 @@ function recordingOf(path: string): string[] {
     .map((record) => JSON.stringify(JSON.parse(record)));
 }
 
-describe.skipIf(FOLDER === undefined)("public sessions", () => {
+describe.skipIf(FOLDER === undefined)("public sessions, if VITEST_PLIMSOLL_TRACELAB is set", () => {
   it.each([
     ["claude", claudeCodeRecordings, 10],
     ["codex", codexRecordings, 9],

@@ -4,7 +4,16 @@ import type { CompactionLoss } from "./compaction-loss.ts";
 import { asObject, asText } from "./json.ts";
 
 /** What a part of the context is. Thinking is none: that of earlier turns is not sent again. */
-export const CONTENT_KINDS = ["system", "summary", "user", "assistant", "tool_call", "tool_result"] as const;
+export const CONTENT_KINDS = [
+  "system",
+  "summary",
+  "user",
+  "attachment",
+  "deferred_tool",
+  "assistant",
+  "tool_call",
+  "tool_result",
+] as const;
 export type ContentKind = (typeof CONTENT_KINDS)[number];
 
 export interface ContentItem {
@@ -70,6 +79,7 @@ type Parts = Pick<Composition, "system" | "history" | "tool_output">;
 
 const PART_OF: Record<ContentKind, keyof Parts> = {
   ...{ system: "system", summary: "history", user: "history", assistant: "history" },
+  ...{ attachment: "history", deferred_tool: "history" },
   ...{ tool_call: "history", tool_result: "tool_output" },
 };
 

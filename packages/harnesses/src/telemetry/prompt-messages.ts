@@ -5,6 +5,7 @@ import type { ContentKind } from "../recordings/transcript-parts.ts";
 export interface PromptText {
   kind: ContentKind | "tool_definition";
   tool?: string | undefined;
+  /** Empty for a deferred tool: the provider puts no word of it into the prompt. */
   text: string;
 }
 
@@ -79,6 +80,7 @@ export function definitionTexts(definitions: readonly unknown[]): PromptText[] {
     if (fields === undefined) return [];
     const declared = asArray(fields.functionDeclarations);
     if (declared.length > 0) return definitionTexts(declared);
+    if (fields.defer_loading === true) return [{ kind: "deferred_tool", text: "" }];
     const tool = firstText(fields.name, asObject(fields.function)?.name);
     return [{ kind: "tool_definition", tool, text: textOf(fields) }];
   });

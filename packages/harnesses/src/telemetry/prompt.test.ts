@@ -238,6 +238,21 @@ describe("what a prompt in telemetry holds", () => {
     expect(parts).toMatchObject({ assistant: 375, user: 250, system: 125 });
   });
 
+  it("has deferred tools apart, which are not in the prompt", () => {
+    const sent = { tool: "Read", description: "word ".repeat(900), user: "word ".repeat(9_000) } as Sent;
+    const deferred = ["a", "b"].map((name) => ({ ...definition(sent), name, defer_loading: true }));
+    const prompt = (tools: readonly object[]) => ({
+      "gen_ai.input.messages": json([{ role: "user", parts: [{ type: "text", content: sent.user }] }]),
+      "gen_ai.tool.definitions": json(tools),
+    });
+    const loaded = contentsOf(prompt([definition(sent)]))!.parts;
+    expect(loaded.map(({ kind }) => kind)).toEqual(["user", "tool_definition"]);
+    expect(contentsOf(prompt([definition(sent), ...deferred]))!.parts).toEqual([
+      ...loaded,
+      { kind: "deferred_tool", tool: undefined, tokens: 0, count: 2 },
+    ]);
+  });
+
   it("is the same whichever library tells it, and never more than the level", () => {
     fc.assert(
       fc.property(anySent, (sent) => {
