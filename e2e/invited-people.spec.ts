@@ -10,7 +10,7 @@ test.beforeAll(async () => {
 });
 test.afterAll(() => own?.stop());
 
-/** An authenticator that has the person's fingerprint, until it is told otherwise. */
+/** An authenticator that has the person's fingerprint, until the test changes that. */
 async function addAuthenticator(page: Page) {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send("WebAuthn.enable");

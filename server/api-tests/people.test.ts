@@ -332,7 +332,7 @@ describe("the matrix of roles", () => {
     expect(await codeOf(await ask("/api/trpc/fleet", { as: "nobody" }))).toBe("forbidden_role");
   });
 
-  it("tells somebody without a role of no project that there is one", async () => {
+  it("does not reveal projects to a person without a role", async () => {
     const answers = (project: string) =>
       Promise.all([
         ...Object.keys(NEEDS).map(async (path) => [
