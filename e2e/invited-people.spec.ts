@@ -10,11 +10,11 @@ test.beforeAll(async () => {
 });
 test.afterAll(() => own?.stop());
 
-/** An authenticator that has the person's fingerprint. */
-async function addAuthenticator(page: Page): Promise<void> {
+/** An authenticator that has the person's fingerprint, until the test changes that. */
+async function addAuthenticator(page: Page) {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send("WebAuthn.enable");
-  await devtools.send("WebAuthn.addVirtualAuthenticator", {
+  const { authenticatorId } = await devtools.send("WebAuthn.addVirtualAuthenticator", {
     options: {
       protocol: "ctap2",
       transport: "internal",
@@ -24,6 +24,45 @@ async function addAuthenticator(page: Page): Promise<void> {
       automaticPresenceSimulation: true,
     },
   });
+  return {
+    knowsFinger: (isUserVerified: boolean) =>
+      devtools.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified }),
+    signsWell: (isGood: boolean) =>
+      devtools.send("WebAuthn.setResponseOverrideBits", { authenticatorId, isBogusSignature: !isGood }),
+  };
+}
+
+/** Signs in with a passkey that fails at each step. The page says why, and the person can try again. */
+async function failToSignIn(
+  page: Page,
+  { knowsFinger, signsWell }: Awaited<ReturnType<typeof addAuthenticator>>,
+): Promise<void> {
+  const button = page.getByRole("button", { name: "Sign in with a passkey" });
+  const fails = async (reason: string) => {
+    await button.click();
+    await expect(page.getByRole("alert").filter({ hasText: reason })).toBeVisible();
+    await expect(button).toBeEnabled();
+    expect(new URL(page.url()).pathname).toBe("/login");
+  };
+  await knowsFinger(false);
+  await fails("No passkey was used.");
+  await knowsFinger(true);
+  await signsWell(false);
+  await fails("This passkey was refused.");
+  await signsWell(true);
+  // Some password managers answer with an object of their own.
+  await page.evaluate(() => {
+    const { get } = navigator.credentials;
+    navigator.credentials.get = async () => {
+      navigator.credentials.get = get;
+      return {} as Credential;
+    };
+  });
+  await fails("No passkey was used.");
+  for (const path of ["/passkey/start", "/passkey"]) {
+    await page.route(`**/api/v1/sign-in${path}`, (route) => route.abort(), { times: 1 });
+    await fails("The server did not respond.");
+  }
 }
 
 test("an administrator invites a person, who comes back with a passkey and makes a key", async ({
@@ -47,20 +86,29 @@ test("an administrator invites a person, who comes back with a passkey and makes
   const context = await browser.newContext({ storageState: undefined });
   const page = await context.newPage();
   const errors = listen(page);
-  await addAuthenticator(page);
+  const authenticator = await addAuthenticator(page);
   await page.goto(link.replace(own.url, site));
   await page.waitForURL(`${site}/account`);
   await expect(page.getByTestId("account")).toContainText("member");
   await expect(page.getByText("No passkeys yet.")).toBeVisible();
   expect(await violations(page)).toEqual([]);
+  await authenticator.knowsFinger(false);
+  await page.getByRole("button", { name: "Add passkey" }).click();
+  await expect(page.getByText("No passkey was added: you cancelled")).toBeVisible();
+  await expect(page.getByText("No passkeys yet.")).toBeVisible();
+  await authenticator.knowsFinger(true);
   await page.getByRole("button", { name: "Add passkey" }).click();
   await expect(page.getByText("You can sign in with this passkey from now on.")).toBeVisible();
   await expect(page.getByTestId("passkeys")).toContainText("for localhost · never used");
 
   await page.getByRole("button", { name: "Sign out", exact: true }).first().click();
   await page.waitForURL(/\/login/);
+  await failToSignIn(page, authenticator);
+  const isOfNetwork = (error: string) => error.includes("Failed to load resource");
+  expect(errors.splice(0).filter((error) => !isOfNetwork(error))).toEqual([]);
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
-  await page.waitForURL(`${site}/`);
+  // To the first page, or to where the person was if the open page heard of the sign-out before its button.
+  await page.waitForURL(({ pathname }) => pathname !== "/login");
   await page.goto(`${site}/account`);
   await expect(page.getByTestId("passkeys")).toContainText(/used (just now|\d+ s ago)/);
 

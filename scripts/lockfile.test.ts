@@ -49,6 +49,20 @@ it("a package without a hash is an optional program of a single platform", () =>
   expect(namesOf(needed)).toEqual([]);
 });
 
+it("each program for Linux on x64 is there for arm64 too, in the same version", () => {
+  // A leftover of the build of trpc-to-openapi, which loads nothing of it.
+  const unused = ["@rollup/rollup-linux-x64-gnu"];
+  for (const packages of [server!, tests!]) {
+    const programs = downloadedBy(packages).filter(
+      ({ os, cpu }) => os?.includes("linux") && cpu?.includes("x64"),
+    );
+    expect(programs.length).toBeGreaterThan(5);
+    const armOf = (name: string) => packages[`node_modules/${name.replace("x64", "arm64")}`];
+    const missing = programs.filter(({ name, version }) => armOf(name)?.version !== version);
+    expect(namesOf(missing).filter((name) => !unused.includes(name))).toEqual([]);
+  }
+});
+
 it("the lockfiles name no registry, git repository or folder outside", () => {
   const outside = downloaded.filter(({ resolved }) => resolved !== undefined);
   expect(namesOf(outside)).toEqual([]);

@@ -96,11 +96,13 @@ async function submit(form: HTMLFormElement): Promise<void> {
 }
 
 async function usePasskey(button: HTMLButtonElement): Promise<void> {
+  const error = document.getElementById("passkey-error")!;
+  error.textContent = "";
   button.disabled = true;
   const answer = await logInWithPasskey();
   button.disabled = false;
   if (!isFailure(answer)) return goOn();
-  document.getElementById("passkey-error")!.textContent = answer.message;
+  error.textContent = answer.message;
 }
 
 function copyCommand(button: HTMLElement, command: HTMLElement): void {

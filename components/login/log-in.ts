@@ -19,14 +19,20 @@ export function logIn(secret: LoginSecret): Promise<LoginAnswer | LoginFailure> 
 export async function logInWithPasskey(): Promise<LoginAnswer | LoginFailure> {
   const options = await post<PublicKeyCredentialRequestOptionsJSON>("/api/v1/sign-in/passkey/start", {});
   if ("step" in options) return options;
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
-  const found = await navigator.credentials.get({ publicKey }).catch(() => null);
-  // Browsers do not say why, on purpose.
-  if (found === null)
+  const credential = await askForPasskey(options);
+  if (credential === undefined)
     return { step: "failed", message: "No passkey was used. Try again, or open a sign-in link." };
-  return post<LoginAnswer>("/api/v1/sign-in/passkey", {
-    credential: (found as PublicKeyCredential).toJSON(),
-  });
+  return post<LoginAnswer>("/api/v1/sign-in/passkey", { credential });
+}
+
+/** Undefined without a passkey: browsers do not say why, on purpose. Some password managers answer with an object of their own. */
+async function askForPasskey(options: PublicKeyCredentialRequestOptionsJSON): Promise<object | undefined> {
+  try {
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
+    return ((await navigator.credentials.get({ publicKey })) as PublicKeyCredential).toJSON();
+  } catch {
+    return undefined;
+  }
 }
 
 async function post<Answer>(path: string, sent: object, again = "try again"): Promise<Answer | LoginFailure> {
@@ -44,7 +50,7 @@ async function post<Answer>(path: string, sent: object, again = "try again"): Pr
     };
   }
   const body: unknown = await response.json().catch(() => null);
-  if (response.ok) return body as Answer;
+  if (response.ok && body !== null) return body as Answer;
   const { error } = (body ?? {}) as { error?: { message?: string } };
   return {
     step: response.status === 401 ? "refused" : "failed",

@@ -1,11 +1,13 @@
-import type { AuditPage, PersonList, ProjectList, Role } from "@plimsoll/protocol/api";
+import type { AuditPage, CreatedKey, PersonList, ProjectList, Role } from "@plimsoll/protocol/api";
 import { ROLES } from "@plimsoll/protocol/api";
+import type { OpenApiMeta } from "trpc-to-openapi";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { z } from "zod";
 import { PERMISSIONS, type Permission } from "../tenants/people/permissions.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { freePort, startTestProvider, type TestProvider } from "../testing/test-provider.ts";
 import { until } from "../testing/until.ts";
+import { openApiDocument } from "../trpc/handlers.ts";
 import { appRouter } from "../trpc/router.ts";
 import { unique } from "./support.ts";
 
@@ -52,21 +54,56 @@ const NEEDS: Record<string, Permission> = Object.fromEntries(
   ),
 );
 
-/** Routes outside tRPC, each with its least role. */
-const ROUTES: [method: string, path: string, permission: Permission][] = [
-  ["GET", "/metrics", "read"],
-  ["GET", "/api/v1/fleet", "read"],
-  ["GET", "/api/v1/sessions.csv", "read"],
-  ["POST", "/api/v1/mcp", "ask about oneself"],
-  ["GET", "/api/v1/policy", "read policies"],
-  ["PUT", "/api/v1/policy", "change policies"],
-  ["GET", "/api/v1/audit", "administer"],
-  ["GET", "/api/v1/audit.csv", "administer"],
-  ["GET", "/api/v1/audit.ndjson", "administer"],
-  ["POST", "/api/v1/events", "send or acknowledge"],
-  ["POST", "/otlp/v1/logs", "send"],
-  ["GET", "/api/v1/backup", "back up"],
+/** Routes beside the procedures. */
+const PLAIN_ROUTES: Record<string, Permission> = {
+  "get /metrics": "read",
+  "get /api/v1/sessions.csv": "read",
+  "post /api/v1/sessions.csv": "read",
+  "get /api/v1/sessions/{id}/turns.csv": "read",
+  "get /api/v1/live": "read policies",
+  "post /api/v1/mcp": "ask about oneself",
+  "get /api/v1/policy": "read policies",
+  "put /api/v1/policy": "change policies",
+  "get /api/v1/audit.csv": "administer",
+  "get /api/v1/audit.ndjson": "administer",
+  "post /api/v1/events": "send or acknowledge",
+  "post /otlp/v1/traces": "send",
+  "post /otlp/v1/logs": "send",
+  "post /otlp/v1/metrics": "send",
+  "get /api/v1/backup": "back up",
+  "post /api/v1/restore": "back up",
+};
+
+/** Routes that need no permission: they sign in or out, hand out codes, end the key that they are called with, or show health. */
+const OPEN_ROUTES = [
+  "post /api/v1/login",
+  "post /api/v1/logout",
+  "get /api/v1/sign-in",
+  "get /api/v1/sign-in/start",
+  "get /api/v1/sign-in/callback",
+  "post /api/v1/sign-in/passkey",
+  "post /api/v1/sign-in/passkey/start",
+  "post /api/v1/device/code",
+  "post /api/v1/device/token",
+  "post /api/v1/device/revoke",
+  "get /api/v1/local-proof",
+  "get /healthz",
+  "get /readyz",
 ];
+
+interface Procedure {
+  _def: { type: "query" | "mutation"; meta?: OpenApiMeta };
+}
+const procedures = appRouter._def.procedures as unknown as Record<string, Procedure>;
+
+/** Procedures as routes of the REST API. */
+const REST_ROUTES: Record<string, Permission> = Object.fromEntries(
+  Object.entries(procedures).flatMap(([name, { _def }]) => {
+    const rest = _def.meta?.openapi;
+    return rest === undefined ? [] : [[`${rest.method.toLowerCase()} ${rest.path}`, NEEDS[name]!]];
+  }),
+);
+const ROUTES = Object.entries({ ...PLAIN_ROUTES, ...REST_ROUTES });
 
 let provider: TestProvider;
 let server: TestServer;
@@ -107,8 +144,13 @@ const ask = (path: string, { as, project, method = "GET", body }: Asking) =>
   });
 
 async function codeOf(response: Response): Promise<string> {
+  if (response.ok) {
+    // A live stream has no end.
+    await response.body?.cancel();
+    return String(response.status);
+  }
   const text = await response.text();
-  if (response.ok || !text.startsWith("{")) return String(response.status);
+  if (!text.startsWith("{")) return String(response.status);
   const { error } = JSON.parse(text) as { error?: { code?: string; data?: { error: { code: string } } } };
   // OTLP has errors of its own shape.
   if (error === undefined) return response.status === 403 ? "forbidden_role" : "not_found";
@@ -116,12 +158,16 @@ async function codeOf(response: Response): Promise<string> {
 }
 
 /** No input of any procedure, so that a call that is let in changes nothing. */
-const callOf = (path: string, asking: Asking) => {
-  const procedures = appRouter._def.procedures as unknown as Record<string, { _def: { type: string } }>;
-  const { type } = procedures[path]!._def;
-  return type === "query"
+const callOf = (path: string, asking: Asking) =>
+  procedures[path]!._def.type === "query"
     ? ask(`/api/trpc/${path}?input=5`, asking)
     : ask(`/api/trpc/${path}`, { ...asking, method: "POST", body: "5" });
+
+/** The same of a route. */
+const callRoute = (route: string, asking: Asking) => {
+  const [method = "", path = ""] = route.split(" ");
+  const body = method === "get" ? {} : { body: "5" };
+  return ask(path.replace(/\{\w+\}/g, "5"), { ...asking, method: method.toUpperCase(), ...body });
 };
 
 beforeAll(async () => {
@@ -214,6 +260,13 @@ describe("the matrix of roles", () => {
     expect(Object.keys(NEEDS).sort()).toEqual(Object.keys(appRouter._def.procedures).sort());
   });
 
+  it("names a permission for every route that /openapi.json describes, or says why it needs none", () => {
+    const described = Object.entries(openApiDocument("1", "http://127.0.0.1").paths ?? {}).flatMap(
+      ([path, operations]) => Object.keys(operations as object).map((method) => `${method} ${path}`),
+    );
+    expect([...ROUTES.map(([route]) => route), ...OPEN_ROUTES].sort()).toEqual(described.sort());
+  });
+
   const mayDo = (role: Role | null, permission: Permission) => {
     const needs = PERMISSIONS[permission];
     if (needs.role === null) return true;
@@ -227,11 +280,9 @@ describe("the matrix of roles", () => {
       const isRefused = code === "forbidden_role";
       if (isRefused === mayDo(role, permission)) wrong.push(`${path}: ${code}`);
     }
-    for (const [method, path, permission] of ROUTES) {
-      const body = method === "GET" ? undefined : "5";
-      const response = await ask(path, { as: role, project: billing, method, ...(body && { body }) });
-      const code = await codeOf(response);
-      if ((code === "forbidden_role") === mayDo(role, permission)) wrong.push(`${method} ${path}: ${code}`);
+    for (const [route, permission] of ROUTES) {
+      const code = await codeOf(await callRoute(route, { as: role, project: billing }));
+      if ((code === "forbidden_role") === mayDo(role, permission)) wrong.push(`${route}: ${code}`);
     }
     expect(wrong).toEqual([]);
   });
@@ -242,10 +293,9 @@ describe("the matrix of roles", () => {
         path,
         "not_found",
       ]);
-    for (const [method, path] of ROUTES) {
-      const body = method === "GET" ? undefined : "5";
-      const response = await ask(path, { as: role, project: other, method, ...(body && { body }) });
-      expect([path, await codeOf(response)]).toEqual([path, "not_found"]);
+    for (const [route] of ROUTES) {
+      const response = await callRoute(route, { as: role, project: other });
+      expect([route, await codeOf(response)]).toEqual([route, "not_found"]);
     }
     const list = await ask("/api/trpc/projects.list?input={}", { as: role });
     expect(await list.text()).not.toContain(other);
@@ -282,6 +332,24 @@ describe("the matrix of roles", () => {
     expect(await codeOf(await ask("/api/trpc/fleet", { as: "nobody" }))).toBe("forbidden_role");
   });
 
+  it("does not reveal projects to a person without a role", async () => {
+    const answers = (project: string) =>
+      Promise.all([
+        ...Object.keys(NEEDS).map(async (path) => [
+          path,
+          await codeOf(await callOf(path, { as: "nobody", project })),
+        ]),
+        ...ROUTES.map(async ([route]) => [
+          route,
+          await codeOf(await callRoute(route, { as: "nobody", project })),
+        ]),
+      ]);
+    const missing = await answers("there is no such project");
+    expect(new Set(missing.map(([, code]) => code))).toContain("forbidden_role");
+    expect(new Set(missing.map(([, code]) => code))).not.toContain("not_found");
+    for (const project of [billing, other]) expect(await answers(project)).toEqual(missing);
+  });
+
   it("shows a person their own browsers alone", async () => {
     const list = await ask("/api/trpc/browsers.list", { as: "member", project: billing });
     const { result } = (await list.json()) as { result: { data: { browsers: { person: string }[] } } };
@@ -294,6 +362,13 @@ describe("the matrix of roles", () => {
 describe("a person whose group is taken away", () => {
   it("loses access within a minute, on the page that is open too", async () => {
     expect((await ask("/api/trpc/account", { as: "member", project: billing })).status).toBe(200);
+    const made = await ask("/api/trpc/keys.create", {
+      ...{ as: "member", project: billing, method: "POST" },
+      body: JSON.stringify({ name: "laptop", scopes: ["read"] }),
+    });
+    const { result } = (await made.json()) as { result: { data: CreatedKey } };
+    const withKey = async () => (await server.get("/api/v1/extent", result.data.secret)).status;
+    expect(await withKey()).toBe(200);
     const stream = await ask("/api/v1/live", { as: "member", project: billing });
     expect(stream.status).toBe(200);
     const from = Date.now();
@@ -305,7 +380,30 @@ describe("a person whose group is taken away", () => {
     // The stream ends by itself.
     await stream.text();
     expect(Date.now() - from).toBeLessThan(75_000);
+    expect(await withKey()).toBe(403);
+    // A sign-in that is refused gives nothing back, and one that is not gives all of it.
+    expect((await signIn("member")).status).toBe(403);
+    expect(await withKey()).toBe(403);
+    provider.setGroups("member", ["member"]);
+    expect((await signIn("member")).status).toBe(200);
+    expect(await withKey()).toBe(200);
   }, 100_000);
+
+  it("loses what their keys may do at a sign-in that is refused, without an open session", async () => {
+    const made = await ask("/api/trpc/keys.create", {
+      ...{ as: "editor", project: billing, method: "POST" },
+      body: JSON.stringify({ name: "laptop", scopes: ["read"] }),
+    });
+    const { result } = (await made.json()) as { result: { data: CreatedKey } };
+    await server.request("/api/v1/logout", {
+      method: "POST",
+      headers: { authorization: "", cookie: cookies.get("editor")! },
+    });
+    provider.setGroups("editor", []);
+    expect((await server.get("/api/v1/extent", result.data.secret)).status).toBe(200);
+    expect((await signIn("editor")).status).toBe(403);
+    expect((await server.get("/api/v1/extent", result.data.secret)).status).toBe(403);
+  });
 
   it("is out at once when an admin removes them", async () => {
     const { people } = await server.trpc<PersonList>("people.list", {});

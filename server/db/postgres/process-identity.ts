@@ -79,7 +79,8 @@ async function identifyOnLinux(pid: number, dataDirectory: string): Promise<Proc
   // Anybody can give a process this name and these arguments.
   if (!(await mayServe(pid, dataDirectory))) return "other";
   const words = commandLine.split("\0");
-  if (basename(words[0] ?? "") !== "postgres") return "other";
+  // An emulator of another architecture, such as of Docker Desktop, stands before the program.
+  if (!words.slice(0, 2).some((word) => basename(word) === "postgres")) return "other";
   if (words[words.indexOf("-D") + 1] === dataDirectory) return "ours";
   // Started by hand with another path to the same folder. A postmaster works inside its data folder.
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);

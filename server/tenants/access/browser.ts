@@ -212,7 +212,8 @@ export function createBrowsers(options: BrowserOptions) {
       text === undefined || identities === undefined
         ? ({ status: "ended" } as const)
         : await identities.provider.renew(JSON.parse(text) as Renewal);
-    if (answer.status === "ended") {
+    if (answer.status === "refused") await identities!.people.renew(answer.identity);
+    if (answer.status === "ended" || answer.status === "refused") {
       const target = `${row.person?.name}: ${described(row)}`;
       const detail =
         text === undefined

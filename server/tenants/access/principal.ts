@@ -137,15 +137,16 @@ export function createAccess(parts: AccessParts): Access {
     );
   }
 
-  /** A project in which a person has no role does not exist for them. */
+  /** A project in which a person has no role does not exist for them. Without any role, none is looked up. */
   async function person(
     kind: "local" | "browser",
     asked: string | undefined,
     roles = OWNER,
   ): Promise<Principal> {
-    if (asked === undefined) return { kind, projectId: homeOf(roles), scopes: NO_SCOPES, roles };
+    if (asked === undefined || (roles.everywhere === null && roles.projects.size === 0))
+      return { kind, projectId: homeOf(roles), scopes: NO_SCOPES, roles };
     const project = await orUnreachable(projects.find(asked));
-    if (!project || (roleIn(roles, project.id) === null && roles.projects.size > 0)) throw noProject(asked);
+    if (!project || roleIn(roles, project.id) === null) throw noProject(asked);
     return { kind, projectId: project.id, scopes: NO_SCOPES, roles };
   }
 

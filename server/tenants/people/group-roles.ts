@@ -12,7 +12,7 @@ export interface NamedRoles {
 export type Claims = Record<string, unknown>;
 
 const isRole = (value: unknown): value is Role => ROLES.includes(value as Role);
-const NONE: NamedRoles = { everywhere: null, projects: {} };
+export const NO_ROLES: NamedRoles = { everywhere: null, projects: {} };
 
 /**
  * The roles that an expression gives to a person. Whatever is no role gives none.
@@ -27,14 +27,17 @@ export function rolesOf(expression: string, claims: Claims): { roles: NamedRoles
   try {
     result = search({ groups: [], ...claims } as unknown as JSONValue, expression);
   } catch (error) {
-    return { roles: NONE, fault: (error as Error).message };
+    return { roles: NO_ROLES, fault: (error as Error).message };
   }
   // An expression such as contains(groups, 'ops') && 'admin' is false for everybody else.
-  if (!result) return { roles: NONE };
+  if (!result) return { roles: NO_ROLES };
   if (isRole(result)) return { roles: { everywhere: result, projects: {} } };
   if (Array.isArray(result)) return { roles: { everywhere: highest(result), projects: {} } };
   if (typeof result !== "object")
-    return { roles: NONE, fault: `It gives a ${typeof result} that is no role: use ${ROLES.join(", ")}.` };
+    return {
+      roles: NO_ROLES,
+      fault: `It gives a ${typeof result} that is no role: use ${ROLES.join(", ")}.`,
+    };
   const given = Object.entries(result).filter(([, role]) => role);
   const projects = given.filter((entry): entry is [string, Role] => isRole(entry[1]));
   return {

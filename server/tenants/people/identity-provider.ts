@@ -23,7 +23,7 @@ import type { IdentitySettings } from "../../identity-settings.ts";
 import { makeToken } from "../../key-format.ts";
 import { HOUR_MS } from "../../times.ts";
 import { ANSWER_SECONDS, boundedFetch } from "./bounded-fetch.ts";
-import { type Claims, hasRole, isInGroup, type NamedRoles, rolesOf } from "./group-roles.ts";
+import { type Claims, hasRole, isInGroup, type NamedRoles, NO_ROLES, rolesOf } from "./group-roles.ts";
 import { createPendingSignIns, ownPath } from "./pending-sign-ins.ts";
 import { awayFault, reasonOf, signInFault } from "./provider-faults.ts";
 
@@ -43,8 +43,10 @@ export interface PersonIdentity {
   email: string | null;
   emailVerified: boolean;
   name: string | null;
-  /** Null if PLIMSOLL_OIDC_ROLE is not set; without any role if the expression gives none. */
+  /** Null if PLIMSOLL_OIDC_ROLE is not set; without any role if the expression gives none, or with a refusal. */
   roles: NamedRoles | null;
+  /** Why the person may not enter, for them to read; null if they may. */
+  refusal: string | null;
 }
 
 /** What a renewal needs. Contains tokens: keep it encrypted or in memory, and never log it. JSON. */
@@ -59,11 +61,13 @@ export interface Renewal {
 
 /**
  * Keep the new `renewal`, also with `unknown`: a refresh token may work once. With `unknown`, the provider did not
- * answer, and what was known before counts.
+ * answer, and what was known before counts. With `refused`, the person's groups no longer let them in; with `ended`, the
+ * provider says no more about them.
  */
 export type Renewed =
   | { status: "current"; identity: PersonIdentity; renewal: Renewal }
   | { status: "unknown"; renewal: Renewal }
+  | { status: "refused"; identity: PersonIdentity }
   | { status: "ended" };
 
 export interface IdentityProvider {
@@ -83,7 +87,8 @@ export interface IdentityProvider {
   /**
    * Ends a sign-in.
    * @param callbackUrl the address that the provider sent the browser to, with its query
-   * @throws PlimsollError `unauthenticated`, `forbidden_scope`, `overloaded`, `setting_invalid`
+   * @returns `identity` may have a `refusal`
+   * @throws PlimsollError `unauthenticated`, `overloaded`, `setting_invalid`
    */
   finish(
     callbackUrl: URL,
@@ -118,23 +123,11 @@ export function openIdentityProvider({
   const renewing = new Map<string, Promise<Renewed>>();
   let pausedUntil = Number.NEGATIVE_INFINITY;
 
-  /** @throws PlimsollError `forbidden_scope` if the person may not enter */
-  function admit(of: { issuer: string; subject: string }, claims: Claims): PersonIdentity {
-    if (allowedGroups.length > 0 && !isInGroup(claims, allowedGroups)) {
-      throw new PlimsollError(
-        "forbidden_scope",
-        "Your account is in no group that may use Plimsoll. Ask an administrator to add it to one, then sign in again.",
-      );
-    }
+  function identityOf(of: { issuer: string; subject: string }, claims: Claims): PersonIdentity {
     const { roles = null, fault } = expression === undefined ? {} : rolesOf(expression, claims);
     if (fault !== undefined)
       log.warn({ subject: of.subject, fault }, "PLIMSOLL_OIDC_ROLE gave a person no usable role");
-    if (settings.PLIMSOLL_OIDC_STRICT && (roles === null || !hasRole(roles))) {
-      throw new PlimsollError(
-        "forbidden_scope",
-        "The groups of your account give it no role in Plimsoll. Ask an administrator to add it to a group, then sign in again.",
-      );
-    }
+    const refusal = refusalOf(claims, roles);
     return {
       issuer: of.issuer,
       subject: of.subject,
@@ -142,8 +135,17 @@ export function openIdentityProvider({
       // Amazon Cognito sends a text.
       emailVerified: claims.email_verified === true || claims.email_verified === "true",
       name: text(claims.name) ?? text(claims.preferred_username),
-      roles,
+      roles: roles !== null && refusal !== null ? NO_ROLES : roles,
+      refusal,
     };
+  }
+
+  function refusalOf(claims: Claims, roles: NamedRoles | null): string | null {
+    if (allowedGroups.length > 0 && !isInGroup(claims, allowedGroups))
+      return "Your account is in no group that may use Plimsoll. Ask an administrator to add it to one, then sign in again.";
+    if (settings.PLIMSOLL_OIDC_STRICT && (roles === null || !hasRole(roles)))
+      return "The groups of your account give it no role in Plimsoll. Ask an administrator to add it to a group, then sign in again.";
+    return null;
   }
 
   /** All that the provider says about a person now. */
@@ -185,7 +187,10 @@ export function openIdentityProvider({
       if (config.serverMetadata().issuer !== old.issuer) return { status: "ended" };
       renewal = await refreshed(config, old);
       const asked = await ask(config, renewal);
-      return { status: "current", identity: admit(old, asked.claims), renewal: asked.renewal };
+      const identity = identityOf(old, asked.claims);
+      if (identity.refusal === null) return { status: "current", identity, renewal: asked.renewal };
+      log.info({ subject: old.subject, reason: identity.refusal }, "the identity provider ended a session");
+      return { status: "refused", identity };
     } catch (error) {
       const away = awayFault(error, issuer as string);
       if (away === undefined && !isSetting(error)) {
@@ -239,7 +244,7 @@ export function openIdentityProvider({
           refreshToken: tokens.refresh_token ?? null,
           idClaims,
         });
-        return { identity: admit(person, claims), returnTo, renewal };
+        return { identity: identityOf(person, claims), returnTo, renewal };
       } catch (error) {
         throw signInFault(error, issuer);
       }

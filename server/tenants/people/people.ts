@@ -82,9 +82,9 @@ export function createPeople({
 
   /** Keeps what the identity provider says about a person: their name, and their roles if it gives any. */
   async function keep(identity: PersonIdentity, why: "sign_in" | "renewal"): Promise<Person | undefined> {
-    const { issuer, subject, email, emailVerified, name } = identity;
+    const { issuer, subject, email, emailVerified, name, refusal } = identity;
     const at = new Date(now());
-    const isAdmin = emailVerified && email !== null && email.toLowerCase() === adminEmail;
+    const isAdmin = refusal === null && emailVerified && email !== null && email.toLowerCase() === adminEmail;
     const given = identity.roles && (await rolesFrom(identity.roles));
     const facts = { name: name ?? email ?? subject, email, ...(why === "sign_in" && { lastLoginAt: at }) };
     const where = { issuer_subject: { issuer, subject } };
@@ -126,13 +126,19 @@ export function createPeople({
     /**
      * Lets a person in who signed in with the identity provider.
      * @returns who they are here
+     * @throws PlimsollError `forbidden_scope` if their groups refuse them
      */
     async admit(identity: PersonIdentity): Promise<{ id: string; name: string }> {
+      if (identity.refusal !== null) {
+        // Their keys lose what the groups gave.
+        await keep(identity, "renewal");
+        throw new PlimsollError("forbidden_scope", identity.refusal);
+      }
       const { id, name } = (await keep(identity, "sign_in"))!;
       return { id, name };
     },
 
-    /** Keeps what the provider says now about a person who is here. */
+    /** Keeps what the provider says now about a person who is here, or may be no more. */
     async renew(identity: PersonIdentity): Promise<void> {
       await keep(identity, "renewal");
     },

@@ -34,6 +34,43 @@ describe.runIf(hasServer)("a hook of a connection", () => {
     return found!.folder;
   }
 
+  it("names the repository of a session as connect --repository says, and never its folder", async () => {
+    const folder = stage.person.path("work/billing");
+    await stage.person.write("work/billing/.git/HEAD", "ref: refs/heads/next\n");
+    const remote = "https://ann:S3CRET@example.org/acme/billing.git";
+    await stage.person.write("work/billing/.git/config", `[remote "origin"]\n\turl = ${remote}\n`);
+    const key = (await stage.person.run(["key", "create", "--scope", "read", "--quiet"])).trim();
+    async function placeOf(session: string, env: Record<string, string> = {}): Promise<unknown[]> {
+      const [found] = await allRecords(stage.server.home);
+      const input = { session_id: session, hook_event_name: "SessionEnd" };
+      const events = hookEvents("claude-code", input, Date.now(), () => true);
+      const words = asked("claude-code", "--connection", found!.folder);
+      const from = { PLIMSOLL_HOME: stage.server.home, ...env };
+      expect(await reportHook(events, words, from, { folder, waits: [] })).toBe(true);
+      const range = `from=${new Date(Date.now() - 3_600_000).toISOString()}&to=${new Date(Date.now() + 60_000).toISOString()}`;
+      const response = await fetch(`${stage.server.url}/api/v1/sessions?${range}&q=${session}`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      const text = await response.text();
+      for (const secret of ["S3CRET", folder]) expect(text).not.toContain(secret);
+      const { items } = JSON.parse(text) as { items: { repository: unknown; branch: unknown }[] };
+      return [items[0]!.repository, items[0]!.branch];
+    }
+    await stage.connect();
+    expect(await placeOf("by-default")).toEqual([null, null]);
+    await stage.connect("--repository", "plain");
+    expect(await placeOf("plain")).toEqual(["example.org/acme/billing", "next"]);
+    expect(await stage.connect()).toContain("Nothing to change.");
+    expect(await placeOf("as-before")).toEqual(["example.org/acme/billing", "next"]);
+    expect(await placeOf("by-environment", { PLIMSOLL_REPOSITORY: "off" })).toEqual([null, null]);
+    await stage.connect("--repository", "hashed");
+    const hashes = await placeOf("hashed");
+    expect(hashes).toEqual([1, 2].map(() => expect.stringMatching(/^hash-[0-9a-f]{16}$/)));
+    expect(await placeOf("hashed-again")).toEqual(hashes);
+    await stage.connect("--repository", "off");
+    expect(await placeOf("off-again")).toEqual([null, null]);
+  });
+
   it.each([
     ["codex", `codex@${hostname()}`],
     ["gemini-cli", `gemini-cli@${hostname()}`],

@@ -56,7 +56,11 @@ export async function installService(
   const unit = unitOf(kind, { home, system, program: programPath() });
   const environment = environmentOf(env, home);
   await requireSafeFolder(home);
-  await mkdir(home, { recursive: true, mode: 0o700 });
+  const isOfRoot = system && unit.user === undefined;
+  // PostgreSQL of root runs as another user, who passes through.
+  const isNew = (await mkdir(home, { recursive: true, mode: isOfRoot ? 0o711 : 0o700 })) !== undefined;
+  if (isNew && unit.user !== undefined) await run("chown", [`${unit.user}:`, home]);
+  if (isOfRoot && !env.DATABASE_URL) await makeDatabaseUser();
   const path = pathOf(unit.name, system, env);
   await mkdir(dirname(path), { recursive: true });
   if (isMac) {
@@ -73,7 +77,7 @@ export async function installService(
     await systemctl(system, "restart", `${unit.name}.service`);
   } catch (error) {
     const flag = system ? "" : "--user ";
-    throw new CliError(`The unit ${path} is written, but systemd did not start it: ${systemdSaid(error)}`, {
+    throw new CliError(`The unit ${path} is written, but systemd did not start it: ${said(error)}`, {
       hint: `Where systemd runs: systemctl ${flag}daemon-reload && systemctl ${flag}enable --now ${unit.name}`,
       cause: error,
     });
@@ -90,6 +94,21 @@ export async function installService(
       "It starts when you log in. To start it with the machine, run: sudo loginctl enable-linger $USER",
     );
   return lines;
+}
+
+/** What useradd ends with if there is the user already. */
+const EXISTS = 9;
+
+/**
+ * Makes the user that a server of root runs PostgreSQL as. The server does so itself, but not in a unit, which may not write to /etc.
+ * @throws CliError
+ */
+async function makeDatabaseUser(): Promise<void> {
+  const account = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"];
+  await run("useradd", [...account, "--shell", "/usr/sbin/nologin", "plimsoll"]).catch((error) => {
+    if (error.code !== EXISTS)
+      throw new CliError(`The user plimsoll, which runs PostgreSQL, cannot be made: ${said(error)}`);
+  });
 }
 
 /** @throws CliError */
@@ -173,7 +192,7 @@ const systemctl = (system: boolean, ...args: string[]) =>
 const launchctl = (verb: string, name: string) =>
   run("launchctl", [verb, `gui/${process.getuid?.() ?? 0}/${labelOf(name)}`]);
 
-const systemdSaid = (error: unknown) => (error as { stderr?: string }).stderr?.trim() || messageOf(error);
+const said = (error: unknown) => (error as { stderr?: string }).stderr?.trim() || messageOf(error);
 
 /** Every service of this user, and those of the machine. */
 export async function installedServices(env: Env): Promise<InstalledService[]> {

@@ -1,10 +1,16 @@
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createProgram } from "../program.ts";
 import { environmentText, launchAgent, type ServiceUnit, systemdUnit } from "./unit.ts";
+
+const SYSTEM_UNIT = "/etc/systemd/system/plimsoll-server.service";
+const PROGRAM = fileURLToPath(new URL("../../bin/plimsoll.js", import.meta.url));
+const hasServer = existsSync(fileURLToPath(new URL("../../../../dist/server/main.js", import.meta.url)));
 
 const hasSystemd = (() => {
   try {
@@ -53,6 +59,12 @@ describe("a unit", () => {
     expect(systemdUnit(unit({ system: true, user: "me" }))).toMatch(
       /User=me\n[\s\S]*WantedBy=multi-user\.target/,
     );
+  });
+
+  it("of a user asks for nothing that only the systemd of the machine may do", () => {
+    const drops = /^(PrivateDevices|Protect(Clock|KernelLogs|KernelModules)|CapabilityBoundingSet|User)=/gm;
+    expect(systemdUnit(unit()).match(drops)).toBeNull();
+    expect(systemdUnit(unit({ system: true })).match(drops)).toHaveLength(4);
   });
 
   it.skipIf(!hasSystemd).each<[string, Partial<ServiceUnit>]>([
@@ -175,6 +187,34 @@ describe.skipIf(process.platform !== "linux")("plimsoll service", () => {
     await withSystemd();
     await run(["install", "forward", "--connection", join(folder, "home/connect/codex-1a2b")]);
     expect(await run(["status"])).toContain("plimsoll-forward-codex-1a2b  active");
+  });
+
+  // It writes the unit where a real one would be.
+  const canInstall = process.getuid?.() === 0 && hasServer && !existsSync(SYSTEM_UNIT);
+  it.skipIf(!canInstall).each<[string, Record<string, string>, number, number, string[]]>([
+    ["root, with a user for PostgreSQL, who passes through the home", {}, 0, 0o711, ["plimsoll"]],
+    ["root with a database elsewhere, without that user", { DATABASE_URL: "postgresql://x" }, 0, 0o711, []],
+    ["the one who called sudo, with a home of their own", { SUDO_USER: "daemon" }, 1, 0o700, []],
+  ])("installs the server of the machine for %s", async (_, env, uid, mode, made) => {
+    await withSystemd();
+    const useradd = join(folder, "bin/useradd");
+    // The user is there already.
+    await writeFile(useradd, `#!/bin/sh\nfor last; do :; done\necho "$last" >> ${folder}/made\nexit 9\n`);
+    await chmod(useradd, 0o755);
+    process.argv[1] = PROGRAM;
+    process.env.SUDO_USER = env.SUDO_USER ?? "";
+    try {
+      expect(await run(["install", "--server", "--system"], env)).toContain("plimsoll-server runs.");
+      expect(await readFile(SYSTEM_UNIT, "utf8")).toContain("ProtectClock=yes");
+      const home = await stat(join(folder, "home"));
+      expect([home.uid, home.mode & 0o777]).toEqual([uid, mode]);
+      const users = await readFile(join(folder, "made"), "utf8").catch(() => "");
+      expect(users.split("\n").filter(Boolean)).toEqual(made);
+    } finally {
+      delete process.env.SUDO_USER;
+      await run(["uninstall", "plimsoll-server"]);
+    }
+    await expect(stat(SYSTEM_UNIT)).rejects.toThrow("ENOENT");
   });
 
   it("says what to do where systemd does not run, and keeps the unit", async () => {

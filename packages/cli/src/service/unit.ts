@@ -16,6 +16,13 @@ export interface ServiceUnit {
   user?: string | undefined;
 }
 
+/** The systemd of a user may drop no capability, and then starts nothing: 218/CAPABILITIES. */
+const DROPS_CAPABILITIES = `PrivateDevices=yes
+ProtectClock=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+`;
+
 /** A unit of systemd. It restarts for as long as it is enabled, because a server may be away for days. */
 export function systemdUnit(unit: ServiceUnit): string {
   const { description, command, folder, environmentFile, writes, system, user } = unit;
@@ -39,12 +46,8 @@ ProtectSystem=strict
 ProtectHome=read-only
 ReadWritePaths=${quoted(writes)}
 PrivateTmp=yes
-PrivateDevices=yes
-ProtectClock=yes
-ProtectControlGroups=yes
+${system ? DROPS_CAPABILITIES : ""}ProtectControlGroups=yes
 ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
 ProtectKernelTunables=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 RestrictNamespaces=yes
