@@ -211,7 +211,14 @@ test("from which level on calls fail more often, and a policy draft from it @pho
   await panel.getByRole("button", { name: "Sent again 4%" }).click();
   await expect(panel.getByRole("columnheader", { name: "Of requests" })).toBeVisible();
 
+  await test.step("a signal that fails to load leaves the others to choose", async () => {
+    await page.route(/\/api\/trpc\/[^?]*\bquality\b/, (route) => route.abort());
+    await panel.getByRole("button", { name: /^Rejected/ }).click();
+    await expect(panel.getByRole("alert")).toContainText("Failed to load the outcomes of tool calls");
+    expect(await violations(page), "failed").toEqual([]);
+  });
   await panel.getByRole("button", { name: /^Failed calls/ }).click();
+  await expect(panel.getByRole("alert")).toHaveCount(0);
   await panel.getByRole("link", { name: "Draft a ceiling of 50k tokens" }).click();
   await expect(page).toHaveURL(/\/policies\?scope=/);
   await expect(page).not.toHaveURL(/ceiling=/);
