@@ -46,7 +46,7 @@ test("why caches were rebuilt, what it cost, and the turn at which it happened @
   await expect(causes.first()).toContainText(/tools or instructions changed.*53k.*\$0\.3048/);
   await expect(causes.last()).toContainText(/idle for longer than the cache lives.*50k.*\$0\.2875/);
   await expect(panel.getByText(/^\$0\.592\d above the price of reading them from the cache/)).toBeVisible();
-  await expect(panel.locator(".recharts-bar-rectangle path[d]").first()).toBeVisible();
+  await expect(panel.getByTestId("bar").first()).toBeVisible();
   expect(await violations(page)).toEqual([]);
 
   await test.step("the table leads to the sessions of the hour, and a session marks the turns", async () => {
