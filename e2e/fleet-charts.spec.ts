@@ -150,11 +150,13 @@ test("the charts of a young project begin with its first event, and say so", asy
   const chart = page.getByRole("region", { name: "Context window utilization" });
   await expect(chart.getByTestId("data-since")).toContainText("from the first event");
   // Levels over most of the width, not a sliver at its end. Each is alone in its bucket.
-  const dots = await chart
-    .locator('circle[r="2.5"]')
-    .evaluateAll((circles) => circles.map((circle) => circle.getBoundingClientRect().x));
+  const dots = chart.locator('circle[r="2.5"]');
+  await expect(dots.first()).toBeVisible();
+  const places = await dots.evaluateAll((circles) =>
+    circles.map((circle) => circle.getBoundingClientRect().x),
+  );
   const plot = (await chart.getByTestId("plot").boundingBox())!;
-  expect(Math.max(...dots) - Math.min(...dots)).toBeGreaterThan(plot.width * 0.3);
+  expect(Math.max(...places) - Math.min(...places)).toBeGreaterThan(plot.width * 0.3);
   await page.goto(`/?harness=${harness}&range=1h`);
   await expect(chart.getByTestId("plot")).toBeVisible();
   await expect(chart.getByTestId("data-since")).toHaveCount(0);

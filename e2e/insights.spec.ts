@@ -176,6 +176,7 @@ test("from which level on calls fail more often, and a policy draft from it @pho
   page,
   send,
   harness,
+  expectedErrors,
 }) => {
   // Agents are counted half a minute after their latest event, if not at once. The first four stay below 50k tokens.
   test.slow();
@@ -212,6 +213,7 @@ test("from which level on calls fail more often, and a policy draft from it @pho
   await expect(panel.getByRole("columnheader", { name: "Of requests" })).toBeVisible();
 
   await test.step("a signal that fails to load leaves the others to choose", async () => {
+    expectedErrors.push(/net::ERR_FAILED/);
     await page.route(/\/api\/trpc\/[^?]*\bquality\b/, (route) => route.abort());
     await panel.getByRole("button", { name: /^Rejected/ }).click();
     await expect(panel.getByRole("alert")).toContainText("Failed to load the outcomes of tool calls");
