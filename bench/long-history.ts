@@ -21,7 +21,7 @@ export const longHistory: BenchGroup = {
     const rows = await withServer(async (server, home) => {
       context.note(`seeding ${EVENTS} events of one agent ...`);
       const key = await server.makeKey("ingest");
-      await seed(server, key);
+      await seedLongHistory(server, key, EVENTS);
       await home.sql(settle);
       // The local token has no quota.
       const range = { from: new Date(0).toISOString(), to: new Date().toISOString() };
@@ -37,19 +37,20 @@ export const longHistory: BenchGroup = {
   },
 };
 
-async function seed(server: BenchServer, key: string): Promise<void> {
+/** Sends the history of one agent, all of it before the last hour. */
+export async function seedLongHistory(server: BenchServer, key: string, events: number): Promise<void> {
   const fleet = new Fleet({
     connections: 1,
     sessions: 1,
     agents: 1,
-    turns: EVENTS,
+    turns: events,
     spacing: SPACING,
     sessionTurns: 0,
     end: Date.now() - 3_600_000,
     seed: 61,
   });
   const connection = await LoadConnection.open(server.port);
-  for (let from = 0; from < EVENTS; from += BATCH) {
+  for (let from = 0; from < events; from += BATCH) {
     const body = `[${Array.from({ length: BATCH }, () => fleet.event(0)).join(",")}]`;
     const answer = await connection.send(
       requestBytes({ port: server.port, path: "/api/v1/events", key, body }),

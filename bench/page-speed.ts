@@ -5,6 +5,8 @@ import type { SessionPage } from "@plimsoll/protocol/api";
 import { type LargeFleet, largeFleet } from "../examples/large-fleet/history.ts";
 import { letThemWork, sendAll, targetOf } from "../examples/large-fleet/send-fleet.ts";
 import { findChromium } from "../scripts/chromium.ts";
+import { settle } from "./database.ts";
+import { seedLongHistory } from "./long-history.ts";
 import {
   type BenchContext,
   type BenchGroup,
@@ -30,6 +32,8 @@ const DAY_MS = 86_400_000;
 const SETTLE_MS = 4_000;
 /** How long an open page is watched, ms. */
 const WATCHED_MS = 20_000;
+/** Events of the longest session: over 100,000 of them are turns. */
+const LONG_EVENTS = 105_000;
 const LIVE_ROWS = ["live.large", "live.shared", "live.cpu", "live.tasks"] as const;
 
 /** The dashboard with 300 sessions, one of them with 1,000 turns, and 30 agents at work. */
@@ -41,6 +45,7 @@ export const pageSpeed: BenchGroup = {
     "interaction.sessions",
     "interaction.session",
     ...LIVE_ROWS,
+    "open.long",
   ],
   async *run(context) {
     const executablePath = findChromium();
@@ -64,6 +69,12 @@ export const pageSpeed: BenchGroup = {
         yield* measurePages(context, server, browser);
         if (LIVE_ROWS.some((name) => context.wanted(name)))
           yield* measureLive(context, { server, browser, key, fleet });
+        if (context.wanted("open.long")) {
+          context.note(`open.long: ${LONG_EVENTS} events of one agent ...`);
+          await seedLongHistory(server, key, LONG_EVENTS);
+          await home.sql(settle);
+          yield await openLong(server, browser);
+        }
       } finally {
         await close();
       }
@@ -254,6 +265,35 @@ async function interactions(
   };
 }
 
+/** From the request for the page of a session until its chart is on screen. */
+async function openLong(server: BenchServer, browser: Browser): Promise<Measurement> {
+  const range = { from: new Date(0).toISOString(), to: new Date().toISOString() };
+  const { items } = await server.query<SessionPage>("sessions.list", { ...range, sort: "turns", limit: 1 });
+  const { id, turns } = items[0]!;
+  const context = await signedIn(server, browser);
+  const times: number[] = [];
+  for (let load = 0; load < LOADS; load++) {
+    const page = await context.newPage();
+    await page.goto(`${server.url}/sessions/${id}`, { waitUntil: "commit" });
+    await page.waitForFunction(() => document.querySelector("[data-testid=saw-path]") !== null);
+    times.push(
+      await page.evaluate(
+        () => new Promise<number>((resolve) => requestAnimationFrame(() => resolve(performance.now()))),
+      ),
+    );
+    await page.close();
+  }
+  const first = times[0]!;
+  return {
+    name: "open.long",
+    value: rounded(median(times)),
+    unit: "ms",
+    first_ms: rounded(first),
+    max_ms: rounded(times.at(-1)!),
+    turns,
+  };
+}
+
 interface LiveParts {
   server: BenchServer;
   browser: Browser;
@@ -346,7 +386,7 @@ const LIVE: Readonly<Record<(typeof LIVE_ROWS)[number], LiveMeasure>> = {
         return Math.max(0, ...longTasks.splice(0));
       });
     await page.goto(`${server.url}/`);
-    await page.locator(".recharts-surface").nth(1).waitFor();
+    await page.getByTestId("plot").nth(1).waitFor();
     await sleep(SETTLE_MS);
     const loading = await longest();
     await sleep(WATCHED_MS);

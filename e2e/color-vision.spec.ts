@@ -117,13 +117,13 @@ test("marks, lines and bands differ in shape, dash and texture, and stand out un
 
   await page.goto(`/?harness=${harness}`);
   const bars = page.getByRole("region", { name: "Boundaries over time" });
-  await expect(bars.locator(".recharts-bar-rectangle path[d]").first()).toBeVisible();
+  await expect(bars.getByTestId("bar").first()).toBeVisible();
   const fills = await bars
     .locator("[data-texture]")
     .evaluateAll((paths) => paths.map((path) => path.getAttribute("d")));
   expect(fills).toHaveLength(6);
   expect(distinct(fills), "textures of bars and of their legend").toBe(6);
-  for (const bar of await bars.locator(".recharts-bar-rectangle path[d]").all())
+  for (const bar of await bars.getByTestId("bar").all())
     expect(await bar.getAttribute("fill")).toMatch(/^url\(#/);
 });
 

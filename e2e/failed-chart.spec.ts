@@ -45,7 +45,7 @@ test("a chart that failed to load is loaded again by its button @phone", async (
   await page.keyboard.press("Enter");
   await expect(utilization).toBeFocused();
   await expect(utilization.getByRole("alert")).toHaveCount(0);
-  await expect(utilization.locator("svg.recharts-surface").first()).toBeVisible();
+  await expect(utilization.getByTestId("plot")).toBeVisible();
   // Each chart has its own button.
   await expect(boundaries.getByRole("alert")).toBeVisible();
   await boundaries.getByRole("button", { name: "Try again" }).click();

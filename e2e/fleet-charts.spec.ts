@@ -27,17 +27,29 @@ test("the charts share a crosshair, zoom the page by dragging, and lead to the s
 }) => {
   await page.goto(`/?harness=${harness}&range=1h`);
   const region = (name: string) => page.getByRole("region", { name });
-  const utilization = region("Context window utilization").locator(".recharts-wrapper");
+  const utilization = region("Context window utilization").getByTestId("plot");
   const falls = region("Boundaries over time");
   await expect(utilization).toBeVisible();
 
   await test.step("the crosshair of one chart is drawn in the other", async () => {
     const crosshair = falls.locator(".chart-crosshair");
-    await expect(falls.locator(".recharts-wrapper")).toBeVisible();
+    await expect(falls.getByTestId("plot")).toBeVisible();
     await utilization.hover();
     await expect(crosshair).toHaveCount(1);
     await page.getByRole("heading", { level: 1 }).hover();
     await expect(crosshair).toHaveCount(0);
+  });
+
+  await test.step("with the focus on a chart, arrow keys move between its buckets", async () => {
+    await utilization.focus();
+    await page.keyboard.press("ArrowLeft");
+    const last = await utilization.getAttribute("aria-valuetext");
+    expect(last).toMatch(/^\d{4}-.*, peak /);
+    await page.keyboard.press("ArrowLeft");
+    await expect(utilization).not.toHaveAttribute("aria-valuetext", last!);
+    await expect(falls.locator(".chart-crosshair")).toHaveCount(1);
+    await page.keyboard.press("Tab");
+    await expect(falls.locator(".chart-crosshair")).toHaveCount(0);
   });
 
   await test.step("dragging zooms the page, and going back returns", async () => {
@@ -56,7 +68,7 @@ test("the charts share a crosshair, zoom the page by dragging, and lead to the s
   });
 
   await test.step("a click opens the sessions behind the bucket, of the reason that was clicked", async () => {
-    const bar = falls.locator(".recharts-bar-rectangle path[d]").first();
+    const bar = falls.getByTestId("bar").first();
     await expect(bar).toBeVisible();
     await bar.click();
     await expect(page).toHaveURL(/\/sessions\?range=[^&]+Z(\.\.|%2E%2E)[^&]+Z.*reason=/);
@@ -119,13 +131,14 @@ test("a bar beyond the axis shows the shares and the counts of its parts", async
   await expect(capped).toContainText(/^8\d/);
   await expect(capped).toContainText("60");
   // In the bar, each part is as high as its share, whatever stands at the bottom.
-  const heights = await falls.locator(".recharts-bar").evaluateAll((series) =>
-    series.map((one) => {
-      const bars = [...one.querySelectorAll<SVGPathElement>(".recharts-bar-rectangle path[d]")];
-      const latest = bars.toSorted((a, b) => b.getBBox().x - a.getBBox().x)[0]!;
-      return [/[a-z]+(?=\))/.exec(latest.getAttribute("fill") ?? "")![0], latest.getBBox().height] as const;
-    }),
-  );
+  const heights = await falls
+    .getByTestId("bar")
+    .evaluateAll((bars) =>
+      (bars as SVGRectElement[])
+        .toSorted((a, b) => a.getBBox().x - b.getBBox().x)
+        .map((bar) => [bar.dataset.group!, bar.getBBox().height] as const),
+    );
+  // The latest bar of each group.
   const heightOf = Object.fromEntries(heights);
   expect(heightOf.cleared! / heightOf.masked!).toBeCloseTo(3, 0);
   expect(heightOf.cleared!).toBeGreaterThan(90);
@@ -136,12 +149,16 @@ test("the charts of a young project begin with its first event, and say so", asy
   await page.goto(`/?harness=${harness}`);
   const chart = page.getByRole("region", { name: "Context window utilization" });
   await expect(chart.getByTestId("data-since")).toContainText("from the first event");
-  // A line over most of the width, not a sliver at its end.
-  const line = (await chart.locator(".recharts-line-curve").first().boundingBox())!;
-  const plot = (await chart.locator(".recharts-surface").first().boundingBox())!;
-  expect(line.width).toBeGreaterThan(plot.width * 0.3);
+  // Levels over most of the width, not a sliver at its end. Each is alone in its bucket.
+  const dots = chart.locator('circle[r="2.5"]');
+  await expect(dots.first()).toBeVisible();
+  const places = await dots.evaluateAll((circles) =>
+    circles.map((circle) => circle.getBoundingClientRect().x),
+  );
+  const plot = (await chart.getByTestId("plot").boundingBox())!;
+  expect(Math.max(...places) - Math.min(...places)).toBeGreaterThan(plot.width * 0.3);
   await page.goto(`/?harness=${harness}&range=1h`);
-  await expect(chart.locator(".recharts-surface").first()).toBeVisible();
+  await expect(chart.getByTestId("plot")).toBeVisible();
   await expect(chart.getByTestId("data-since")).toHaveCount(0);
 });
 

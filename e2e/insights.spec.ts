@@ -46,7 +46,7 @@ test("why caches were rebuilt, what it cost, and the turn at which it happened @
   await expect(causes.first()).toContainText(/tools or instructions changed.*53k.*\$0\.3048/);
   await expect(causes.last()).toContainText(/idle for longer than the cache lives.*50k.*\$0\.2875/);
   await expect(panel.getByText(/^\$0\.592\d above the price of reading them from the cache/)).toBeVisible();
-  await expect(panel.locator(".recharts-bar-rectangle path[d]").first()).toBeVisible();
+  await expect(panel.getByTestId("bar").first()).toBeVisible();
   expect(await violations(page)).toEqual([]);
 
   await test.step("the table leads to the sessions of the hour, and a session marks the turns", async () => {
@@ -176,6 +176,7 @@ test("from which level on calls fail more often, and a policy draft from it @pho
   page,
   send,
   harness,
+  expectedErrors,
 }) => {
   // Agents are counted half a minute after their latest event, if not at once. The first four stay below 50k tokens.
   test.slow();
@@ -211,7 +212,15 @@ test("from which level on calls fail more often, and a policy draft from it @pho
   await panel.getByRole("button", { name: "Sent again 4%" }).click();
   await expect(panel.getByRole("columnheader", { name: "Of requests" })).toBeVisible();
 
+  await test.step("a signal that fails to load leaves the others to choose", async () => {
+    expectedErrors.push(/net::ERR_FAILED/);
+    await page.route(/\/api\/trpc\/[^?]*\bquality\b/, (route) => route.abort());
+    await panel.getByRole("button", { name: /^Rejected/ }).click();
+    await expect(panel.getByRole("alert")).toContainText("Failed to load the outcomes of tool calls");
+    expect(await violations(page), "failed").toEqual([]);
+  });
   await panel.getByRole("button", { name: /^Failed calls/ }).click();
+  await expect(panel.getByRole("alert")).toHaveCount(0);
   await panel.getByRole("link", { name: "Draft a ceiling of 50k tokens" }).click();
   await expect(page).toHaveURL(/\/policies\?scope=/);
   await expect(page).not.toHaveURL(/ceiling=/);

@@ -21,6 +21,8 @@ const QUESTIONS = [
 const row = (page: Page, name: string) => page.getByTestId("fleet-row").filter({ hasText: name });
 const openRow = (page: Page, name: string) => row(page, name).locator("[data-row-link]");
 
+const asked: string[] = [];
+
 /** Walks from Fleet to the answer of a question, and checks that it takes the clicks that the script states. */
 async function ask(
   page: Page,
@@ -28,6 +30,7 @@ async function ask(
   walk: (click: (target: Locator) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   await test.step(question, async () => {
+    asked.push(question);
     let clicks = 0;
     await page.goto("/");
     await walk(async (target) => {
@@ -279,4 +282,6 @@ test("the questions are answered in at most two clicks from Fleet", async ({
       "1 sub-agent kept up to 9k tokens out of its window",
     );
   });
+
+  expect(asked.toSorted()).toEqual(QUESTIONS.map(({ question }) => question).toSorted());
 });

@@ -205,7 +205,7 @@ function Row({ view, timeline, onEdit }: RowProps) {
   const told =
     rule.endpoints.length === 0 ? "shown here only" : `to ${plural(rule.endpoints.length, "endpoint")}`;
   return (
-    <li className="grid grid-cols-[auto_minmax(0,1fr)_auto] items-center gap-x-4 gap-y-1 border-t py-2 text-[13px] first:border-t-0 md:grid-cols-[auto_minmax(0,1fr)_15rem_auto]">
+    <li className="grid grid-cols-[auto_minmax(0,1fr)_auto] items-center gap-x-4 gap-y-1 border-t py-2 text-[13px] first:border-t-0 lg:grid-cols-[auto_minmax(0,1fr)_15rem_auto]">
       <input
         type="checkbox"
         checked={on}
@@ -231,7 +231,7 @@ function Row({ view, timeline, onEdit }: RowProps) {
           </span>
         </p>
       </div>
-      <div className="min-w-0 max-md:order-1 max-md:col-span-3">
+      <div className="min-w-0 max-lg:order-1 max-lg:col-span-3">
         {timeline !== undefined && <RuleStrip timeline={timeline} ruleId={id} firing={firing} />}
       </div>
       <Menu

@@ -11,5 +11,3 @@ export const AXIS_PX = 22;
 
 /** Props of an axis of numbers that is drawn as labels only. */
 export const BARE_AXIS = { type: "number", axisLine: false, tickLine: false } as const;
-/** Props of an axis whose labels `PlotOverlay` draws. Recharts would have the page laid out for the width of each. */
-export const HIDDEN_AXIS = { type: "number", hide: true } as const;

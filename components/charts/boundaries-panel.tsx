@@ -17,11 +17,7 @@ import type { MarksShown } from "./marks-lane.tsx";
 import { stackedRows } from "./series-rows.ts";
 import { TextureSwatch, Textures } from "./textures.tsx";
 
-const LATER_MS = 400;
-const later = <T,>(part: T) => new Promise<T>((resolve) => setTimeout(resolve, LATER_MS, part));
-
-// After the other chart: drawn in one task, both would block a slow machine twice as long.
-const Chart = dynamic(() => import("./stacked-chart.tsx").then(later), {
+const Chart = dynamic(() => import("./stacked-chart.tsx"), {
   ssr: false,
   loading: () => <Skeleton className="h-full" />,
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { brushed } from "./brush.ts";
+import { brushed, nearestBucket } from "./brush.ts";
 
 const RANGE = { from: 1_000, to: 2_000 };
 
@@ -24,4 +24,14 @@ test("a brushed range is never empty and stays within the range", () => {
       expect(to).toBeLessThanOrEqual(RANGE.to);
     }),
   );
+});
+
+test.each([
+  [[], 5, null],
+  [[10], -1e9, 0],
+  [[10, 20, 30], 14, 0],
+  [[10, 20, 30], 16, 1],
+  [[10, 20, 30], 99, 2],
+] as const)("the bucket of %j nearest to %d", (buckets, at, expected) => {
+  expect(nearestBucket(buckets, at)).toBe(expected);
 });

@@ -18,3 +18,11 @@ export function brushed(pressed: number, released: number, step: number, range: 
     to: Math.min(range.to, Math.max(pressed, released) + step),
   };
 }
+
+/** The index of the value nearest to `at` in an ascending list; null if the list is empty. */
+export function nearestBucket(buckets: readonly number[], at: number): number | null {
+  let nearest: number | null = null;
+  for (const [index, bucket] of buckets.entries())
+    if (nearest === null || Math.abs(bucket - at) < Math.abs(buckets[nearest]! - at)) nearest = index;
+  return nearest;
+}

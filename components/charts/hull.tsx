@@ -38,8 +38,8 @@ export function Hull({ agent, small = false }: { agent: AgentView; small?: boole
                 data-fill={levelState(agent)}
                 data-at={hull.level.toFixed(4)}
                 data-unconfirmed={agent.after_boundary !== null || undefined}
-                // A transform needs no layout. It does not move gradually: with many agents, the page would never come to rest.
-                style={{ transform: `translateX(${at(hull.level - 1)})` }}
+                // It does not move gradually: with many agents, the page would never come to rest.
+                style={{ width: at(hull.level) }}
               />
             </div>
             <span className="hull-line" data-testid="hull-line" style={{ left: at(LINE_AT) }} />

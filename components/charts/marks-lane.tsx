@@ -37,9 +37,11 @@ export function MarksLane({
               title={`${groupText(group)}, ${fullTime(Date.parse(group.at))}`}
               onClick={() => onChoose(group.at === chosen ? null : group.at)}
               className={cn(
-                "pointer-events-auto flex h-6 min-w-6 -translate-x-1/2 items-center justify-center rounded px-1 text-[11px] font-medium whitespace-nowrap",
+                "pointer-events-auto flex h-6 min-w-6 items-center justify-center rounded px-1 text-[11px] font-medium whitespace-nowrap",
                 isAlertOnly(group) ? "text-hard" : "text-accent",
                 group.at === chosen ? "bg-track" : "hover:bg-track/60",
+                // A mark of now has no room to its right.
+                group.place > 0.94 ? "-translate-x-full" : "-translate-x-1/2",
               )}
             >
               {isAlertOnly(group) ? <AlertSign /> : shortText(group)}

@@ -55,8 +55,6 @@ interface Props {
   marks: MarksShown;
   /** The bucket under the pointer of another chart, epoch ms. */
   crosshair: number | null;
-  /** The buckets between press and pointer, epoch ms. */
-  selected: TimeRange | null;
   /** SVG, with lengths in percent of the plot. */
   children?: ReactNode;
 }
@@ -68,8 +66,8 @@ const MOST_TIMES = 5;
 export const placeOf = (at: number, { from, to }: TimeRange): string =>
   `${((at - from) / (to - from)) * 100}%`;
 
-/** What is drawn over the plot of a chart. Recharts draws everything again for each line that moves, so none of it is in there. */
-export function PlotOverlay({ inset, from, to, marks, crosshair, selected, children }: Props) {
+/** What is drawn over the plot of a chart. */
+export function PlotOverlay({ inset, from, to, marks, crosshair, children }: Props) {
   const x = (at: number) => placeOf(at, { from, to });
   return (
     <Layer inset={inset}>
@@ -89,16 +87,6 @@ export function PlotOverlay({ inset, from, to, marks, crosshair, selected, child
         />
       ))}
       {crosshair !== null && <Upright className="chart-crosshair" x={x(crosshair)} stroke="var(--edge)" />}
-      {selected !== null && (
-        <rect
-          className="chart-selection"
-          x={x(selected.from)}
-          width={`${((selected.to - selected.from) / (to - from)) * 100}%`}
-          height="100%"
-          fill="var(--accent)"
-          fillOpacity={0.18}
-        />
-      )}
       {children}
     </Layer>
   );

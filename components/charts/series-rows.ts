@@ -57,7 +57,7 @@ export function stackedRows(series: Series): {
 } {
   const totals: Record<string, number> = {};
   const rows = new Map<number, SeriesRow>();
-  // Recharts derives the bar width from the smallest gap between rows, so every bucket needs a row.
+  // Each bucket has a row, so that the pointer finds those without a count.
   for (const { at } of bucketRows({ all: { ...series, groups: series.groups.slice(0, 1) } }))
     rows.set(at, { at });
   for (const { group, other, points } of series.groups) {

@@ -2,20 +2,18 @@
 "use client";
 
 import type { BoundaryType } from "@plimsoll/protocol/events";
-import { memo, type RefObject, useMemo, useRef } from "react";
-import { BarChart, Bar as BarSeries, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import { memo, useMemo } from "react";
 import { compact, exact, fullTime } from "../format.ts";
-import { AXIS_PX, HIDDEN_AXIS, LANE_PX } from "./axes.ts";
+import { AXIS_PX, LANE_PX } from "./axes.ts";
 import type { TimeRange } from "./brush.ts";
+import { BucketPlot } from "./bucket-plot.tsx";
 import { CappedMark } from "./capped-mark.tsx";
 import type { ChartActions } from "./chart-actions.ts";
-import { tooltipBox } from "./chart-frame.tsx";
 import { MarksLane, type MarksShown } from "./marks-lane.tsx";
 import { axisTop, cappedBar, labelledOutliers } from "./outliers.ts";
 import { PlotGrid, PlotOverlay, placeOf } from "./plot-overlay.tsx";
 import { barDomain, type SeriesRow } from "./series-rows.ts";
 import { wholeTicks } from "./ticks.ts";
-import { type Brush, type Mark, useBrush } from "./use-brush.ts";
 
 /** What the parts of the bars are. */
 export interface Words {
@@ -39,7 +37,9 @@ interface Props extends ChartActions, Words {
 }
 
 const INSET = { left: 34, right: 4 };
-const MARGIN = { ...INSET, top: LANE_PX, bottom: AXIS_PX };
+/** A bar takes so much of its bucket, and no more than that. */
+const BAR_SHARE = 0.82;
+const WIDEST_PX = 14;
 /** The axis ends so much above the tallest bar. */
 const HEADROOM = 1.05;
 const PLOT_PX = 200 - LANE_PX - AXIS_PX;
@@ -70,41 +70,41 @@ export default function StackedChart(props: Props) {
     capped.map(({ middle }) => middle),
     ...domain,
   );
-  // The part of a bar under the press; its handler runs before that of the chart.
-  const pressed = useRef<Mark>(undefined);
   const [first, last] = domain;
-  const axis = { from: first, to: last };
-  const { selected, handlers } = useBrush({
-    step,
-    range: axis,
-    bucketOf: (label) => label - step / 2,
-    takeMark() {
-      const mark = pressed.current;
-      pressed.current = undefined;
-      return mark;
-    },
-    onHover,
-    onBrush,
-  });
+  const axis = useMemo(() => ({ from: first, to: last }), [first, last]);
+  const buckets = useMemo(() => bars.map(({ at }) => at), [bars]);
+  const { nameOf, typeOf, none } = words;
+  function wordsOf(index: number): string[] {
+    const { at, row } = bars[index]!;
+    const some = groups.filter((group) => (row[group] ?? 0) > 0);
+    return [
+      `from ${fullTime(at)}`,
+      ...(some.length === 0 ? [none] : some.map((group) => `${exact(row[group] ?? 0)} ${nameOf(group)}`)),
+    ];
+  }
   return (
     <>
       <PlotGrid inset={INSET} levels={levelsUpTo(highest)} />
-      <Plot
-        bars={bars}
-        groups={groups}
-        fillOf={fillOf}
-        domain={domain}
-        highest={highest}
-        pressed={pressed}
-        handlers={handlers}
-        {...words}
-      />
-      <PlotOverlay inset={INSET} {...axis} marks={marks} crosshair={crosshair} selected={selected}>
+      <BucketPlot
+        label="Counts by time"
+        inset={INSET}
+        axis={axis}
+        step={step}
+        buckets={buckets}
+        isWide
+        wordsOf={wordsOf}
+        typeOf={typeOf}
+        onHover={onHover}
+        onBrush={onBrush}
+      >
+        <Bars bars={bars} groups={groups} fillOf={fillOf} step={step} axis={axis} top={highest * HEADROOM} />
+      </BucketPlot>
+      <PlotOverlay inset={INSET} {...axis} marks={marks} crosshair={crosshair}>
         {capped.map(({ middle, row }) => (
           <svg key={middle} aria-hidden x={placeOf(middle, axis)} overflow="visible">
             <CappedMark
               top={(1 - 1 / HEADROOM) * PLOT_PX}
-              counts={groups.map((group) => ({ name: words.nameOf(group), count: row[group] ?? 0 }))}
+              counts={groups.map((group) => ({ name: nameOf(group), count: row[group] ?? 0 }))}
               height={TALLEST_PX}
               isLabelled={labelled.has(middle)}
             />
@@ -131,65 +131,35 @@ function barsOf(rows: readonly SeriesRow[], groups: readonly string[], range: Ti
   return { bars, highest, domain: barDomain(rows, groups, range) };
 }
 
-interface PlotProps extends Pick<Props, "groups" | "fillOf">, Words {
-  bars: Bar[];
-  domain: [from: number, to: number];
-  highest: number;
-  /** Receives the part of a bar that is pressed. */
-  pressed: RefObject<Mark | undefined>;
-  handlers: Brush["handlers"];
+interface BarsProps extends Pick<Props, "groups" | "fillOf" | "step"> {
+  bars: readonly Bar[];
+  axis: TimeRange;
+  /** The value at the top of the plot. */
+  top: number;
 }
 
-/** What Recharts draws. */
-const Plot = memo(function Plot(props: PlotProps) {
-  const { bars, groups, fillOf, domain, highest, pressed, handlers, nameOf, typeOf, none } = props;
-  return (
-    <ResponsiveContainer width="100%" height="100%">
-      <BarChart
-        data={bars}
-        margin={MARGIN}
-        barCategoryGap="18%"
-        className="cursor-pointer select-none"
-        {...handlers}
-      >
-        <XAxis dataKey="middle" domain={domain} allowDataOverflow {...HIDDEN_AXIS} />
-        <YAxis domain={[0, highest * HEADROOM]} allowDataOverflow {...HIDDEN_AXIS} />
-        <Tooltip
-          isAnimationActive={false}
-          cursor={{ fill: "var(--track)", opacity: 0.6 }}
-          content={({ active, payload }) => {
-            const row = (payload?.[0]?.payload as Bar | undefined)?.row;
-            if (!active || row === undefined) return null;
-            const some = groups.filter((group) => (row[group] ?? 0) > 0);
-            return (
-              <div className={tooltipBox}>
-                <div className="text-faint">from {fullTime(row.at ?? 0)}</div>
-                {some.length === 0 && <div>{none}</div>}
-                {some.map((group) => (
-                  <div key={group}>
-                    {exact(row[group] ?? 0)} {nameOf(group)}
-                  </div>
-                ))}
-              </div>
-            );
-          }}
+const Bars = memo(function Bars({ bars, groups, fillOf, step, axis, top }: BarsProps) {
+  const width = `min(${WIDEST_PX}px, ${((step * BAR_SHARE) / (axis.to - axis.from)) * 100}%)`;
+  return bars.map((bar) => {
+    const x = `calc(${placeOf(bar.middle, axis)} - ${width} / 2)`;
+    let below = 0;
+    return groups.map((group) => {
+      const value = bar[group] as number;
+      if (value === 0) return null;
+      below += value;
+      return (
+        <rect
+          key={`${bar.at} ${group}`}
+          data-testid="bar"
+          data-group={group}
+          y={`${(1 - below / top) * 100}%`}
+          height={`${(value / top) * 100}%`}
+          style={{ x, width }}
+          fill={fillOf(group)}
+          stroke="var(--panel)"
+          className="cursor-pointer"
         />
-        {groups.map((group) => (
-          <BarSeries
-            key={group}
-            dataKey={group}
-            stackId="parts"
-            fill={fillOf(group)}
-            stroke="var(--panel)"
-            strokeWidth={1}
-            maxBarSize={14}
-            isAnimationActive={false}
-            onMouseDown={({ payload }: { payload?: Bar }) => {
-              if (payload !== undefined) pressed.current = { at: payload.at, reason: typeOf?.(group) };
-            }}
-          />
-        ))}
-      </BarChart>
-    </ResponsiveContainer>
-  );
+      );
+    });
+  });
 });

@@ -2,11 +2,10 @@
 "use client";
 
 import { memo, useMemo } from "react";
-import { Area, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { fullTime, percent } from "../format.ts";
-import { AXIS_PX, HIDDEN_AXIS, LANE_PX } from "./axes.ts";
+import { BucketPlot } from "./bucket-plot.tsx";
 import type { ChartActions } from "./chart-actions.ts";
-import { tooltipBox } from "./chart-frame.tsx";
+import { areaPath, CURVE_BOX, type CurveScale, curvePath } from "./curves.ts";
 import { MarksLane, type MarksShown } from "./marks-lane.tsx";
 import { OutlierMark } from "./outlier-mark.tsx";
 import { labelledOutliers, type Outlier } from "./outliers.ts";
@@ -14,7 +13,6 @@ import { PlotGrid, PlotOverlay, placeOf, Upright } from "./plot-overlay.tsx";
 import { isolatedPoints, type SeriesRow } from "./series-rows.ts";
 import type { ThresholdPiece } from "./threshold-lines.ts";
 import { levelTicks } from "./ticks.ts";
-import { type Brush, useBrush } from "./use-brush.ts";
 
 interface Props extends ChartActions {
   rows: SeriesRow[];
@@ -32,7 +30,13 @@ interface Props extends ChartActions {
 }
 
 const INSET = { left: 44, right: 8 };
-const MARGIN = { ...INSET, top: LANE_PX, bottom: AXIS_PX };
+
+/** From the back to the front. */
+const CURVES = [
+  { name: "peak", stroke: "var(--water)", strokeWidth: 1.8 },
+  { name: "p95", stroke: "var(--water-2)", strokeWidth: 1.6 },
+  { name: "p50", stroke: "var(--muted)", strokeWidth: 1.2, strokeDasharray: "2 3" },
+];
 
 const DOTS = [
   ["peak", "var(--water)"],
@@ -44,6 +48,18 @@ const levelsUpTo = (top: number) =>
 
 /** So that the axis does not move with each turn. */
 const roundedUp = (share: number) => Math.ceil(share * 20) / 20;
+
+function wordsOf(row: SeriesRow, beyond: ReadonlyMap<number, number>): string[] {
+  const level = (name: string) => (typeof row[name] === "number" ? percent(row[name]) : "no turn");
+  const outlier = beyond.get(row.at);
+  return [
+    fullTime(row.at),
+    `peak ${level("peak")}`,
+    `p95 ${level("p95")}`,
+    `median ${level("p50")}`,
+    ...(outlier === undefined ? [] : [`${percent(outlier)} of a wrong window size, left out`]),
+  ];
+}
 
 export default function UtilizationChart(props: Props) {
   const { rows, from, to, step, pieces, outliers, current, crosshair, marks, onHover, onBrush } = props;
@@ -59,20 +75,28 @@ export default function UtilizationChart(props: Props) {
     from,
     to,
   );
-  const { selected, handlers } = useBrush({
-    step,
-    range: { from, to },
-    bucketOf: (label) => label,
-    onHover,
-    onBrush,
-  });
+  const axis = useMemo(() => ({ from, to }), [from, to]);
+  const buckets = useMemo(() => rows.map(({ at }) => at), [rows]);
+  const beyond = useMemo(() => new Map(outliers.map(({ at, value }) => [at, value])), [outliers]);
   const x = (at: number) => placeOf(at, { from, to });
   const y = (share: number) => `${(1 - share / top) * 100}%`;
   return (
     <>
       <PlotGrid inset={INSET} levels={levelsUpTo(top)} />
-      <Plot rows={rows} from={from} to={to} top={top} outliers={outliers} handlers={handlers} />
-      <PlotOverlay inset={INSET} from={from} to={to} marks={marks} crosshair={crosshair} selected={selected}>
+      <BucketPlot
+        label="Utilization by time"
+        inset={INSET}
+        axis={axis}
+        step={step}
+        buckets={buckets}
+        isWide={false}
+        wordsOf={(index) => wordsOf(rows[index]!, beyond)}
+        onHover={onHover}
+        onBrush={onBrush}
+      >
+        <Curves rows={rows} from={from} to={to} top={top} />
+      </BucketPlot>
+      <PlotOverlay inset={INSET} from={from} to={to} marks={marks} crosshair={crosshair}>
         {pieces.slice(1).map((piece) => (
           <Upright key={piece.from} x={x(piece.from)} stroke="var(--edge)" strokeDasharray="1 3" />
         ))}
@@ -120,72 +144,33 @@ export default function UtilizationChart(props: Props) {
   );
 }
 
-interface PlotProps extends Pick<Props, "rows" | "from" | "to" | "outliers"> {
-  /** The end of the axis, as a share of the window. */
-  top: number;
-  handlers: Brush["handlers"];
+interface CurvesProps extends CurveScale {
+  rows: readonly SeriesRow[];
 }
 
-/** What Recharts draws. */
-const Plot = memo(function Plot({ rows, from, to, top, outliers, handlers }: PlotProps) {
-  const beyond = useMemo(() => new Map(outliers.map(({ at, value }) => [at, value])), [outliers]);
+/** Stretched over the plot, so that nothing is measured. */
+const Curves = memo(function Curves({ rows, from, to, top }: CurvesProps) {
+  const scale = { from, to, top };
+  const curve = (name: string) => curvePath(rows, name, scale);
   return (
-    <ResponsiveContainer width="100%" height="100%">
-      <ComposedChart data={rows} margin={MARGIN} className="cursor-crosshair select-none" {...handlers}>
-        <XAxis dataKey="at" domain={[from, to]} {...HIDDEN_AXIS} />
-        <YAxis domain={[0, top]} {...HIDDEN_AXIS} />
-        <Tooltip
-          isAnimationActive={false}
-          cursor={{ stroke: "var(--edge)" }}
-          content={({ active, payload }) => {
-            const row = payload?.[0]?.payload as SeriesRow | undefined;
-            if (!active || row === undefined) return null;
-            return (
-              <div className={tooltipBox}>
-                <div className="text-faint">{fullTime(row.at)}</div>
-                <div>peak {typeof row.peak === "number" ? percent(row.peak) : "no turn"}</div>
-                <div>p95 {typeof row.p95 === "number" ? percent(row.p95) : "no turn"}</div>
-                <div>median {typeof row.p50 === "number" ? percent(row.p50) : "no turn"}</div>
-                {beyond.has(row.at) && (
-                  <div className="text-warn-ink">
-                    {percent(beyond.get(row.at)!)} of a wrong window size, left out
-                  </div>
-                )}
-              </div>
-            );
-          }}
+    <svg
+      aria-hidden
+      width="100%"
+      height="100%"
+      viewBox={`0 0 ${CURVE_BOX.width} ${CURVE_BOX.height}`}
+      preserveAspectRatio="none"
+    >
+      <path d={areaPath(rows, "peak", scale)} fill="var(--water)" fillOpacity={0.14} />
+      {CURVES.map(({ name, ...look }) => (
+        <path
+          key={name}
+          d={curve(name)}
+          fill="none"
+          vectorEffect="non-scaling-stroke"
+          data-curve={name}
+          {...look}
         />
-        <Area
-          dataKey="peak"
-          type="linear"
-          stroke="var(--water)"
-          strokeWidth={1.8}
-          fill="var(--water)"
-          fillOpacity={0.14}
-          isAnimationActive={false}
-          dot={false}
-          activeDot={{ r: 3 }}
-        />
-        <Line
-          dataKey="p95"
-          type="linear"
-          stroke="var(--water-2)"
-          strokeWidth={1.6}
-          isAnimationActive={false}
-          dot={false}
-          activeDot={{ r: 3 }}
-        />
-        <Line
-          dataKey="p50"
-          type="linear"
-          stroke="var(--muted)"
-          strokeWidth={1.2}
-          strokeDasharray="2 3"
-          isAnimationActive={false}
-          dot={false}
-          activeDot={{ r: 2.5 }}
-        />
-      </ComposedChart>
-    </ResponsiveContainer>
+      ))}
+    </svg>
   );
 });

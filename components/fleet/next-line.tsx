@@ -37,10 +37,10 @@ export function NextLine() {
       aria-label="Next to overflow"
       className="panel mb-3 flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 max-md:py-2"
     >
-      <div className="min-w-0 flex-1 max-sm:basis-full">
+      <div className="min-w-0 flex-1 max-lg:basis-full">
         {data === undefined ? <Skeleton className="h-6 w-3/4" /> : <Sentence agents={data.agents} />}
       </div>
-      <div className="flex min-w-0 items-center gap-x-3 text-[13px] text-muted max-sm:flex-1 max-sm:justify-between">
+      <div className="flex min-w-0 items-center gap-x-3 text-[13px] text-muted max-lg:flex-1 max-lg:justify-between">
         {data !== undefined && <Counts agents={data.agents} more={data.more} />}
         <SelectMenu name="Order" value={sort} options={OPTIONS} onChange={(next) => void setSort(next)} />
       </div>

@@ -82,7 +82,7 @@ function Quota({ quota, quotas }: { quota: QuotaView; quotas: readonly QuotaView
           <div
             className="hull-level"
             data-fill={state}
-            style={{ transform: `translateX(${at(Math.min(1, quota.used_percent / 100) - 1)})` }}
+            style={{ width: at(Math.min(1, quota.used_percent / 100)) }}
           />
         </div>
         {elapsed !== undefined && <span className="hull-mark" style={{ left: at(elapsed) }} />}

@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { placeInput } from "../place.ts";
 import { rangeWithData } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
@@ -12,19 +13,22 @@ const QUOTA_EVERY_MS = 60_000;
 export function useFleetQueries() {
   const trpc = useTRPC();
   const [chosen] = useHarness();
-  const harness = chosen === null ? {} : { harness: chosen };
   const [place] = usePlace();
   const { from, to, span } = usePeriod();
-  const range = { from, to, ...harness };
-  return {
-    trpc,
-    range,
-    span,
-    status: trpc.status.queryOptions(range, keep),
-    // A forecast changes without an event.
-    quota: trpc.quota.queryOptions(undefined, { refetchInterval: QUOTA_EVERY_MS }),
-    fleet: trpc.fleet.queryOptions({ ...harness, ...placeInput(place) }, keep),
-  };
+  // Many parts use them, and render with each turn.
+  return useMemo(() => {
+    const harness = chosen === null ? {} : { harness: chosen };
+    const range = { from, to, ...harness };
+    return {
+      trpc,
+      range,
+      span,
+      status: trpc.status.queryOptions(range, keep),
+      // A forecast changes without an event.
+      quota: trpc.quota.queryOptions(undefined, { refetchInterval: QUOTA_EVERY_MS }),
+      fleet: trpc.fleet.queryOptions({ ...harness, ...placeInput(place) }, keep),
+    };
+  }, [trpc, chosen, place, from, to, span]);
 }
 
 /** The range of the charts: the part of the page's range that has data. Undefined until that is known. */

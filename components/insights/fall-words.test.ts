@@ -87,6 +87,7 @@ describe("a fall", () => {
       "cost $1.12, $1.00 of it for the summary; saved $0.5400",
     );
     expect(moneyText({ ...FALL, rewrite_usd: null })).toBeUndefined();
+    expect(moneyText({ ...FALL, rewrite_usd: 0 })).toBe("saved $0.5400");
     expect(moneyText({ ...FALL, saved_per_turn_usd: -0.01 })).toContain("saved $0.00");
   });
 });

@@ -39,8 +39,12 @@ export function lastedText({ refill_turns: refill, turns_after: had, over }: Fal
 export function moneyText(fall: FallView): string | undefined {
   const { rewrite_usd: rewrite, summary_usd: summary, saved_per_turn_usd: perTurn, turns_after: had } = fall;
   if (rewrite === null || perTurn === null) return undefined;
+  const cost = rewrite + (summary ?? 0);
+  const saved = `saved ${money(Math.max(0, perTurn * had))}`;
+  // Its outcome says that it cost nothing.
+  if (cost === 0) return saved;
   const parts = summary === null ? "" : `, ${money(summary)} of it for the summary`;
-  return `cost ${money(rewrite + (summary ?? 0))}${parts}; saved ${money(Math.max(0, perTurn * had))}`;
+  return `cost ${money(cost)}${parts}; ${saved}`;
 }
 
 const LOSABLE_NOUNS: Record<LosableKind, string> = { rule: "rule", prompt: "other sentence", file: "file" };

@@ -13,16 +13,20 @@ interface Props<Data> {
   /** Why it failed to load; null if it did not. */
   error: unknown;
   retry: () => void;
+  /** What stays above the data, also where they failed to load. */
+  controls?: ReactNode;
   children: (data: Data) => ReactNode;
 }
 
 /** A part of Insights: its title with a hint, and what it shows once that is loaded. */
-export function InsightPanel<Data>({ title, hint, what, data, error, retry, children }: Props<Data>) {
+export function InsightPanel<Data>(props: Props<Data>) {
+  const { title, hint, what, data, error, retry, controls, children } = props;
   return (
     <section aria-label={title} className="panel min-w-0 px-4 py-3.5">
       <h2 className="text-[13px] font-semibold">
         <Term here={hint}>{title}</Term>
       </h2>
+      {controls}
       {data !== undefined ? (
         children(data)
       ) : error === null ? (

@@ -9,6 +9,7 @@ import type {
 } from "@plimsoll/protocol/api";
 import { OUTCOME_SIGNALS, type OutcomeSignal } from "@plimsoll/protocol/pure";
 import { parseAsStringLiteral, useQueryState } from "nuqs";
+import { useState } from "react";
 import { compact, exact, NONE, plural } from "../format.ts";
 import { ceilingHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
@@ -36,38 +37,38 @@ const BY = ["level", "share"] as const;
 
 /** From which level on an agent's work gets worse: by kind of harness and model. */
 export function QualityPanel({ quality, signal, onSignal, error, retry }: Props) {
+  // Those of the last answer, so that another signal can be chosen where the present one failed to load.
+  const [signals, setSignals] = useState(quality?.signals);
+  if (quality !== undefined && quality.signals !== signals) setSignals(quality.signals);
+  const isKnown = signals?.some(({ calls }) => calls > 0);
   return (
     <InsightPanel
       title="Where quality falls"
       hint={HINT}
       what="the outcomes of tool calls"
       data={quality}
+      controls={isKnown && <Signals signals={signals!} signal={signal} onSignal={onSignal} />}
       {...{ error, retry }}
     >
-      {(data) => <Signals quality={data} signal={signal} onSignal={onSignal} />}
+      {(data) => (isKnown ? <Groups quality={data} isPending={data.signal !== signal} /> : NO_OUTCOMES)}
     </InsightPanel>
   );
 }
 
+const NO_OUTCOMES = (
+  <p className="mt-1 text-[13px] text-muted" data-testid="quality-none">
+    No turn in this range reports the outcome of its tool calls. Recordings that are followed or imported do,
+    as do telemetry of tools and the field <code>outcome</code> of a turn. Agents are counted half a minute
+    after their latest event.
+  </p>
+);
+
 function Signals({
-  quality,
+  signals,
   signal,
   onSignal,
-}: Pick<Props, "signal" | "onSignal"> & { quality: QualityView }) {
-  const [by, setBy] = useQueryState(
-    "by",
-    parseAsStringLiteral(BY).withDefault("level").withOptions({ history: "replace" }),
-  );
-  const isKnown = quality.signals.some(({ calls }) => calls > 0);
-  if (!isKnown)
-    return (
-      <p className="mt-1 text-[13px] text-muted" data-testid="quality-none">
-        No turn in this range reports the outcome of its tool calls. Recordings that are followed or imported
-        do, as do telemetry of tools and the field <code>outcome</code> of a turn. Agents are counted half a
-        minute after their latest event.
-      </p>
-    );
-  const rates = new Map(quality.signals.map((one) => [one.signal, one]));
+}: Pick<Props, "signal" | "onSignal"> & Pick<QualityView, "signals">) {
+  const rates = new Map(signals.map((one) => [one.signal, one]));
   return (
     <>
       <fieldset className="mt-2 flex flex-wrap gap-1">
@@ -90,6 +91,18 @@ function Signals({
         })}
       </fieldset>
       <p className="mt-2 text-xs text-muted">{SIGNAL_WORDS[signal].hint}</p>
+    </>
+  );
+}
+
+/** @param isPending true if they are of the signal that was chosen before */
+function Groups({ quality, isPending }: { quality: QualityView; isPending: boolean }) {
+  const [by, setBy] = useQueryState(
+    "by",
+    parseAsStringLiteral(BY).withDefault("level").withOptions({ history: "replace" }),
+  );
+  return (
+    <div aria-busy={isPending} className={cn(isPending && "opacity-60")}>
       {!quality.complete && (
         <p className="mt-1 text-xs text-muted">Only the latest 20,000 agents of the range were looked at.</p>
       )}
@@ -112,11 +125,17 @@ function Signals({
             ))}
           </fieldset>
           {quality.groups.map((group) => (
-            <Group key={`${group.harness}\n${group.model}`} group={group} signal={signal} by={by} />
+            <Group key={`${group.harness}\n${group.model}`} group={group} signal={quality.signal} by={by} />
           ))}
+          {quality.more > 0 && (
+            <p className="mt-3 text-xs text-faint" data-testid="quality-more">
+              {plural(quality.more, "more harness and model is", "more harnesses and models are")} not listed.
+              Choose a harness to see its models.
+            </p>
+          )}
         </>
       )}
-    </>
+    </div>
   );
 }
 

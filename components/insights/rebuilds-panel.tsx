@@ -24,6 +24,10 @@ const ORDER = Object.keys(REBUILD_LOOKS) as RebuildCause[];
 const isCause = (name: string): name is RebuildCause => (REBUILD_CAUSES as readonly string[]).includes(name);
 const nameOf = (name: string) => (isCause(name) ? REBUILD_CAUSE_TEXT[name] : name);
 
+const CHART_PX = 200;
+/** Room for a line that says so. */
+const EMPTY_PX = 40;
+
 interface Props extends ChartActions {
   /** Tokens by cause over time; undefined while loading. */
   tokens: Series | undefined;
@@ -74,7 +78,7 @@ export function RebuildsPanel({ tokens, sums, since, marks, error, retry, ...act
           {since !== null && <DataSince at={since} />}
         </>
       }
-      height={200}
+      height={stack !== undefined && groups.length === 0 ? EMPTY_PX : CHART_PX}
       error={tokens === undefined ? error : null}
       retry={retry}
       chart={

@@ -52,8 +52,9 @@ type ApiClient = ReturnType<typeof useTRPCClient>;
 /** The server names changes at most twenty times a second, so this joins only what arrives together. */
 const FAST_MS = 50;
 /** Totals are read apart from the rows: they take the server longer, and rows would wait for them. */
-const SOON_MS = 500;
-const SLOW_MS = 5000;
+const SOON_MS = 1000;
+/** The buckets of a chart of an hour are 30 s long. */
+const SLOW_MS = 10_000;
 /** Delay before refetching charts, so that the live numbers load first. */
 const SLOW_DELAY_MS = 600;
 /** Delay before refetching what a new page brought, so that the page is on screen by then. */

@@ -43,6 +43,12 @@ beforeAll(async () => {
     ...{ type: "turn", id: "old", session: "old", harness: "mine@vm-0", model: "model-a" },
     ...{ at: START - 2 * MINUTE, usage: { input_tokens: 1_000 }, outcome: { calls: 1, repeated: 0 } },
   });
+  await server.send(
+    ...Array.from({ length: 8 }, (_, n) => ({
+      ...{ type: "turn", id: "many", session: `many-${n}`, harness: "mine@vm-0", model: `many-${n}` },
+      ...{ at: START - 20 * MINUTE, usage: { input_tokens: 1_000 }, outcome: { calls: 1, failed: 0 } },
+    })),
+  );
   await path.prisma.$executeRaw`UPDATE agents SET last_received_at = last_received_at - interval '1 minute'`;
   await until(async () => (await path.prisma.agent.count({ where: { uncounted: true } })) === 0);
 });
@@ -97,6 +103,13 @@ describe("what came of tool calls", () => {
     expect(before.groups.map(({ model }) => model)).toEqual(["model-b"]);
     const repeated = await quality({ from: iso(-10), signal: "repeated" });
     expect(repeated.groups.map(({ model }) => model)).toEqual(["model-b", "model-a"]);
+  });
+
+  test("counts the groups beyond the first 6", async () => {
+    const many = await quality({ from: iso(-30), to: iso(-15) });
+    expect({ listed: many.groups.length, more: many.more }).toEqual({ listed: 6, more: 2 });
+    expect((await quality()).more).toBe(0);
+    expect((await quality({ from: iso(-30), to: iso(-15), signal: "corrected" })).more).toBe(0);
   });
 
   test("leaves out deleted sessions", async () => {

@@ -31,6 +31,9 @@ export async function readQuality(reader: FreshReader, query: QualityQuery): Pro
   const rows = await readStoredCells(reader, { from, to, harness: query.harness });
   const groups = await groupedCells(reader, rows.slice(0, MOST_AGENTS));
   const sums = sumsOf(groups);
+  const known = groups
+    .filter(({ sessions }) => hasCalls(sessions, query.signal))
+    .sort((a, b) => b.sessions.size - a.sessions.size);
   return {
     range: { from: iso(from), to: iso(to) },
     complete: rows.length <= MOST_AGENTS,
@@ -40,11 +43,8 @@ export async function readQuality(reader: FreshReader, query: QualityQuery): Pro
       calls: callsOf(sums, signal),
       found: sums.found[signal],
     })),
-    groups: groups
-      .filter(({ sessions }) => hasCalls(sessions, query.signal))
-      .sort((a, b) => b.sessions.size - a.sessions.size)
-      .slice(0, MOST_GROUPS)
-      .map((group) => viewOf(group, query.signal)),
+    groups: known.slice(0, MOST_GROUPS).map((group) => viewOf(group, query.signal)),
+    more: Math.max(0, known.length - MOST_GROUPS),
   };
 }
 

@@ -146,3 +146,16 @@ test("labels never overlap and never leave the chart", () => {
     }),
   );
 });
+
+test("a line that reaches far beyond the area costs nothing, and is still not covered", () => {
+  const area = { left: 0, right: 100, top: 0, bottom: 100 };
+  const place = { left: 10, right: 40, top: 10, bottom: 20 };
+  const line = (y: number) => [
+    { x: -1e12, y },
+    { x: 1e12, y },
+  ];
+  const placed = (y: number) =>
+    placeLabels([{ places: [place], rank: 0 }], { area, taken: [], lines: [line(y)] });
+  expect(placed(15)).toEqual([undefined]);
+  expect(placed(50)).toEqual([place]);
+});

@@ -32,21 +32,57 @@ export function placeLabels<P extends Box>(
   { area, taken, lines }: Surroundings,
 ): (P | undefined)[] {
   const chosen: (P | undefined)[] = wishes.map(() => undefined);
-  const occupied: Box[] = [...taken];
+  // A chart of many turns has a thousand symbols and curves of as many pieces.
+  const occupied = new ByColumn<Box>(area);
+  for (const box of taken) occupied.add(box, box.left, box.right);
+  const pieces = new ByColumn<readonly [Point, Point]>(area);
+  for (const line of lines)
+    for (const [index, to] of line.entries()) {
+      const from = line[index - 1];
+      if (from !== undefined) pieces.add([from, to], Math.min(from.x, to.x), Math.max(from.x, to.x));
+    }
   const inOrder = wishes.map((wish, index) => ({ wish, index })).sort((a, b) => b.wish.rank - a.wish.rank);
   for (const { wish, index } of inOrder) {
     const free = wish.places.filter(
-      (place) => within(place, area) && occupied.every((box) => !overlap(place, box)),
+      (place) => within(place, area) && !occupied.near(place).some((box) => overlap(place, box)),
     );
     const covered = (place: P) => lines.filter((line) => crosses(line, place)).length;
-    const clear = free.find((place) => lines.every((line) => !crosses(line, place)));
+    const clear = free.find((place) => !pieces.near(place).some(([a, b]) => segmentCrosses(a, b, place)));
     const place = clear ?? (wish.required ? leastOf(free, covered) : undefined);
     if (place === undefined) continue;
     chosen[index] = place;
-    occupied.push(place);
+    occupied.add(place, place.left, place.right);
   }
   return chosen;
 }
+
+/** Finds things by the columns of the drawing that they reach into. */
+class ByColumn<T> {
+  readonly #columns = new Map<number, T[]>();
+
+  /** @param area what is looked for is within it; a zoomed line may reach far beyond */
+  constructor(readonly area: Box) {}
+
+  add(thing: T, left: number, right: number): void {
+    const last = columnOf(Math.min(right, this.area.right));
+    for (let column = columnOf(Math.max(left, this.area.left)); column <= last; column++) {
+      const things = this.#columns.get(column);
+      if (things === undefined) this.#columns.set(column, [thing]);
+      else things.push(thing);
+    }
+  }
+
+  /** All that may overlap the box; some of them more than once. */
+  near({ left, right }: Box): T[] {
+    const found: T[] = [];
+    for (let column = columnOf(left); column <= columnOf(right); column++)
+      found.push(...(this.#columns.get(column) ?? []));
+    return found;
+  }
+}
+
+const COLUMN_PX = 32;
+const columnOf = (x: number) => Math.floor(x / COLUMN_PX);
 
 /** The first position with the lowest cost. */
 function leastOf<P>(places: readonly P[], cost: (place: P) => number): P | undefined {

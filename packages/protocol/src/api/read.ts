@@ -641,6 +641,8 @@ export const QualityView = z.object({
   ),
   /** By kind of harness and model, the most sessions first; at most 6. */
   groups: z.array(QualityGroupView),
+  /** Kinds of harness and models with such calls that are not in `groups`. */
+  more: z.number().int(),
 });
 export type QualityView = z.infer<typeof QualityView>;
 
