@@ -21,7 +21,7 @@ export class BesidesReader {
     if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + this.tokensOf(one), 0);
     if (typeof value !== "object" || value === null) return 0;
     // The provider keeps such a tool out of the prompt until the model searches for it.
-    if ("defer_loading" in value && value.defer_loading === true) return 0;
+    if ((value as { defer_loading?: unknown }).defer_loading === true) return 0;
     const known = this.#known.get(value);
     if (known !== undefined) return known;
     const tokens = this.#tokenizer(jsonOf(value));

@@ -26,7 +26,7 @@ export function contentsOf<M>(
   beside: SizesBeside,
 ): TurnContents {
   const sums = new Map<HeldKind, Map<string | undefined, Part>>();
-  const add = (kind: HeldKind, tool: string | undefined, tokens: number, count: number) => {
+  const add = (kind: HeldKind, tokens: number, count: number, tool?: string) => {
     if (tokens === 0 && count === 0) return;
     const ofKind = sums.get(kind) ?? new Map<string | undefined, Part>();
     sums.set(kind, ofKind);
@@ -41,23 +41,23 @@ export function contentsOf<M>(
     sum.count += count;
   };
   for (const { name, tokens } of beside.definitions)
-    tokens > 0 ? add("tool_definition", name, tokens, 0) : add("deferred_tool", undefined, 0, 1);
-  add("system", undefined, beside.instructions, 0);
-  add("summary", undefined, beside.head, beside.head > 0 ? 1 : 0);
+    tokens > 0 ? add("tool_definition", tokens, 0, name) : add("deferred_tool", 0, 1);
+  add("system", beside.instructions, 0);
+  add("summary", beside.head, beside.head > 0 ? 1 : 0);
   const from = Math.max(state.cut?.at ?? 0, pinned);
   for (const [index, entry] of entries.entries()) {
     if (index >= pinned && index < from) continue;
     for (const { tool, tokens, mark } of entry.results)
-      add("tool", tool, tokens - (masks.get(mark)?.saved ?? 0), 0);
+      add("tool", tokens - (masks.get(mark)?.saved ?? 0), 0, tool);
     for (const [place, { kind, tool = "tool" }] of entry.read.parts.entries()) {
       const tokens = entry.read.tokens[place]!;
-      if (kind === "call") add("tool", tool, tokens, 1);
-      else if (kind !== "result") add(kind, undefined, tokens, 1);
+      if (kind === "call") add("tool", tokens, 1, tool);
+      else if (kind !== "result") add(kind, tokens, 1);
     }
     if (masks.size === 0) continue;
-    for (const { tool, mark } of entry.inputs) add("tool", tool, -(masks.get(mark)?.saved ?? 0), 0);
+    for (const { tool, mark } of entry.inputs) add("tool", -(masks.get(mark)?.saved ?? 0), 0, tool);
     for (const { tool, mark } of entry.longTexts)
-      add(tool === "user" ? "user" : "assistant", undefined, -(masks.get(mark)?.saved ?? 0), 0);
+      add(tool === "user" ? "user" : "assistant", -(masks.get(mark)?.saved ?? 0), 0);
   }
   const scale = scaleTo(state, level);
   const parts = [...sums.values()]
