@@ -115,6 +115,6 @@ export function addExportCommand(
 export const gatewayYaml = (cli: Fields, groups?: readonly string[]): string =>
   stringify(
     { managed: { policies: [{ match: groups === undefined ? {} : { groups }, cli }] } },
-    // Quotes what another version of YAML takes for a number or a boolean, such as a group that is called `yes`.
+    // Quotes what another version of YAML takes for a number or a boolean, such as a group named `yes`.
     { lineWidth: 0, compat: "yaml-1.1" },
   );
