@@ -49,6 +49,19 @@ export const WINDOW_OVERRIDES: readonly WindowOverride[] = [
     date: "2026-11-26",
   },
   {
+    // What Kimi Code calls the models of a subscription.
+    tokens: 1_048_576,
+    models: "k3$",
+    source: "https://github.com/MoonshotAI/kimi-code/blob/main/docs/en/configuration/config-files.md",
+    date: "2026-11-29",
+  },
+  {
+    tokens: 262_144,
+    models: "kimi-for-coding kimi-for-coding-highspeed",
+    source: "https://github.com/MoonshotAI/kimi-code/blob/main/docs/en/configuration/config-files.md",
+    date: "2026-11-29",
+  },
+  {
     tokens: 1_048_576,
     models: "gemini-3-pro-preview",
     source: "https://ai.google.dev/gemini-api/docs/models/gemini-3-pro-preview",

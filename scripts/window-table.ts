@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { isRevision, plainName } from "@plimsoll/fold";
+import { isRevision, modelNames, plainName } from "@plimsoll/fold";
 import { calcPrice, findProvider, type MatchLogic } from "@pydantic/genai-prices";
 import { WINDOW_OVERRIDES } from "./window-overrides.ts";
 
@@ -105,7 +105,12 @@ export function namesByValue<Value>(listed: ReadonlyMap<string, Listed<Value>>):
   )) {
     const others = revised.filter(([other]) => other !== name && isRevision(name, other));
     const [nearest] = others.sort(([one], [other]) => other.length - one.length);
-    if (nearest?.[1].value === value) continue;
+    // A lookup tries what is left of a dated name after the name itself.
+    const undated = modelNames(name)
+      .slice(1)
+      .find((other) => listed.has(other));
+    const same = nearest?.[1] ?? (undated === undefined ? undefined : listed.get(undated));
+    if (same?.value === value) continue;
     names.set(value, [...(names.get(value) ?? []), isRevised ? name : `${name}$`]);
   }
   return [...names].map(([value, some]) => [value, some.join(" ")]);

@@ -41,6 +41,8 @@ interface Account {
   peak: number | null;
   compacted: number;
   unexplained: number;
+  /** Levels before and after each fall. */
+  falls: string[];
 }
 
 /** All sets of these sources, each in the order of arrival and in the opposite one. */
@@ -62,9 +64,16 @@ function expectedAccount(
     if (purpose === "compaction") return knows("turns") && !knows("turns", "summary");
     return purpose === "turn" && (agent === "main" ? knows("turns") : knows("turns", "sub_agent"));
   });
-  const main = ledger.filter(({ agent, purpose }) => agent === "main" && purpose === "turn");
-  const levels = main.map(({ tokens }) => tokens);
-  const fell = levels.some((level, index) => level < (levels[index - 1] ?? 0));
+  const levels = ledger.flatMap(({ agent, purpose, tokens }) => {
+    const isTurn = purpose === "turn" || (purpose === "compaction" && !knows("turns", "summary"));
+    return agent === "main" && isTurn ? [tokens] : [];
+  });
+  const falls = levels.flatMap((level, index) => {
+    const before = levels[index - 1] ?? 0;
+    return level < before ? [`${before} -> ${level}`] : [];
+  });
+  const fell = falls.length > 0;
+  const knowsFall = knows("turns") || knows("compaction");
   return {
     turns: turns
       .map(({ agent, model, tokens }) => {
@@ -76,6 +85,7 @@ function expectedAccount(
     peak: turns.length === 0 ? null : Math.max(...turns.map(({ tokens }) => tokens)),
     compacted: fell && knows("compaction") ? 1 : 0,
     unexplained: fell && knows("turns") && !knows("compaction") ? 1 : 0,
+    falls: !knowsFall ? [] : knows("turns") ? falls : falls.map(() => "null -> null"),
   };
 }
 
@@ -107,6 +117,9 @@ function accountOf(sessions: readonly SessionWithTurns[]): Account {
     peak: session?.peak_tokens ?? null,
     compacted: session?.compacted ?? 0,
     unexplained: session?.unexplained ?? 0,
+    falls: (session?.boundaries ?? []).flatMap(({ explains_fall, agent, tokens_before, tokens_after }) =>
+      explains_fall && agent === "main" ? [`${tokens_before} -> ${tokens_after}`] : [],
+    ),
   };
 }
 

@@ -57,6 +57,14 @@ describe.each(SAMPLES.map((sample) => [sample.format, sample] as const))(
       expect(found).toEqual(sample.boundaries);
     });
 
+    it("give boundaries the levels of the turns around them", () => {
+      for (const fold of foldEvents(readStraight(sample).events).values()) {
+        const known = levels(fold);
+        for (const { tokensBefore, tokensAfter } of fold.marks.values())
+          for (const tokens of [tokensBefore, tokensAfter]) expect([undefined, ...known]).toContain(tokens);
+      }
+    });
+
     it("start each session once, with a title", () => {
       const starts = readStraight(sample).events.filter(
         (event) => event.type === "session" && event.status === "started",

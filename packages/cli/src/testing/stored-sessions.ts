@@ -9,6 +9,7 @@ export interface SessionWithTurns
     "session" | "harness" | "status" | "peak_tokens" | "compacted" | "unexplained"
   > {
   agents: SessionDetail["agents"];
+  boundaries: SessionDetail["boundaries"];
   turns: TurnPage["items"];
 }
 
@@ -35,8 +36,8 @@ export async function storedSessions(
   return Promise.all(
     items.map(async ({ id, ...summary }) => {
       const { items: turns } = await get<TurnPage>(`sessions/${id}/turns`);
-      const { agents } = await get<SessionDetail>(`sessions/${id}`);
-      return { ...summary, agents, turns };
+      const { agents, boundaries } = await get<SessionDetail>(`sessions/${id}`);
+      return { ...summary, agents, boundaries, turns };
     }),
   );
 }

@@ -40,6 +40,9 @@ describe("window sizes of real model names", () => {
     ["gpt-6.1-sol", 1_050_000],
     ["moonshotai/kimi-k3.1-pro", 1_048_576],
     ["gemini-3-pro-preview", 1_048_576],
+    ["gemini-3-pro-preview-11-2025", 1_048_576],
+    ["kimi-code/k3", 1_048_576],
+    ["kimi-code/kimi-for-coding", 262_144],
     ["gpt-5.1-chat", 128_000],
     ["gpt-5.1-chat-latest", 128_000],
     ["gpt-5.2-chat", 128_000],
@@ -53,7 +56,7 @@ describe("window sizes of real model names", () => {
 });
 
 describe("names nobody lists have no size", () => {
-  test.each(["claude-sonnet-4-5-turbo", "claude-haiku-4-5-x", "gpt-4o-realtime-next"])(
+  test.each(["claude-sonnet-4-5-turbo", "claude-haiku-4-5-x", "gpt-4o-realtime-next", "kimi-for-writing"])(
     "%s is not taken for the model its name begins like",
     (model) => {
       expect(catalogWindow(model)).toBeUndefined();

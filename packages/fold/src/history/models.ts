@@ -18,7 +18,8 @@ const REGION_AND_VENDOR =
 /** Only Claude has a version of Bedrock without a colon: `deepseek-v3` is a model of its own. */
 const BEDROCK_VERSION = /-v?\d+:\d+$|(?<=claude-.*)-v\d+$/i;
 const VERTEX_VERSION = /@(?:default|latest|\d{3})$/i;
-const DATE = /[-@]\d{4}-?\d{2}-?\d{2}$/;
+/** Google also writes the month before the year: `gemini-3-pro-preview-11-2025`. */
+const DATE = /[-@](?:\d{4}-?\d{2}-?\d{2}|\d{2}-20\d{2})$/;
 /** Characters of a name that is taken apart. The protocol takes 200. */
 const LONGEST_NAME = 256;
 /** What a spelling may add to the name of a model, in the order in which it is taken off. */

@@ -94,13 +94,19 @@ export const BEDROCK = {
 
 /**
  * AI SDK 6 and 7: all providers count alike, in a flat form or that of a language model. Versions 4 and 5 count as the provider does,
- * and have what was written in its metadata; their total is input and output (vercel/ai#8795, #9921; `@ai-sdk/anthropic` 2).
+ * and have what was written in its metadata, version 4 also what was read; their total is input and output (vercel/ai#8795, #9921; `@ai-sdk/anthropic` 2).
  */
 export const AI_SDK = {
   name: "ai_sdk",
   cache: "inside",
   input: ["inputTokens.total", "inputTokens", "promptTokens"],
-  cacheRead: ["inputTokens.cacheRead", "inputTokenDetails.cacheReadTokens", "cachedInputTokens"],
+  cacheRead: [
+    "inputTokens.cacheRead",
+    "inputTokenDetails.cacheReadTokens",
+    "cachedInputTokens",
+    "anthropic.cacheReadInputTokens",
+    "bedrock.usage.cacheReadInputTokens",
+  ],
   cacheWrite: [
     "inputTokens.cacheWrite",
     "inputTokenDetails.cacheWriteTokens",

@@ -32,7 +32,7 @@ export interface ClaudeTurn {
   at: number;
   model: string;
   usage: Usage;
-  /** Whether the line states why the answer ended. */
+  /** Whether the line states why the answer ended, other than by a refusal. */
   isComplete: boolean;
   /** Lines of a stream do not state it, but show that the model called a tool. */
   stop: StopReason | undefined;
@@ -286,13 +286,16 @@ function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
       at: line.at,
       model,
       usage,
-      isComplete: asText(message?.stop_reason) !== undefined,
+      isComplete: isAnswered(asText(message?.stop_reason)),
       stop: stopIn(message),
       cleared: clearedIn(message),
       compaction: compactionIn(counts),
     },
   };
 }
+
+/** A model that refuses is followed by another one, within the message. */
+const isAnswered = (stop: string | undefined) => stop !== undefined && stop !== "refusal";
 
 /** Tools that ask the person. */
 const QUESTIONS = new Set(["AskUserQuestion", "ExitPlanMode"]);

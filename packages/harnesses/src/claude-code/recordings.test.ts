@@ -169,6 +169,15 @@ describe("Claude Code transcripts", () => {
         300,
       ],
       [
+        "takes the answer after a refusal, although it does not say why it ended",
+        [
+          line(1, "fable", usage(3, 150_000, 2_000, 4), "refusal"),
+          line(9, "opus", usage(5, 0, 152_500, 260)),
+        ],
+        152_505,
+        260,
+      ],
+      [
         "leaves out a placeholder at the end",
         [line(1, "fable", usage(3, 150_000, 2_000, 300)), line(9, "opus", usage(5, 0, 152_500, 1))],
         152_003,
@@ -242,6 +251,23 @@ describe("Claude Code transcripts", () => {
       expect(observations(...lines)).toEqual([3]);
     });
 
+    it("counts what was cleared again after a compaction, although it is as much as before it", () => {
+      const lines = [
+        said(1, "m1", usage(160_000)),
+        cleared(2, "m2", 95_000, [tools(8)]),
+        compacted(3, "b1"),
+        said(4, "m3", usage(20_000)),
+        said(5, "m4", usage(160_000)),
+        cleared(6, "m5", 95_000, [tools(8)]),
+      ];
+      expect(falls(...lines)).toEqual([
+        ["masked", 160_000, 95_000],
+        ["compacted", 95_000, 20_000],
+        ["masked", 160_000, 95_000],
+      ]);
+      expect(observations(...lines)).toEqual([8, 8]);
+    });
+
     it("takes a summary within a request for a compaction, from the call before it or the turn before", () => {
       const compaction = { type: "compaction", ...usage(191_000) };
       const after = { type: "message", ...usage(30_000) };
@@ -286,6 +312,15 @@ describe("Claude Code transcripts", () => {
     ])("is no second one with %s", (_, boundary, line) => {
       const lines = [said(1, "m1", usage(150_000)), boundary, line, said(59, "m2", usage(25_000))];
       expect(compactions([`${project}/${S}.jsonl`, lines]).map(({ id }) => id)).toEqual(["b1"]);
+    });
+
+    it.each([
+      ["repeats one shortly before it", [], ["q-20"]],
+      ["is a second one after a call", [said(22, "m2", usage(120_000))], ["q-20", "q-25"]],
+    ])("%s", (_, between, ids) => {
+      const lines = [said(1, "m1", usage(150_000)), summary(20), ...between, summary(25)];
+      const found = compactions([`${project}/${S}.jsonl`, [...lines, said(30, "m3", usage(25_000))]]);
+      expect(found.map(({ id }) => id)).toEqual(ids);
     });
 
     it("at the start of a file is none", () => {
@@ -658,6 +693,25 @@ describe("Claude Code transcripts", () => {
     expect(main(events)).toEqual([100]);
     expect(main(events, T)).toEqual([200]);
     expect(skipped.copied).toBe(1);
+  });
+
+  it.each<[string, (session: string) => object]>([
+    ["a boundary", (sessionId) => ({ ...compacted(2, "b1"), sessionId })],
+    ["a summary alone", (sessionId) => asked(2, "So far", { isCompactSummary: true, sessionId })],
+    ["a /clear", (sessionId) => asked(2, "<command-name>/clear</command-name>", { sessionId })],
+  ])("%s that a resumed session copied is counted once", (_, mark) => {
+    const history = (sessionId: string) => [
+      said(1, "m1", usage(90_000), { sessionId }),
+      mark(sessionId),
+      said(3, "m2", usage(20_000), { sessionId }),
+    ];
+    const { events } = readFiles(
+      [`${project}/${S}.jsonl`, history(S)],
+      [`${project}/${T}.jsonl`, [...history(T), said(9, "m3", usage(21_000), { sessionId: T })]],
+    );
+    const marks = events.filter(({ type }) => type !== "turn" && type !== "session");
+    expect(marks.map(({ session }) => session)).toEqual([S]);
+    expect(main(events, T)).toEqual([21_000]);
   });
 
   it("a call that was sent stays with its session, whichever of two that have it goes on", () => {

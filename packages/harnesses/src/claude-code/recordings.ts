@@ -33,6 +33,7 @@ import {
   type ClaudeLine,
   type ClaudeMark,
   type ClaudeTurn,
+  type ClearedContent,
   fileAgent,
   fileSession,
   readAgentMeta,
@@ -117,9 +118,9 @@ export const claudeCodeRecordings: Recordings = {
 function claudeCodeReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, Session>();
-  /** Sessions that contain a message id; several if a resume or fork copied it. */
+  /** Sessions that contain a message or a mark; several if a resume or fork copied it. */
   const holders = new Map<string, Set<string>>();
-  /** The session that each message was given to. It stays there, whichever session goes on. */
+  /** The session that each of them was given to. It stays there, whichever session goes on. */
   const owners = new Map<string, string>();
   /** Lines that forks copied. Whether their parent still has them is known once all files are read. */
   const copies: { line: ClaudeLine; from: string; path: string }[] = [];
@@ -153,6 +154,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     session.firstAt = Math.min(session.firstAt, line.at);
     session.lastAt = Math.max(session.lastAt, line.at);
     if (line.turn !== undefined) hold(session, line.turn.key);
+    if (line.mark !== undefined) hold(session, markKey(line.mark));
   }
 
   function hold(session: Session, key: string): void {
@@ -210,6 +212,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       session.parts.set(line.uuid, { ...line.parts, isSide: side });
     if (line.mark !== undefined) {
       session.marks.set(line.mark.id, side ? { ...line.mark, uuid: line.uuid } : line.mark);
+      hold(session, markKey(line.mark));
     } else if (line.refusal !== undefined && line.uuid !== undefined) {
       session.refusals.set(line.uuid, { at: line.at, isSide: side, refusal: line.refusal });
     } else if (line.turn !== undefined) {
@@ -335,7 +338,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     const agentFields = (agentId: string | undefined) =>
       agentId === undefined ? {} : { agent: agentName(agentId), parent_agent: parents(agentId) };
     const events: PlimsollEventInput[] = [];
-    const marks = distinct([...session.marks.values()], agentAt);
+    const marks = distinct(session, agentAt);
     const fillingOf = agentFilling(session, marks, chains);
     const survived = new Map<string | undefined, ReturnType<typeof survivals>>();
     const asksPerson = new ValuesByTime([...session.asksPerson].map(([at, value]) => ({ at, value })));
@@ -384,7 +387,10 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         });
         firstTurnAt.set(agentId, Math.min(turn.at, firstTurnAt.get(agentId) ?? turn.at));
       }
-      for (const mark of providerMarks([...turns.values()])) events.push({ ...own, ...mark });
+      const resets = marks.flatMap(({ uuid, event }) =>
+        event.type !== "masked" && agentAt(uuid) === agentId ? [event.at] : [],
+      );
+      for (const mark of providerMarks([...turns.values()], resets)) events.push({ ...own, ...mark });
     }
     for (const [uuid, { at, isSide, refusal }] of session.refusals) {
       const agentId = isSide ? agentAt(uuid) : undefined;
@@ -404,7 +410,12 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       };
       events.push({ ...own, witness: "transcript", ...refusedPrompt(near.model, refusal) });
     }
-    for (const { event, uuid, summaryOf } of marks) {
+    for (const mark of marks) {
+      const { event, uuid, summaryOf } = mark;
+      if (ownerOf(markKey(mark)) !== session.id) {
+        skips.add("copied");
+        continue;
+      }
       const agentId = agentAt(uuid);
       const isFirst = event.at <= (firstTurnAt.get(agentId) ?? Number.POSITIVE_INFINITY);
       if (isFirst && (event.type === "cleared" || summaryOf !== undefined)) {
@@ -432,7 +443,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     const chains = new Map<string, string>();
     const agentAt = (uuid: string | undefined) =>
       uuid === undefined ? undefined : chainAgent(session, uuid, chains);
-    const fillingOf = agentFilling(session, distinct([...session.marks.values()], agentAt), chains);
+    const fillingOf = agentFilling(session, distinct(session, agentAt), chains);
     const agents = [[undefined, messageTurns(session.main)] as const, ...sideAgents(session, chains)];
     return agents.flatMap(([agentId, turns]) => {
       const filling = fillingOf(agentId, turns);
@@ -453,7 +464,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     return own;
   }
 
-  /** Returns the session that a message belongs to: the one that ended first, because the copy continued. */
+  /** Returns the session that a message or a mark belongs to: the one that ended first, because the copy continued. */
   function ownerOf(key: string): string | undefined {
     const known = owners.get(key);
     if (known !== undefined) return known;
@@ -488,10 +499,11 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     return new Map([...agents].map(([agentId, messages]) => [agentId, messageTurns(messages)]));
   }
 
-  function distinct(marks: ClaudeMark[], agentAt: AgentAt): ClaudeMark[] {
+  function distinct(session: Session, agentAt: AgentAt): ClaudeMark[] {
+    const marks = [...session.marks.values()];
     /** When the last compaction from a level was. */
     const compactedAt = new Map<number, number>();
-    const isTold = toldCompactions(marks, agentAt);
+    const isTold = toldCompactions(session, marks, agentAt);
     return marks
       .sort((a, b) => a.event.at - b.event.at || (a.id < b.id ? -1 : 1))
       .filter((mark) => {
@@ -511,6 +523,8 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       });
   }
 }
+
+const markKey = ({ id }: ClaudeMark) => `mark/${id}`;
 
 /** Until a line tells otherwise, a person may have to allow what a tool does. */
 function stopOf({ stop, at }: ClaudeTurn, asksPerson: ValuesByTime<boolean>): StopReason | undefined {
@@ -547,7 +561,11 @@ type AgentAt = (uuid: string | undefined) => string | undefined;
  * Whether a summary belongs to a compaction that another line reports: a boundary, of which it is the next line or which is written at
  * the same time, or an earlier summary.
  */
-function toldCompactions(marks: readonly ClaudeMark[], agentAt: AgentAt): (mark: ClaudeMark) => boolean {
+function toldCompactions(
+  session: Session,
+  marks: readonly ClaudeMark[],
+  agentAt: AgentAt,
+): (mark: ClaudeMark) => boolean {
   const lines = new Set<string>();
   const times = new Map<string | undefined, number[]>();
   for (const { id, event, summaryOf, uuid } of marks) {
@@ -563,12 +581,19 @@ function toldCompactions(marks: readonly ClaudeMark[], agentAt: AgentAt): (mark:
     const before = summarized.get(agent);
     const isNear = (other: number | undefined) =>
       other !== undefined && Math.abs(at - other) <= SAME_COMPACTION_MS;
-    if (lines.has(summaryOf.line ?? "") || isNear(before) || isNear(nearest(times.get(agent) ?? [], at)))
+    const isRepeat =
+      isNear(before) && !turnTimes(session, agent, agentAt).some((one) => one > before! && one < at);
+    if (lines.has(summaryOf.line ?? "") || isRepeat || isNear(nearest(times.get(agent) ?? [], at)))
       return true;
     summarized.set(agent, at);
     return false;
   };
 }
+
+const turnTimes = ({ main, side }: Session, agent: string | undefined, agentAt: AgentAt): number[] =>
+  agent === undefined
+    ? [...main.values()].map(({ at }) => at)
+    : [...side].flatMap(([uuid, { at }]) => (agentAt(uuid) === agent ? [at] : []));
 
 /** @param times in order */
 function nearest(times: readonly number[], at: number): number | undefined {
@@ -619,12 +644,21 @@ function parentAgents(session: Session, agentAt: AgentAt): (agentId: string) => 
   };
 }
 
-/** What the provider did to a prompt before it counted it: context editing, and a summary within the request. */
-function* providerMarks(turns: ClaudeTurn[]) {
-  let cleared = { toolUses: 0, thinkingTurns: 0 };
+const NOTHING_CLEARED: ClearedContent = { toolUses: 0, thinkingTurns: 0 };
+
+/**
+ * What the provider did to a prompt before it counted it: context editing, and a summary within the request.
+ * @param resets when the conversation began again, in order; nothing was cleared of it then
+ */
+function* providerMarks(turns: ClaudeTurn[], resets: readonly number[]) {
+  let cleared = NOTHING_CLEARED;
   let level: number | undefined;
+  let next = 0;
   for (const turn of turns.sort((a, b) => a.at - b.at)) {
     const before = level;
+    const seen = next;
+    while (next < resets.length && resets[next]! <= turn.at) next += 1;
+    if (next > seen || turn.compaction !== undefined) cleared = NOTHING_CLEARED;
     level = contextTokens(turn.usage);
     // The turn itself has the level after it.
     const fields = (kind: string) => ({ id: fitName(`${kind}/${turn.key}`, 128), at: turn.at - 1 });

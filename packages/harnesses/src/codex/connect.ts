@@ -37,6 +37,7 @@ export const codexConnect: ConnectSettings = {
   recordings: "~/.codex/sessions",
   mcpCommand: "codex mcp add plimsoll -- npx --yes plimsoll mcp",
   reports: "Reports each call, sub-agents, and compactions once you trust its hook with /hooks.",
-  lacks: "Does not report the window size. Without the hook, a compaction is an unexplained fall.",
+  lacks:
+    "Does not report the window size. Without the hook, a compaction is an unexplained fall. The call that writes its summary counts as a turn.",
   ignoresProject: true,
 };

@@ -10,6 +10,7 @@ export const codexLine = {
     },
   },
   falls: [
+    "Codex compacted, and its hook is not trusted: the turn before may be the call that wrote the summary.",
     "The user edited an earlier message, which drops everything after it.",
     "The thread was forked or resumed, and a part of the rollout was not imported.",
   ],

@@ -16,7 +16,7 @@ import {
 } from "../recordings/json.ts";
 import type { SessionPlace, SkipReason } from "../recordings/reader.ts";
 import { type RecordedUsage, recordedUsage } from "../recordings/recorded-usage.ts";
-import { digest, firstText, fitName } from "../recordings/text.ts";
+import { firstText, fitName } from "../recordings/text.ts";
 import {
   type ContentItem,
   type LineParts,
@@ -65,10 +65,10 @@ export interface CodexRollout {
   compactions: Map<string, number>;
   /** Ids of the responses that are summaries of compactions. */
   summaryIds: Set<string>;
-  /** When texts of the model were written that may be summaries, by what tells them apart. */
-  answers: Map<string, number>;
-  /** Summaries of compactions without the id of their response. */
-  summaries: { at: number; text: string }[];
+  /** The ends of what the model wrote, which may be summaries. */
+  answers: { at: number; value: string }[];
+  /** The ends of summaries of compactions without the id of their response. */
+  summaries: { at: number; end: string }[];
   tasks: Map<string, CodexTask>;
   /** Prompts that the provider refused as too long, by the time of the line. */
   refusals: Map<number, SizedRefusal>;
@@ -128,7 +128,7 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
       if (items.length > 0) rollout.parts.push({ at, items, isWritten: false });
       const response = asText(payload.compaction_response_id);
       if (response !== undefined) rollout.summaryIds.add(response);
-      else if (summary > 0) rollout.summaries.push({ at, text: markOfText(asText(payload.message) ?? "") });
+      else if (summary > 0) rollout.summaries.push({ at, end: endOf(asText(payload.message)) });
       const id = `compacted/${asText(payload.window_id) ?? at}`;
       const seen = rollout.compactions.get(id);
       rollout.compactions.set(id, Math.min(seen ?? at, at));
@@ -222,20 +222,17 @@ function itemOf(payload: JsonObject): ContentItem | undefined {
   return { kind: "tool_call", tokens, call, tool: asText(payload.name) ?? type.slice(0, -"_call".length) };
 }
 
-/** The summary of a compaction is an answer of the model, which Codex puts behind a sentence of its own. */
+/** The summary of a compaction is an answer of the model, whose last text Codex puts behind a sentence of its own. */
 function readAnswer(rollout: CodexRollout, payload: JsonObject, at: number): void {
   if (payload.type !== "message" || payload.role !== "assistant") return;
-  const [block] = asArray(payload.content).map(asObject);
-  const mark = markOfText(asText(block?.text) ?? "");
-  rollout.answers.set(mark, Math.max(at, rollout.answers.get(mark) ?? at));
+  const last = asArray(payload.content).findLast((block) => asText(asObject(block)?.text) !== undefined);
+  const value = endOf(asText(asObject(last)?.text));
+  if (value !== "") rollout.answers.push({ at, value });
 }
 
-/** Tells texts apart by their ends, which are not kept. */
-function markOfText(text: string): string {
-  const end = text.trim().slice(-LONGEST_MARK);
-  return end === "" ? "" : digest(end);
-}
-const LONGEST_MARK = 40;
+/** Enough of a text to know it again. */
+const endOf = (text = "") => text.trim().slice(-LONGEST_END);
+const LONGEST_END = 40;
 
 function readMeta(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
   const session = asText(payload.session_id);

@@ -402,11 +402,11 @@ describe("Codex rollouts", () => {
   });
 
   describe("with a compaction", () => {
-    const answer = (ms: number, text: string) =>
+    const answer = (ms: number, ...texts: string[]) =>
       line(ms, "response_item", {
         type: "message",
         role: "assistant",
-        content: [{ type: "output_text", text }],
+        content: texts.map((text) => ({ type: "output_text", text })),
       });
     const shown = (lines: object[]) => {
       const fold = foldEvents(read([file(A), [meta(0, A), ...lines]]).events).get(`${A} main`)!;
@@ -432,19 +432,35 @@ describe("Codex rollouts", () => {
       ).toEqual(["225000 (226500) 31000", "225000 -> 31000", 0]);
     });
 
-    it("know its request by the summary in older versions", () => {
+    it.each([
+      ["", ["The user wants a parser.\nDone: the lexer."], "The user wants a parser.\nDone: the lexer."],
+      [" that is short", ["Done."], "Done."],
+      [" of several texts", ["First,", "the lexer. "], "First,\nthe lexer."],
+      [", of which the last text counts", ["Let me think.", "Done: the lexer."], "Done: the lexer."],
+    ])("know its request by the summary%s in older versions", (_, texts, summary) => {
       expect(
         shown([
           answer(4_900, "Let me read the file."),
           count(5_000, tokens(225_000, 225_000)),
-          answer(7_900, "The user wants a parser.\nDone: the lexer."),
+          answer(7_900, ...texts),
           count(8_000, tokens(226_500, 451_500)),
-          line(8_100, "compacted", {
-            message: "Another model began.\nThe user wants a parser.\nDone: the lexer.",
-          }),
+          line(8_100, "compacted", { message: `Another model began.\n${summary}` }),
           count(12_000, tokens(31_000, 482_500)),
         ]),
       ).toEqual(["225000 (226500) 31000", "225000 -> 31000", 0]);
+    });
+
+    it("leave the last call a level if it wrote no summary, although an earlier answer ends alike", () => {
+      expect(
+        shown([
+          answer(3_900, "began."),
+          count(4_000, tokens(200_000, 200_000)),
+          answer(4_900, "Let me read the file."),
+          count(5_000, tokens(225_000, 425_000)),
+          line(8_100, "compacted", { message: "Another model began." }),
+          count(12_000, tokens(31_000, 456_000)),
+        ]),
+      ).toEqual(["200000 225000 31000", "225000 -> 31000", 0]);
     });
 
     it("leave the last call a level if the provider wrote the summary", () => {

@@ -238,7 +238,7 @@ function emptyRollout(path: string, isContext: boolean): CodexRollout {
     quotas: new Map(),
     compactions: new Map(),
     summaryIds: new Set(),
-    answers: new Map(),
+    answers: [],
     summaries: [],
     tasks: new Map(),
     refusals: new Map(),
@@ -359,10 +359,12 @@ function agentName(thread: string): string {
 function summaryCounts(rollout: CodexRollout, counts: readonly CodexCount[]): ReadonlySet<string> {
   const found = new Set(rollout.summaryIds);
   const byTime = new ValuesByTime(counts.map((value) => ({ at: value.at, value })));
-  for (const { at, text } of rollout.summaries) {
+  const answers = new ValuesByTime(rollout.answers.map((value) => ({ at: value.at, value })));
+  for (const { at, end } of rollout.summaries) {
     const count = byTime.at(at);
-    const writtenAt = text === "" ? undefined : rollout.answers.get(text);
-    if (count !== undefined && writtenAt !== undefined && count.at >= writtenAt) found.add(count.id);
+    const answer = answers.at(at);
+    if (count !== undefined && answer !== undefined && count.at >= answer.at && end.endsWith(answer.value))
+      found.add(count.id);
   }
   return found;
 }

@@ -43,6 +43,38 @@ describe("Codex", () => {
     },
   );
 
+  // codex-rs/otel/src/events/session_telemetry.rs, `record_api_request`.
+  const compact: SampleAttributes = {
+    "event.name": "codex.api_request",
+    "event.timestamp": "2026-11-20T10:00:01.250Z",
+    "conversation.id": "thread-1",
+    model: "gpt-5-codex",
+    duration_ms: "9000",
+    "http.response.status_code": 200,
+    attempt: 1,
+    endpoint: "/responses/compact",
+  };
+
+  it("reports a compaction of the provider's own endpoint", () => {
+    const at = Date.UTC(2026, 10, 20, 10, 0, 1, 250);
+    expectEvents("codex", log(compact), [{ type: "compacted", at, session: "thread-1", trigger: "auto" }]);
+    const texts = {
+      ...compact,
+      "http.response.status_code": "200",
+      endpoint: "https://x/v1/responses/compact",
+    };
+    expectEvents("codex", log(texts), [{ type: "compacted", at }]);
+  });
+
+  it.each<SampleAttributes>([
+    { endpoint: "/responses" },
+    { "http.response.status_code": 500 },
+    { "error.message": "timeout" },
+    { "event.name": "codex.websocket_request" },
+  ])("reports no compaction with %j", (more) =>
+    expectNone("codex", log({ ...compact, ...more }), "not_needed"),
+  );
+
   it("reports a completed response, at the time in its attributes", () => {
     expectEvents("codex", log(completed), [
       {

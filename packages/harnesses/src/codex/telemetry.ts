@@ -1,7 +1,7 @@
 import { CODEX_TELEMETRY } from "@plimsoll/fold";
 import { instantMs, type PlimsollEventInput } from "@plimsoll/protocol/events";
 import type { CallResult } from "@plimsoll/protocol/pure";
-import { textOf, truthOf } from "../telemetry/attributes.ts";
+import { numberOf, textOf, truthOf } from "../telemetry/attributes.ts";
 import { eventEnvelope, harnessName, subAgentOf } from "../telemetry/event-envelope.ts";
 import { comesFrom } from "../telemetry/libraries/gen-ai.ts";
 import { type ModelCallNames, modelCall } from "../telemetry/model-call.ts";
@@ -20,9 +20,9 @@ const CALL: ModelCallNames = {
 };
 
 /**
- * Codex: log events `codex.sse_event` of kind `response.completed`, `codex.tool_result` and `codex.tool_decision`. Its spans repeat
- * them. Names:
- * codex-rs/otel/src/events/session_telemetry.rs at 0136a73, September 2026; seen from 0.169.0.
+ * Codex: log events `codex.sse_event` of kind `response.completed`, `codex.api_request`, `codex.tool_result` and
+ * `codex.tool_decision`. Its spans repeat them. Names: codex-rs/otel/src/events/session_telemetry.rs at 0136a73, September 2026; seen
+ * from 0.169.0.
  */
 export const codexTelemetry: TelemetryDialect = {
   name: FAMILY,
@@ -35,6 +35,7 @@ export const codexTelemetry: TelemetryDialect = {
     const ended = readTool(record, name);
     if (started !== undefined) return { events: [readStart(record, started), ...(ended.events ?? [])] };
     if (ended.events !== undefined) return ended;
+    if (isCompaction(name, attributes)) return readCompaction(record);
     const refusal = refusalIn(textOf(attributes, ["error.message"]));
     if (refusal !== undefined) return readRefused(record, refusal);
     if (name !== "codex.sse_event" || attributes.get("event.kind") !== "response.completed")
@@ -83,6 +84,28 @@ function resultOf(name: string, attributes: Attributes): CallResult | undefined 
 }
 
 const DENIED: ReadonlySet<string> = new Set(["denied", "abort"]);
+
+/**
+ * Versions before `remote_compaction_v2` had a provider compact through an endpoint of its own (codex-rs/core/src/client.rs,
+ * `RESPONSES_COMPACT_ENDPOINT`). Its answer has no counts in telemetry. A later version, and one with another provider, asks for the
+ * summary as for any answer, and no record tells that.
+ */
+function isCompaction(name: string, attributes: Attributes): boolean {
+  if (name !== "codex.api_request" || !textOf(attributes, ["endpoint"])?.endsWith("/responses/compact"))
+    return false;
+  const status = numberOf(attributes, ["http.response.status_code"]);
+  return status !== undefined && status >= 200 && status < 300 && !attributes.has("error.message");
+}
+
+function readCompaction({ attributes, resource, at }: LogRecord): RecordReading {
+  const session = textOf(attributes, ["conversation.id"]);
+  if (session === undefined) return noEvent("no_session");
+  const owner = { harness: harnessName(resource, FAMILY), session };
+  const time = timeOf(at, textOf(attributes, ["event.timestamp"]));
+  return {
+    events: [{ ...eventEnvelope(owner, `compacted/${time}`, time), type: "compacted", trigger: "auto" }],
+  };
+}
 
 /** A call that failed, in `codex.api_request`, `codex.sse_event` or `codex.websocket_event`. */
 function readRefused({ attributes, resource, at }: LogRecord, refusal: SizedRefusal): RecordReading {

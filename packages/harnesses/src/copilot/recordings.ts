@@ -24,6 +24,8 @@ import { fileStem, isPrompt } from "../recordings/text.ts";
 
 interface CopilotFile {
   session: string | undefined;
+  /** Whether it records the usage of each call. */
+  countsCalls: boolean;
   /** By agent, which is empty for the main one. */
   agents: Map<string, AgentHistory>;
 }
@@ -48,14 +50,15 @@ function copilotReader(options: ReaderOptions): HarnessReader {
   function read(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
     if (json === undefined) return skips.count("unreadable");
-    const file = files.get(path) ?? { session: undefined, agents: new Map<string, AgentHistory>() };
+    const file = files.get(path) ?? { session: undefined, countsCalls: false, agents: new Map() };
     files.set(path, file);
     return skips.count(readEvent(file, json));
   }
 
   function take(): Reading {
-    const entries = [...files].flatMap(([path, { session, agents }]) =>
+    const entries = [...files].flatMap(([path, { session, agents, countsCalls }]) =>
       [...agents].map(([agent, history]) => {
+        if (countsCalls) dropEstimates(history);
         const owner = {
           session: session ?? path.split("/").at(-2) ?? fileStem(path),
           agent: agent === "" ? undefined : agentName(agent),
@@ -95,6 +98,7 @@ function readEvent(file: CopilotFile, json: JsonObject): SkipReason | undefined 
       return "not_needed";
     }
     case "session.usage_record":
+      file.countsCalls = true;
       return readUsage(history, asObject(data.usage) ?? {}, { id, at, isMain: agent === "" });
     case "session.compaction_complete":
       return readCompaction(history, data, id, at);
@@ -201,6 +205,13 @@ function readCompaction(
       tokens_after: asTokens(data.postCompactionTokens),
     },
   });
+}
+
+/** The levels of a compaction are estimates of the harness. Where calls are counted, those around it have the levels. */
+function dropEstimates({ marks }: AgentHistory): void {
+  for (const [id, { at, event }] of marks)
+    if (event.type === "compacted")
+      marks.set(id, { id, at, event: { type: "compacted", trigger: event.trigger ?? "auto" } });
 }
 
 function isCopilot(json: JsonObject): boolean {

@@ -63,11 +63,16 @@ describe("Copilot", () => {
       event("compaction_complete", { ...tokens, success: true }),
       event("compaction_complete", { ...tokens, success: false }),
     ];
-    const levels = { tokens_before: 120_000, tokens_after: 30_000, session: "c-1", at: SAMPLE_AT - 1_000 };
+    // The counts of a truncation leave out system prompt and tools, those of a compaction are estimates.
+    const common = {
+      session: "c-1",
+      at: SAMPLE_AT - 1_000,
+      tokens_before: undefined,
+      tokens_after: undefined,
+    };
     expectEvents("copilot", { span: { resource, attributes, events } }, [
-      // The counts of a truncation leave out system prompt and tools.
-      { type: "masked", observations: 14, session: "c-1", tokens_before: undefined, tokens_after: undefined },
-      { type: "compacted", trigger: "auto", ...levels },
+      { type: "masked", observations: 14, ...common },
+      { type: "compacted", trigger: "auto", ...common },
     ]);
     expectNone("copilot", { span: { resource, attributes } }, "aggregate");
   });

@@ -28,6 +28,8 @@ export interface PiSession {
   session: string | undefined;
   /** When the file was created as a fork; it begins with a copy of another one. */
   forkedAt: number | undefined;
+  /** Answers of the model, by the id of their entry. */
+  answers: Set<string>;
 }
 
 export const piRecordings: Recordings = {
@@ -67,7 +69,10 @@ export const newSession = (): PiSession => ({
   history: new AgentHistory(),
   session: undefined,
   forkedAt: undefined,
+  answers: new Set(),
 });
+
+const editKey = (target: string) => `edit/${target}`;
 
 /** Reads an entry of a session. OpenClaw writes the same entries, and `reset` where a conversation begins again. */
 export function readPiEntry(file: PiSession, json: JsonObject): SkipReason | undefined {
@@ -82,8 +87,14 @@ export function readPiEntry(file: PiSession, json: JsonObject): SkipReason | und
   const { history } = file;
   history.see(at);
   switch (json.type) {
-    case "message":
-      return readMessage(history, id ?? `message/${at}`, at, asObject(json.message) ?? {});
+    case "message": {
+      const message = asObject(json.message) ?? {};
+      if (id !== undefined && message.role === "assistant") {
+        file.answers.add(id);
+        history.marks.delete(editKey(id));
+      }
+      return readMessage(history, id ?? `message/${at}`, at, message);
+    }
     case "model_change": {
       const model = asText(json.modelId);
       if (model !== undefined) history.models.push({ at, value: model });
@@ -99,12 +110,15 @@ export function readPiEntry(file: PiSession, json: JsonObject): SkipReason | und
       return history.addMark({
         id: id ?? `${json.type}/${at}`,
         at,
-        event: {
-          type: "compacted",
-          trigger: json.type === "compaction" ? "auto" : "manual",
-          tokens_before: asTokens(json.tokensBefore),
-        },
+        // `tokensBefore` also has the last answer, and estimates of what came after it. The turn before has the level.
+        event: { type: "compacted", trigger: json.type === "compaction" ? "auto" : "manual" },
       });
+    case "context_edit": {
+      const target = asText(json.targetId);
+      // A failed answer is taken out before it is asked for again, which lowers nothing.
+      if (target === undefined || file.answers.has(target)) return "not_needed";
+      return history.addMark({ id: editKey(target), at, event: { type: "masked", observations: 1 } });
+    }
     case "reset": {
       const reason = asText(json.reason) ?? "reset";
       return history.addMark({

@@ -178,6 +178,32 @@ const LIBRARIES: [name: string, write: (call: Call) => SpanSample][] = [
       }),
   ],
   [
+    "AI SDK 4 with Anthropic",
+    (call) =>
+      span({
+        ...aiSdk,
+        "ai.model.provider": "anthropic.messages",
+        "ai.usage.promptTokens": call.fresh,
+        "ai.usage.completionTokens": answerOf(call),
+        "ai.response.providerMetadata": JSON.stringify({
+          anthropic: { cacheCreationInputTokens: call.write, cacheReadInputTokens: call.read },
+        }),
+      }),
+  ],
+  [
+    "AI SDK 4 with Bedrock",
+    (call) =>
+      span({
+        ...aiSdk,
+        "ai.model.provider": "amazon-bedrock",
+        "ai.usage.promptTokens": call.fresh,
+        "ai.usage.completionTokens": answerOf(call),
+        "ai.response.providerMetadata": JSON.stringify({
+          bedrock: { usage: { cacheReadInputTokens: call.read, cacheWriteInputTokens: call.write } },
+        }),
+      }),
+  ],
+  [
     "AI SDK 5 with OpenAI",
     (call) =>
       span({

@@ -260,11 +260,16 @@ const piSessions: SampleRecording = {
       lines: [
         { type: "session", version: 3, id: PI, timestamp: at(0), cwd: "/w" },
         ...piHistory,
-        pi(4, "a4", "compaction", { summary: "…", firstKeptEntryId: "a3", tokensBefore: 170_500 }),
+        pi(4, "a4", "compaction", { summary: "…", firstKeptEntryId: "a3", tokensBefore: 172_900 }),
         piSaid(5, "a5", 900, 24_000),
         pi(6, "a6", "session_info", { name: "Webhooks" }),
         pi(7, "a7", "branch_summary", { fromId: "a5", summary: "…" }),
         piSaid(8, "a8", 900, 19_000),
+        // An answer that failed, and the output of a tool.
+        pi(9, "a9", "context_edit", { targetId: "a8", replacement: null }),
+        piSaid(10, "b1", 900, 29_000),
+        pi(11, "b2", "context_edit", { targetId: "b0", replacement: "…" }),
+        piSaid(12, "b3", 900, 9_000),
       ],
     },
     {
@@ -276,8 +281,11 @@ const piSessions: SampleRecording = {
       ],
     },
   ],
-  levels: { [`${PI} main`]: [20_105, 170_500, 25_000, 20_000], [`${PI_FORK} main`]: [170_510] },
-  boundaries: { [`${PI} main`]: ["compacted", "compacted"] },
+  levels: {
+    [`${PI} main`]: [20_105, 170_500, 25_000, 20_000, 30_000, 10_000],
+    [`${PI_FORK} main`]: [170_510],
+  },
+  boundaries: { [`${PI} main`]: ["compacted", "compacted", "masked"] },
 };
 
 /** As `session-events.ts` of the Copilot SDK describes it. */
