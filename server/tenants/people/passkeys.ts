@@ -8,6 +8,7 @@ import type {
 import type { Passkey } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
+import type { SecretBox } from "../../secret-box.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
 import { createPendingSignIns } from "./pending-sign-ins.ts";
 import { INVITED } from "./people.ts";
@@ -17,6 +18,8 @@ const MOST = 20;
 
 interface PasskeysOptions {
   prisma: PrismaClient;
+  /** Encrypts challenges. */
+  box: Pick<SecretBox, "seal" | "open">;
   now?: () => number;
 }
 
@@ -29,9 +32,9 @@ const webauthn = () => import("@simplewebauthn/server");
  * The passkeys of people who were invited. Browsers offer a passkey only at the host name for which it was made, and only over
  * HTTPS or at `localhost`.
  */
-export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
-  const adding = createPendingSignIns<{ personId: string }>(now);
-  const signingIn = createPendingSignIns<object>(now);
+export function createPasskeys({ prisma, box, now = Date.now }: PasskeysOptions) {
+  const adding = createPendingSignIns<{ personId: string }>("new passkey", box, now);
+  const signingIn = createPendingSignIns<object>("sign-in with a passkey", box, now);
 
   return {
     /** The oldest first. */
@@ -64,7 +67,8 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
       if (person.passkeys.length >= MOST)
         throw new PlimsollError("conflict", `You have ${MOST} passkeys. Remove one first.`);
       const { generateRegistrationOptions } = await webauthn();
-      const options = await generateRegistrationOptions({
+      return generateRegistrationOptions({
+        challenge: bytesOf(adding.seal(binding, { personId })),
         rpName: "Plimsoll",
         rpID: siteOf(origin),
         userID: new TextEncoder().encode(personId),
@@ -74,8 +78,6 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
         // Found without a name, and proven by a fingerprint or PIN: nothing else is asked for.
         authenticatorSelection: { residentKey: "required", userVerification: "required" },
       });
-      adding.add(options.challenge, binding, { personId });
-      return options;
     },
 
     /**
@@ -89,7 +91,7 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
     ): Promise<PasskeyView> {
       const { verifyRegistrationResponse } = await webauthn();
       const challenge = challengeOf(response);
-      const { personId } = adding.take(challenge, binding);
+      const { personId } = adding.open(challenge, binding);
       const { registrationInfo } = await verifyRegistrationResponse({
         response,
         expectedChallenge: challenge ?? "",
@@ -136,12 +138,11 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
     /** What a browser needs to sign somebody in. It says nothing about who has passkeys. */
     async beginSignIn(origin: string, binding: string): Promise<PublicKeyCredentialRequestOptionsJSON> {
       const { generateAuthenticationOptions } = await webauthn();
-      const options = await generateAuthenticationOptions({
+      return generateAuthenticationOptions({
+        challenge: bytesOf(signingIn.seal(binding, {})),
         rpID: siteOf(origin),
         userVerification: "required",
       });
-      signingIn.add(options.challenge, binding, {});
-      return options;
     },
 
     /**
@@ -155,7 +156,7 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
     ): Promise<{ id: string; name: string }> {
       const { verifyAuthenticationResponse } = await webauthn();
       const challenge = challengeOf(response);
-      signingIn.take(challenge, binding);
+      const { beganAt } = signingIn.open(challenge, binding);
       const row = await prisma.passkey.findUnique({ where: { id: response.id }, include: { person: true } });
       if (row === null) {
         throw new PlimsollError(
@@ -177,25 +178,26 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
         requireUserVerification: true,
       }).catch(refused);
       if (!verified) throw refused();
-      const at = new Date(now());
+      // A challenge works once, on all servers: it must be younger than the last use of its passkey.
+      const at = new Date(Math.max(now(), beganAt));
+      const { count } = await prisma.passkey.updateMany({
+        where: { id: row.id, OR: [{ lastUsedAt: null }, { lastUsedAt: { lt: new Date(beganAt) } }] },
+        data: { counter: authenticationInfo.newCounter, lastUsedAt: at },
+      });
+      if (count === 0) throw refused();
       const { id, name } = await prisma.person.update({
         where: { id: row.personId },
-        data: {
-          lastLoginAt: at,
-          passkeys: {
-            update: {
-              where: { id: row.id },
-              data: { counter: authenticationInfo.newCounter, lastUsedAt: at },
-            },
-          },
-        },
+        data: { lastLoginAt: at },
       });
       return { id, name };
     },
   };
 }
 
-/** The challenge that a browser says it answered, which is the name of the sign-in. */
+/** @param sealed in base64url, which the browser gets it as and brings it back as */
+const bytesOf = (sealed: string) => new Uint8Array(Buffer.from(sealed, "base64url"));
+
+/** The challenge that a browser says it answered. */
 function challengeOf({
   response,
 }: {

@@ -1,30 +1,58 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createPendingSignIns, SIGN_IN_MS } from "./pending-sign-ins.ts";
+import { SecretBox } from "../../secret-box.ts";
+import { createPendingSignIns, ownPath, SIGN_IN_MS } from "./pending-sign-ins.ts";
 
-const MOST = 10_000;
-const signIn = (number: number) => ({ codeVerifier: `v${number}`, nonce: `n${number}`, returnTo: "/" });
+const BOX = new SecretBox("a secret that all servers have, of 32 and more bytes");
+let time = 0;
+const signIns = (box = BOX, kind = "kind") =>
+  createPendingSignIns<{ returnTo: string }>(kind, box, () => time);
 
-describe("sign-ins that wait", () => {
-  it("are 10,000 at most, and one more drops the oldest alone", () => {
-    const pending = createPendingSignIns(() => 0);
-    for (let number = 0; number <= MOST; number++) pending.add(`s${number}`, `b${number}`, signIn(number));
-    expect(() => pending.take("s0", "b0")).toThrow("was already used");
-    expect(pending.take("s1", "b1")).toMatchObject(signIn(1));
-    // There is room for one again.
-    pending.add("late", "late", signIn(-1));
-    expect(pending.take("s2", "b2")).toMatchObject(signIn(2));
-    expect(pending.take(`s${MOST}`, `b${MOST}`)).toMatchObject(signIn(MOST));
+describe("a sign-in that waits", () => {
+  it("is opened by any server with the same secret, in its browser, for 10 minutes before and after", () => {
+    time = SIGN_IN_MS;
+    const state = signIns().seal("b", { returnTo: "/" });
+    for (const at of [1, SIGN_IN_MS, 2 * SIGN_IN_MS - 1]) {
+      time = at;
+      expect(signIns().open(state, "b")).toMatchObject({ returnTo: "/", beganAt: SIGN_IN_MS });
+    }
+    for (const at of [0, 2 * SIGN_IN_MS]) {
+      time = at;
+      expect(() => signIns().open(state, "b")).toThrow("longer than 10 minutes");
+    }
   });
 
-  it("make room when their time is over, before any other is dropped", () => {
-    let now = 0;
-    const pending = createPendingSignIns<{ returnTo: string }>(() => now, 3);
-    pending.add("old", "b", signIn(0));
-    now = 1;
-    for (const state of ["a", "b"]) pending.add(state, "b", signIn(1));
-    now = SIGN_IN_MS;
-    pending.add("c", "b", signIn(2));
-    expect(() => pending.take("old", "b")).toThrow("took longer than 10 minutes");
-    for (const state of ["a", "b", "c"]) expect(pending.take(state, "b").returnTo).toBe("/");
+  it("is not opened in another browser, as another kind, or by a server with another secret", () => {
+    const state = signIns().seal("b", { returnTo: "/" });
+    for (const binding of [undefined, "", "c"])
+      expect(() => signIns().open(state, binding)).toThrow("another browser");
+    expect(() => signIns(BOX, "other").open(state, "b")).toThrow("did not begin");
+    expect(() => signIns(new SecretBox("x".repeat(32))).open(state, "b")).toThrow("another PLIMSOLL_SECRET");
+    expect(() => signIns().open(null, "b")).toThrow("did not begin");
   });
+
+  it("shows nothing of itself, and no change of it is accepted", () => {
+    const sealed = signIns().seal("the binding", { returnTo: "/the/path" });
+    expect(sealed).toMatch(/^[\w-]+$/);
+    expect(Buffer.from(sealed, "base64url").toString("latin1")).not.toMatch(/path|binding/);
+    const bytes = Buffer.from(sealed, "base64url");
+    fc.assert(
+      fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
+        const changed = Buffer.from(bytes);
+        changed[at]! ^= change;
+        for (const broken of [changed, bytes.subarray(0, at)])
+          expect(() => signIns().open(broken.toString("base64url"), "the binding")).toThrow("did not begin");
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        expect(() => signIns().open(text, "the binding")).toThrow("did not begin");
+      }),
+    );
+  });
+});
+
+it("a path to return to is short enough for the address of a provider", () => {
+  expect(ownPath(`/${"a".repeat(999)}`)).toHaveLength(1_000);
+  expect(ownPath(`/${"a".repeat(1_000)}`)).toBe("/");
 });
