@@ -51,6 +51,7 @@ import { auditReach } from "./tenants/audit/reach.ts";
 import { createDeletions } from "./tenants/deletion/deletions.ts";
 import { createRetention } from "./tenants/deletion/retention.ts";
 import { openIdentityProvider } from "./tenants/people/identity-provider.ts";
+import { signInSafety } from "./tenants/people/pending-sign-ins.ts";
 import { startDeletion } from "./tenants/projects/deletion.ts";
 import type { Services } from "./trpc/context.ts";
 import { createHandlers } from "./trpc/handlers.ts";
@@ -145,7 +146,12 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   stops.push(() => hub.stop());
   const reads = readQuota(settings.PLIMSOLL_QUOTA_READS_PER_SECOND, clock);
   const box = await openSecretBox({ home: settings.PLIMSOLL_HOME, secret: settings.PLIMSOLL_SECRET });
-  const provider = openIdentityProvider({ settings, publicUrl: () => publicUrl(), box, log });
+  const provider = openIdentityProvider({
+    settings,
+    publicUrl: () => publicUrl(),
+    safety: signInSafety(control, box),
+    log,
+  });
   const {
     access,
     keys,

@@ -1,8 +1,14 @@
--- Login links and codes of machines, which waited in the memory of one server.
+-- Login links, sign-ins that were ended, and codes of machines, which were in the memory of one server.
 CREATE TABLE login_links (
   hash BYTEA NOT NULL PRIMARY KEY,
   expires_at TIMESTAMPTZ(3) NOT NULL
 );
+
+CREATE TABLE ended_sign_ins (
+  hash BYTEA NOT NULL PRIMARY KEY,
+  forget_at TIMESTAMPTZ(3) NOT NULL
+);
+CREATE INDEX ended_sign_ins_forget_at_idx ON ended_sign_ins (forget_at);
 
 CREATE TABLE machine_logins (
   device_hash BYTEA NOT NULL PRIMARY KEY,

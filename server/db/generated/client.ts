@@ -67,6 +67,11 @@ export type Person = Prisma.PersonModel
  */
 export type LoginLink = Prisma.LoginLinkModel
 /**
+ * Model EndedSignIn
+ * A sign-in that works no more, because it was ended once.
+ */
+export type EndedSignIn = Prisma.EndedSignInModel
+/**
  * Model MachineLogin
  * A machine that waits for a person to confirm its code, and for its keys after that.
  */

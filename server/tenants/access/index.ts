@@ -5,6 +5,7 @@ import type { SecretBox } from "../../secret-box.ts";
 import { type Audit, openAudit } from "../audit/audit.ts";
 import type { IdentityProvider } from "../people/identity-provider.ts";
 import { createPasskeys, type Passkeys } from "../people/passkeys.ts";
+import { signInSafety } from "../people/pending-sign-ins.ts";
 import { createPeople, type People } from "../people/people.ts";
 import { ensureDefaultProject } from "../projects/default-project.ts";
 import { createDirectory } from "../projects/directory.ts";
@@ -118,7 +119,7 @@ export async function openAccess(options: {
     browsers,
     machineLogins: createMachineLogins({ prisma, keys, throttle: createThrottle("codes of machines", log) }),
     people,
-    passkeys: createPasskeys({ prisma, box }),
+    passkeys: createPasskeys({ prisma, safety: signInSafety(prisma, box) }),
     projects,
     audit,
     onEnded(listener) {

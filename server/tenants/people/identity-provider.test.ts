@@ -18,8 +18,12 @@ import { SIGN_IN_MS } from "./pending-sign-ins.ts";
 const PUBLIC_URL = "https://plimsoll.example";
 const ROLE = "contains(groups, 'ops') && 'admin' || contains(groups, 'dev') && {Fleet: 'editor'}";
 const ADA = { name: "Ada", email: "ada@example.com", email_verified: true, groups: ["ops"] };
+const ended = new Set<string>();
 /** Of all servers of a database. */
-const BOX = new SecretBox("a secret that all servers have, of 32 and more bytes");
+const SAFETY = {
+  box: new SecretBox("a secret that all servers have, of 32 and more bytes"),
+  endOnce: async (state: string) => ended.size < ended.add(state).size,
+};
 const closing: (() => Promise<void>)[] = [];
 let logged = "";
 let clock = Date.now();
@@ -43,7 +47,7 @@ function open(env: Record<string, string>): IdentityProvider {
   const provider = openIdentityProvider({
     settings: readSettings(env),
     publicUrl: () => PUBLIC_URL,
-    box: BOX,
+    safety: SAFETY,
     log: createLogger({ level: "trace" }, destination),
     now: () => clock,
   });
@@ -129,8 +133,7 @@ describe("sign-in", () => {
     const first = await begin();
     const callback = await real.signIn(first.url, "ada");
     await provider.finish(callback, first.binding);
-    // The provider takes a code once.
-    expect((await refusal(provider.finish(callback, first.binding))).message).toContain("invalid_grant");
+    expect((await refusal(provider.finish(callback, first.binding))).message).toContain("already used");
 
     for (const binding of [undefined, "", (await begin()).binding]) {
       const other = await real.signIn((await begin()).url, "ada");

@@ -20,11 +20,10 @@ import type { Logger } from "pino";
 import { PlimsollError } from "../../errors.ts";
 import type { IdentitySettings } from "../../identity-settings.ts";
 import { makeToken } from "../../key-format.ts";
-import type { SecretBox } from "../../secret-box.ts";
 import { HOUR_MS } from "../../times.ts";
 import { ANSWER_SECONDS, boundedFetch } from "./bounded-fetch.ts";
 import { type Claims, hasRole, isInGroup, type NamedRoles, NO_ROLES, rolesOf } from "./group-roles.ts";
-import { createPendingSignIns, ownPath } from "./pending-sign-ins.ts";
+import { createPendingSignIns, ownPath, type SignInSafety } from "./pending-sign-ins.ts";
 import { awayFault, reasonOf, signInFault } from "./provider-faults.ts";
 
 /** Below the public address. Registered at the identity provider. */
@@ -85,7 +84,7 @@ export interface IdentityProvider {
    */
   begin(returnTo: string, binding?: string): Promise<{ url: string; state: string; binding: string }>;
   /**
-   * Ends a sign-in. It works once, because the provider takes its code once.
+   * Ends a sign-in.
    * @param callbackUrl the address that the provider sent the browser to, with its query
    * @returns `identity` may have a `refusal`
    * @throws PlimsollError `unauthenticated`, `overloaded`, `setting_invalid`
@@ -102,8 +101,7 @@ interface IdentityProviderOptions {
   settings: IdentitySettings;
   /** The origin that people open. */
   publicUrl: () => string;
-  /** Encrypts sign-ins that wait. */
-  box: Pick<SecretBox, "seal" | "open">;
+  safety: SignInSafety;
   log: Logger;
   /** Epoch ms. */
   now?: () => number;
@@ -113,7 +111,7 @@ interface IdentityProviderOptions {
 export function openIdentityProvider({
   settings,
   publicUrl,
-  box,
+  safety,
   log,
   now = Date.now,
 }: IdentityProviderOptions): IdentityProvider | undefined {
@@ -121,7 +119,7 @@ export function openIdentityProvider({
   if (issuer === undefined) return;
   const allowedGroups = settings.PLIMSOLL_OIDC_GROUPS;
   type Pending = { codeVerifier: string; nonce: string; returnTo: string };
-  const pending = createPendingSignIns<Pending>("sign-in with the identity provider", box, now);
+  const pending = createPendingSignIns<Pending>("sign-in with the identity provider", safety, now);
   const configuration = keepDiscovered(issuer, settings, now);
   const redirectUri = () => `${publicUrl()}${CALLBACK_PATH}`;
   const renewing = new Map<string, Promise<Renewed>>();
@@ -229,7 +227,7 @@ export function openIdentityProvider({
 
     async finish(callbackUrl, binding) {
       const state = callbackUrl.searchParams.get("state");
-      const { codeVerifier, nonce, returnTo } = pending.open(state, binding);
+      const { codeVerifier, nonce, returnTo } = await pending.take(state, binding);
       // A proxy may have changed the host of the request; the provider compares the redirect URI.
       const answer = new URL(redirectUri());
       answer.search = callbackUrl.search;

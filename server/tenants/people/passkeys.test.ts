@@ -5,6 +5,7 @@ import { LOCAL } from "../../testing/actor.ts";
 import { type TestDatabase, testDatabase } from "../../testing/database.ts";
 import { TestAuthenticator } from "../../testing/test-authenticator.ts";
 import { createPasskeys, type Passkeys } from "./passkeys.ts";
+import { signInSafety } from "./pending-sign-ins.ts";
 import { INVITED } from "./people.ts";
 
 const START = Date.parse("2026-11-20T12:00:00Z");
@@ -25,9 +26,16 @@ afterAll(() => database.close());
 
 beforeEach(async () => {
   time = START;
-  passkeys = createPasskeys({ prisma: database.prisma, box: BOX, now: () => time });
+  passkeys = onServer(0);
   ada = await person("Ada");
 });
+
+/** @param ahead of the time of the other servers, ms */
+function onServer(ahead: number): Passkeys {
+  const { prisma } = database;
+  const now = () => time + ahead;
+  return createPasskeys({ prisma, safety: signInSafety(prisma, BOX, now), now });
+}
 
 async function person(name: string, issuer = INVITED): Promise<string> {
   const id = randomUUID();
@@ -61,7 +69,7 @@ describe("a passkey", () => {
   });
 
   it("that was begun on one server ends on another, once, whatever their clocks say", async () => {
-    const other = createPasskeys({ prisma: database.prisma, box: BOX, now: () => time - 60_000 });
+    const other = onServer(-60_000);
     const options = await passkeys.begin(ada, ORIGIN, BROWSER);
     const authenticator = new TestAuthenticator();
     const made = authenticator.create(options, { origin: ORIGIN });

@@ -8,9 +8,8 @@ import type {
 import type { Passkey } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
-import type { SecretBox } from "../../secret-box.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
-import { createPendingSignIns } from "./pending-sign-ins.ts";
+import { createPendingSignIns, type SignInSafety } from "./pending-sign-ins.ts";
 import { INVITED } from "./people.ts";
 
 /** Of one person. */
@@ -18,8 +17,7 @@ const MOST = 20;
 
 interface PasskeysOptions {
   prisma: PrismaClient;
-  /** Encrypts challenges. */
-  box: Pick<SecretBox, "seal" | "open">;
+  safety: SignInSafety;
   now?: () => number;
 }
 
@@ -32,9 +30,9 @@ const webauthn = () => import("@simplewebauthn/server");
  * The passkeys of people who were invited. Browsers offer a passkey only at the host name for which it was made, and only over
  * HTTPS or at `localhost`.
  */
-export function createPasskeys({ prisma, box, now = Date.now }: PasskeysOptions) {
-  const adding = createPendingSignIns<{ personId: string }>("new passkey", box, now);
-  const signingIn = createPendingSignIns<object>("sign-in with a passkey", box, now);
+export function createPasskeys({ prisma, safety, now = Date.now }: PasskeysOptions) {
+  const adding = createPendingSignIns<{ personId: string }>("new passkey", safety, now);
+  const signingIn = createPendingSignIns<object>("sign-in with a passkey", safety, now);
 
   return {
     /** The oldest first. */
@@ -91,7 +89,7 @@ export function createPasskeys({ prisma, box, now = Date.now }: PasskeysOptions)
     ): Promise<PasskeyView> {
       const { verifyRegistrationResponse } = await webauthn();
       const challenge = challengeOf(response);
-      const { personId } = adding.open(challenge, binding);
+      const { personId } = await adding.take(challenge, binding);
       const { registrationInfo } = await verifyRegistrationResponse({
         response,
         expectedChallenge: challenge ?? "",
@@ -156,7 +154,7 @@ export function createPasskeys({ prisma, box, now = Date.now }: PasskeysOptions)
     ): Promise<{ id: string; name: string }> {
       const { verifyAuthenticationResponse } = await webauthn();
       const challenge = challengeOf(response);
-      const { beganAt } = signingIn.open(challenge, binding);
+      await signingIn.take(challenge, binding);
       const row = await prisma.passkey.findUnique({ where: { id: response.id }, include: { person: true } });
       if (row === null) {
         throw new PlimsollError(
@@ -178,16 +176,18 @@ export function createPasskeys({ prisma, box, now = Date.now }: PasskeysOptions)
         requireUserVerification: true,
       }).catch(refused);
       if (!verified) throw refused();
-      // A challenge works once, on all servers: it must be younger than the last use of its passkey.
-      const at = new Date(Math.max(now(), beganAt));
-      const { count } = await prisma.passkey.updateMany({
-        where: { id: row.id, OR: [{ lastUsedAt: null }, { lastUsedAt: { lt: new Date(beganAt) } }] },
-        data: { counter: authenticationInfo.newCounter, lastUsedAt: at },
-      });
-      if (count === 0) throw refused();
+      const at = new Date(now());
       const { id, name } = await prisma.person.update({
         where: { id: row.personId },
-        data: { lastLoginAt: at },
+        data: {
+          lastLoginAt: at,
+          passkeys: {
+            update: {
+              where: { id: row.id },
+              data: { counter: authenticationInfo.newCounter, lastUsedAt: at },
+            },
+          },
+        },
       });
       return { id, name };
     },

@@ -402,6 +402,7 @@ export const ModelName = {
   BrowserSession: 'BrowserSession',
   Person: 'Person',
   LoginLink: 'LoginLink',
+  EndedSignIn: 'EndedSignIn',
   MachineLogin: 'MachineLogin',
   ProjectRole: 'ProjectRole',
   Passkey: 'Passkey',
@@ -464,7 +465,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "person" | "loginLink" | "machineLogin" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "quotaPercent" | "agent" | "agentContents" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "person" | "loginLink" | "endedSignIn" | "machineLogin" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "quotaPercent" | "agent" | "agentContents" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -835,6 +836,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.LoginLinkCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.LoginLinkCountAggregateOutputType> | number
+        }
+      }
+    }
+    EndedSignIn: {
+      payload: Prisma.$EndedSignInPayload<ExtArgs>
+      fields: Prisma.EndedSignInFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.EndedSignInFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.EndedSignInFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        findFirst: {
+          args: Prisma.EndedSignInFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.EndedSignInFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        findMany: {
+          args: Prisma.EndedSignInFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>[]
+        }
+        create: {
+          args: Prisma.EndedSignInCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        createMany: {
+          args: Prisma.EndedSignInCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.EndedSignInCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>[]
+        }
+        delete: {
+          args: Prisma.EndedSignInDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        update: {
+          args: Prisma.EndedSignInUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        deleteMany: {
+          args: Prisma.EndedSignInDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.EndedSignInUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.EndedSignInUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>[]
+        }
+        upsert: {
+          args: Prisma.EndedSignInUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        aggregate: {
+          args: Prisma.EndedSignInAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateEndedSignIn>
+        }
+        groupBy: {
+          args: Prisma.EndedSignInGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.EndedSignInGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.EndedSignInCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.EndedSignInCountAggregateOutputType> | number
         }
       }
     }
@@ -4433,6 +4508,14 @@ export const LoginLinkScalarFieldEnum = {
 export type LoginLinkScalarFieldEnum = (typeof LoginLinkScalarFieldEnum)[keyof typeof LoginLinkScalarFieldEnum]
 
 
+export const EndedSignInScalarFieldEnum = {
+  hash: 'hash',
+  forgetAt: 'forgetAt'
+} as const
+
+export type EndedSignInScalarFieldEnum = (typeof EndedSignInScalarFieldEnum)[keyof typeof EndedSignInScalarFieldEnum]
+
+
 export const MachineLoginScalarFieldEnum = {
   deviceHash: 'deviceHash',
   codeHash: 'codeHash',
@@ -5510,6 +5593,7 @@ export type GlobalOmitConfig = {
   browserSession?: Prisma.BrowserSessionOmit
   person?: Prisma.PersonOmit
   loginLink?: Prisma.LoginLinkOmit
+  endedSignIn?: Prisma.EndedSignInOmit
   machineLogin?: Prisma.MachineLoginOmit
   projectRole?: Prisma.ProjectRoleOmit
   passkey?: Prisma.PasskeyOmit

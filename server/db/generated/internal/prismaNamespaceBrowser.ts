@@ -56,6 +56,7 @@ export const ModelName = {
   BrowserSession: 'BrowserSession',
   Person: 'Person',
   LoginLink: 'LoginLink',
+  EndedSignIn: 'EndedSignIn',
   MachineLogin: 'MachineLogin',
   ProjectRole: 'ProjectRole',
   Passkey: 'Passkey',
@@ -197,6 +198,14 @@ export const LoginLinkScalarFieldEnum = {
 } as const
 
 export type LoginLinkScalarFieldEnum = (typeof LoginLinkScalarFieldEnum)[keyof typeof LoginLinkScalarFieldEnum]
+
+
+export const EndedSignInScalarFieldEnum = {
+  hash: 'hash',
+  forgetAt: 'forgetAt'
+} as const
+
+export type EndedSignInScalarFieldEnum = (typeof EndedSignInScalarFieldEnum)[keyof typeof EndedSignInScalarFieldEnum]
 
 
 export const MachineLoginScalarFieldEnum = {
