@@ -36,7 +36,7 @@ describe("deploy/kubernetes.yaml", async () => {
     ]) {
       expect(selector).toEqual(labels);
     }
-    // Sign-ins wait in the memory of one server.
+    // The progress of a replay is in the memory of one server.
     expect(service.spec!.sessionAffinity).toBe("ClientIP");
     expect(service.spec!.ports![0]!.targetPort).toBe(container.ports![0]!.name);
   });
