@@ -1,6 +1,7 @@
 import type { MachineLoginAnswer, MachineLoginCodes, PersonLink } from "@plimsoll/protocol/api";
 import type { RegistrationResponseJSON } from "@simplewebauthn/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectTo } from "../testing/backends.ts";
 import { migratedDatabase } from "../testing/database.ts";
 import { ask } from "../testing/network.ts";
 import { cookieIn } from "../testing/people-server.ts";
@@ -94,6 +95,11 @@ const KINDS: Record<string, (first: TestServer) => Promise<(second: TestServer) 
     },
   };
 
+const codeOf = async (server: TestServer) =>
+  (await send(server, "/api/v1/device/code", { body: { machine: "laptop" } })).json as MachineLoginCodes;
+const poll = async (server: TestServer, { device_code }: MachineLoginCodes) =>
+  (await send(server, "/api/v1/device/token", { body: { device_code } })).json as MachineLoginAnswer;
+
 describe.each(Object.keys(KINDS))("a sign-in with %s", (kind) => {
   it("begins on one server and ends on the other, once", async () => {
     for (const [first, second] of [
@@ -119,11 +125,6 @@ describe.each(Object.keys(KINDS))("a sign-in with %s", (kind) => {
 });
 
 describe("a machine that logs in", () => {
-  const codeOf = async (server: TestServer) =>
-    (await send(server, "/api/v1/device/code", { body: { machine: "laptop" } })).json as MachineLoginCodes;
-  const poll = async (server: TestServer, { device_code }: MachineLoginCodes) =>
-    (await send(server, "/api/v1/device/token", { body: { device_code } })).json as MachineLoginAnswer;
-
   it("is confirmed on the other server, and gets its keys once from both", async () => {
     const code = await codeOf(a);
     expect(await poll(b, code)).toMatchObject({ status: "pending" });
@@ -143,11 +144,37 @@ describe("a machine that logs in", () => {
   });
 });
 
+describe("what is too old", () => {
+  it("signs nobody in, on either server", async () => {
+    const rows = await connectTo(database.url);
+    try {
+      const end = await KINDS["a login link"]!(a);
+      const [code, confirmed] = [await codeOf(a), await codeOf(a)];
+      await b.mutate("machines.decide", { user_code: confirmed.user_code, approve: true });
+      await rows.query("UPDATE login_links SET expires_at = expires_at - interval '15 minutes'");
+      await rows.query("UPDATE machine_logins SET asked_at = asked_at - interval '10 minutes'");
+      for (const server of [a, b]) {
+        expect((await end(server)).status).toBe(401);
+        for (const old of [code, confirmed]) expect(await poll(server, old)).toEqual({ status: "expired" });
+        const input = { user_code: code.user_code, approve: true };
+        await expect(server.mutate("machines.decide", input)).rejects.toThrow("No machine waits");
+      }
+      // The next ones clear the old rows away.
+      await Promise.all([codeOf(a), KINDS["a login link"]!(b)]);
+      const left = await rows.query(
+        "SELECT (SELECT count(*) FROM login_links)::int AS links, (SELECT count(*) FROM machine_logins)::int AS codes",
+      );
+      expect(left.rows).toEqual([{ links: 1, codes: 1 }]);
+    } finally {
+      await rows.end();
+    }
+  });
+});
+
 describe("after a restart", () => {
   it("every sign-in that was begun goes on, on another server", async () => {
     const ends = await Promise.all(Object.values(KINDS).map((begin) => begin(b)));
-    const code = (await send(b, "/api/v1/device/code", { body: { machine: "restarted" } }))
-      .json as MachineLoginCodes;
+    const code = await codeOf(b);
     await b.mutate("machines.decide", { user_code: code.user_code, approve: true });
     await Promise.all([a.stop(), b.kill9()]);
     await b.stop();
@@ -156,8 +183,6 @@ describe("after a restart", () => {
       const answer = await end(a);
       expect(answer.status, answer.text).toBe(200);
     }
-    const { device_code } = code;
-    const polled = await send(a, "/api/v1/device/token", { body: { device_code } });
-    expect(polled.json).toMatchObject({ status: "approved" });
+    expect(await poll(a, code)).toMatchObject({ status: "approved" });
   });
 });
