@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import type { MachineLoginAnswer, Scope, WaitingMachine } from "@plimsoll/protocol/api";
+import pLimit from "p-limit";
 import type { MachineLogin, Person, ProjectRole } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
@@ -43,6 +44,8 @@ export type MachineLogins = ReturnType<typeof createMachineLogins>;
 
 /** Codes that wait for a person, in the database: the machine and the person may reach different servers. */
 export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: MachineLoginsOptions) {
+  /** Anybody may ask and poll: a flood gets no more connections of the database than this. */
+  const atOnce = pLimit(4);
   const oldest = () => new Date(now() - CODE_MS);
 
   /** Rows of the machine that waits with a code. */
@@ -70,7 +73,8 @@ export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: 
         await keys.revoke(project.id, key.id, actor).catch(() => {});
         throw error;
       });
-      await prisma.machineLogin.deleteMany({ where: { deviceHash } });
+      // A row that stays gives no second pair.
+      await prisma.machineLogin.deleteMany({ where: { deviceHash } }).catch(() => {});
       return {
         status: "approved",
         project: project.name,
@@ -84,36 +88,66 @@ export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: 
     }
   }
 
+  async function ask(
+    machine: string,
+    address: string,
+  ): Promise<{ deviceCode: string; userCode: string; interval: number }> {
+    await prisma.machineLogin.deleteMany({ where: { askedAt: { lte: oldest() } } });
+    const waiting = await prisma.machineLogin.count();
+    const own = await prisma.machineLogin.count({ where: { address } });
+    if (waiting >= MOST_OPEN || own >= MOST_OF_ADDRESS) {
+      throw new PlimsollError(
+        "quota_exceeded",
+        "Too many machines wait for a person to confirm them. Try again in a minute.",
+        { details: { retry_after_seconds: 60 } },
+      );
+    }
+    const deviceCode = makeToken();
+    const asked = { machine, address, askedAt: new Date(now()), pollSeconds: INTERVAL, state: "waiting" };
+    for (;;) {
+      const userCode = makeCode();
+      const data = { ...asked, deviceHash: hashSecret(deviceCode), codeHash: hashOfCode(userCode) };
+      // No row if another machine waits with this code.
+      const { count } = await prisma.machineLogin.createMany({ data, skipDuplicates: true });
+      if (count > 0) return { deviceCode, userCode: shown(userCode), interval: INTERVAL };
+    }
+  }
+
+  async function poll(deviceCode: string): Promise<MachineLoginAnswer> {
+    const deviceHash = hashSecret(deviceCode);
+    const row = await prisma.machineLogin.findFirst({
+      where: { deviceHash, askedAt: { gt: oldest() } },
+      include: { person: { include: { roles: true } } },
+    });
+    if (row === null) return { status: "expired" };
+    if (row.state === "denied") {
+      await prisma.machineLogin.deleteMany({ where: { deviceHash } });
+      return { status: "denied" };
+    }
+    if (row.state === "approved") {
+      const claimed = await prisma.machineLogin.updateMany({
+        where: { deviceHash, state: "approved" },
+        data: { state: "issuing" },
+      });
+      if (claimed.count > 0) return issue(row);
+    }
+    const at = now();
+    const isSoon = row.polledAt !== null && at - row.polledAt.getTime() < row.pollSeconds * 1_000;
+    const interval = row.pollSeconds + (isSoon ? INTERVAL : 0);
+    await prisma.machineLogin.updateMany({
+      where: { deviceHash },
+      data: { polledAt: new Date(at), pollSeconds: interval },
+    });
+    return { status: isSoon ? "slow_down" : "pending", interval };
+  }
+
   return {
     /**
      * A code for a machine.
      * @param address of the client
      * @throws PlimsollError `quota_exceeded` if too many wait
      */
-    async ask(
-      machine: string,
-      address: string,
-    ): Promise<{ deviceCode: string; userCode: string; interval: number }> {
-      await prisma.machineLogin.deleteMany({ where: { askedAt: { lte: oldest() } } });
-      const waiting = await prisma.machineLogin.count();
-      const own = await prisma.machineLogin.count({ where: { address } });
-      if (waiting >= MOST_OPEN || own >= MOST_OF_ADDRESS) {
-        throw new PlimsollError(
-          "quota_exceeded",
-          "Too many machines wait for a person to confirm them. Try again in a minute.",
-          { details: { retry_after_seconds: 60 } },
-        );
-      }
-      const deviceCode = makeToken();
-      const asked = { machine, address, askedAt: new Date(now()), pollSeconds: INTERVAL, state: "waiting" };
-      for (;;) {
-        const userCode = makeCode();
-        const data = { ...asked, deviceHash: hashSecret(deviceCode), codeHash: hashOfCode(userCode) };
-        // No row if another machine waits with this code.
-        const { count } = await prisma.machineLogin.createMany({ data, skipDuplicates: true });
-        if (count > 0) return { deviceCode, userCode: shown(userCode), interval: INTERVAL };
-      }
-    },
+    ask: (machine: string, address: string) => atOnce(() => ask(machine, address)),
 
     /**
      * The machine that waits with a code.
@@ -166,33 +200,7 @@ export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: 
     },
 
     /** What became of a device code. A code gives keys once, whichever servers are asked. */
-    async poll(deviceCode: string): Promise<MachineLoginAnswer> {
-      const deviceHash = hashSecret(deviceCode);
-      const row = await prisma.machineLogin.findFirst({
-        where: { deviceHash, askedAt: { gt: oldest() } },
-        include: { person: { include: { roles: true } } },
-      });
-      if (row === null) return { status: "expired" };
-      if (row.state === "denied") {
-        await prisma.machineLogin.deleteMany({ where: { deviceHash } });
-        return { status: "denied" };
-      }
-      if (row.state === "approved") {
-        const claimed = await prisma.machineLogin.updateMany({
-          where: { deviceHash, state: "approved" },
-          data: { state: "issuing" },
-        });
-        if (claimed.count > 0) return issue(row);
-      }
-      const at = now();
-      const isSoon = row.polledAt !== null && at - row.polledAt.getTime() < row.pollSeconds * 1_000;
-      const interval = row.pollSeconds + (isSoon ? INTERVAL : 0);
-      await prisma.machineLogin.updateMany({
-        where: { deviceHash },
-        data: { polledAt: new Date(at), pollSeconds: interval },
-      });
-      return { status: isSoon ? "slow_down" : "pending", interval };
-    },
+    poll: (deviceCode: string) => atOnce(() => poll(deviceCode)),
   };
 }
 

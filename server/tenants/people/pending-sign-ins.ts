@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import pLimit from "p-limit";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
 import { hashSecret } from "../../key-format.ts";
@@ -19,21 +20,23 @@ export interface SignInSafety {
 }
 
 /** @param prisma of the database that all servers share */
-export const signInSafety = (
+export function signInSafety(
   prisma: Pick<PrismaClient, "endedSignIn">,
   box: SignInSafety["box"],
   now: () => number = Date.now,
-): SignInSafety => ({
-  box,
-  async endOnce(state) {
+): SignInSafety {
+  /** Strangers end sign-ins too: a flood gets no more connections of the database than this. */
+  const atOnce = pLimit(4);
+  async function endOnce(state: string): Promise<boolean> {
     const at = now();
     await prisma.endedSignIn.deleteMany({ where: { forgetAt: { lte: new Date(at) } } });
     // Much longer than a sign-in can be ended: the clocks of the servers may differ.
     const row = { hash: hashSecret(state), forgetAt: new Date(at + HOUR_MS) };
     const { count } = await prisma.endedSignIn.createMany({ data: row, skipDuplicates: true });
     return count > 0;
-  },
-});
+  }
+  return { box, endOnce: (state) => atOnce(() => endOnce(state)) };
+}
 
 /**
  * Sign-ins that wait for the person to come back. The browser carries them, encrypted: every server of a database can end them, and
