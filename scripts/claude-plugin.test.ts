@@ -87,3 +87,23 @@ it("an installed plugin runs its hook at the end of a session, and its server an
     await model.close();
   }
 });
+
+it("the command of an installed plugin runs connect with the status line, without a question", async () => {
+  let offered = "";
+  // As a model that does what the command says.
+  const model = await startScriptedModel(({ messages, body }) => {
+    const said = JSON.stringify(messages);
+    const command = /`(npx --yes plimsoll connect [^`]+)`/.exec(said)?.[1];
+    if (command === undefined || body.tools === undefined || said.includes("tool_result"))
+      return { text: "Done." };
+    offered = command;
+    return { calls: [{ name: "Bash", arguments: { command, description: "Connect" } }] };
+  });
+  try {
+    await runClaude(["-p", "/plimsoll:statusline"], claudeEnv(model.url));
+    expect(offered).toContain("--statusline");
+    expect((await readFile(join(home, "ran"), "utf8")).split("\n")).toContain(offered.replace("npx ", ""));
+  } finally {
+    await model.close();
+  }
+});

@@ -5,14 +5,15 @@ import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
 import { Service } from "kubernetes-models/v1";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { settingNames } from "../server/settings.ts";
+import { readSettings, settingNames } from "../server/settings.ts";
 import { checkHost } from "../server/tenants/access/origin.ts";
 
 const read = (path: string) => readFile(fileURLToPath(new URL(`../deploy/${path}`, import.meta.url)), "utf8");
 const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8"));
 
 describe("deploy/kubernetes.yaml", async () => {
-  const documents = parseAllDocuments(await read("kubernetes.yaml")).map((one) => one.toJS());
+  const text = await read("kubernetes.yaml");
+  const documents = parseAllDocuments(text).map((one) => one.toJS());
   const deployment = new Deployment(documents[0]);
   const service = new Service(documents[1]);
   const budget = new PodDisruptionBudget(documents[2]);
@@ -36,7 +37,7 @@ describe("deploy/kubernetes.yaml", async () => {
     ]) {
       expect(selector).toEqual(labels);
     }
-    // Sign-ins wait in the memory of one server.
+    // The progress of a replay is in the memory of one server.
     expect(service.spec!.sessionAffinity).toBe("ClientIP");
     expect(service.spec!.ports![0]!.targetPort).toBe(container.ports![0]!.name);
   });
@@ -59,13 +60,17 @@ describe("deploy/kubernetes.yaml", async () => {
     expect(deployment.spec!.template!.spec!.terminationGracePeriodSeconds).toBeGreaterThan(14);
   });
 
-  const names: readonly string[] = settingNames;
-  it.skipIf(!names.includes("PLIMSOLL_LISTEN"))(
-    "sets only settings that exist, if PLIMSOLL_LISTEN does",
-    () => {
-      expect(names).toEqual(expect.arrayContaining(container.env!.map(({ name }) => name)));
-    },
-  );
+  it("has settings that the server starts with, together with the secret that its head names", () => {
+    const made = [...text.matchAll(/--from-literal=(\w+)=/g)].map(([, name]) => name!);
+    const env = Object.fromEntries(container.env!.map(({ name, value }) => [name, value]));
+    expect(settingNames).toEqual(expect.arrayContaining([...Object.keys(env), ...made]));
+    const value = (name: string) => (name === "DATABASE_URL" ? "postgresql://a/b" : "x".repeat(32));
+    const secret = Object.fromEntries(made.map((name) => [name, value(name)]));
+    expect(() => readSettings({ ...env, ...secret })).not.toThrow();
+    expect(() => readSettings({ ...env, ...secret, PLIMSOLL_ACCESS_TOKEN: "" })).toThrow(
+      "PLIMSOLL_ACCESS_TOKEN",
+    );
+  });
 });
 
 describe("the compose files", () => {

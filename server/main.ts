@@ -4,7 +4,6 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
-import { openSecretBox } from "./alerts/delivery/secret-box.ts";
 import { openAlerts } from "./alerts/index.ts";
 import { sessionChanges } from "./annotations/index.ts";
 import { openCertificate } from "./certificate.ts";
@@ -41,6 +40,7 @@ import { ReplayJobs } from "./policies/replay/jobs.ts";
 import { Rollouts } from "./policies/rollouts.ts";
 import { readEntries } from "./read/audit.ts";
 import { projectRoot } from "./root.ts";
+import { openSecretBox } from "./secret-box.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { SharedReads } from "./shared-reads.ts";
 import { loginUrl, openAccess } from "./tenants/access/index.ts";
@@ -51,6 +51,7 @@ import { auditReach } from "./tenants/audit/reach.ts";
 import { createDeletions } from "./tenants/deletion/deletions.ts";
 import { createRetention } from "./tenants/deletion/retention.ts";
 import { openIdentityProvider } from "./tenants/people/identity-provider.ts";
+import { signInSafety } from "./tenants/people/pending-sign-ins.ts";
 import { startDeletion } from "./tenants/projects/deletion.ts";
 import type { Services } from "./trpc/context.ts";
 import { createHandlers } from "./trpc/handlers.ts";
@@ -145,7 +146,12 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   stops.push(() => hub.stop());
   const reads = readQuota(settings.PLIMSOLL_QUOTA_READS_PER_SECOND, clock);
   const box = await openSecretBox({ home: settings.PLIMSOLL_HOME, secret: settings.PLIMSOLL_SECRET });
-  const provider = openIdentityProvider({ settings, publicUrl: () => publicUrl(), log });
+  const provider = openIdentityProvider({
+    settings,
+    publicUrl: () => publicUrl(),
+    safety: signInSafety(control, box),
+    log,
+  });
   const {
     access,
     keys,
@@ -227,7 +233,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   });
   stops.push(() => alerts.stop());
 
-  const freshLoginUrl = (ended?: () => void) => loginUrl(publicUrl(), browsers.createLoginToken(ended));
+  const freshLoginUrl = async (used?: () => void) =>
+    loginUrl(publicUrl(), await browsers.createLoginToken(used));
   const demo = createDemo({ program: join(root, "dist/demo/main.js"), localUrl, keys, log, clock });
   const receipts = new Receipts(clock);
   const services: Services = {

@@ -147,14 +147,20 @@ export function CacheNote({ agent }: { agent: FleetAgent }) {
   );
 }
 
-/** A smaller difference between clocks is not worth a note. The server rejects events that are far ahead. */
-const CLOCK_NOTE_MS = 5 * 60_000;
+/** Smaller differences between clocks are not worth a note. An event comes late for many reasons, and early for this one alone. */
+const BEHIND_NOTE_MS = 5 * 60_000;
+const AHEAD_NOTE_MS = 60_000;
 
 export function WrongClock({ agent: { active_at, last_at } }: { agent: FleetAgent }) {
-  if (Date.parse(active_at) - Date.parse(last_at) < CLOCK_NOTE_MS) return null;
+  const behind = Date.parse(active_at) - Date.parse(last_at);
+  const word = behind >= BEHIND_NOTE_MS ? "behind" : -behind >= AHEAD_NOTE_MS ? "ahead" : undefined;
+  if (word === undefined) return null;
+  const of = word === "ahead" ? "ahead of" : word;
   return (
-    <Note title="The events of this harness have times behind the server's clock. Set the clock of its machine.">
-      clock behind
+    <Note
+      title={`The events of this harness have times ${of} the server's clock. Set the clock of its machine.`}
+    >
+      clock {word}
     </Note>
   );
 }

@@ -1,4 +1,4 @@
-import type { AuditPage } from "@plimsoll/protocol/api";
+import type { AuditPage, MachineLoginCodes } from "@plimsoll/protocol/api";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectTo } from "../testing/backends.ts";
@@ -45,7 +45,7 @@ async function signIn(): Promise<string> {
   const back = await provider.signIn(started.headers.get("location")!, "ada");
   const answer = await fetch(back, { headers: { cookie: binding } });
   const [, value] = /^plimsoll_session_\d+=([^;]+)/.exec(answer.headers.getSetCookie().at(-1)!)!;
-  seen.push(binding.split("=")[1]!, back.searchParams.get("code")!, value!);
+  seen.push(binding.split("=")[1]!, back.searchParams.get("code")!, value!, back.searchParams.get("state")!);
   return value!;
 }
 
@@ -105,6 +105,15 @@ describe("tokens of the provider", () => {
     for (const query of [`code=${seen[1]}&state=x`, "error=access_denied&state=x", "code=x"])
       expect((await fetch(`${a.url}/api/v1/sign-in/callback?${query}`)).status).toBe(401);
     expect(provider.tokens().length).toBeGreaterThan(10);
+    // A link and codes that wait.
+    const { url } = await b.mutate<{ url: string }>("login.create", undefined);
+    const asked = await b.request<MachineLoginCodes>("/api/v1/device/code", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ machine: "laptop" }),
+    });
+    const { device_code, user_code } = asked.body;
+    seen.push(url.split("#")[1]!, device_code, user_code, user_code.replace("-", ""));
 
     const tables = await rows.query<{ name: string }>(
       "SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'",

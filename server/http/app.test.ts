@@ -49,7 +49,7 @@ const own = () => `127.0.0.1:${server.port}`;
 
 /** Logs a browser in and gives the Cookie header it would send. */
 async function logIn(host = own()): Promise<{ cookie: string }> {
-  const token = server.browsers.createLoginToken();
+  const token = await server.browsers.createLoginToken();
   const { status, headers } = await server.send("/api/v1/login", { body: { token }, headers: { host } });
   expect(status).toBe(200);
   return { cookie: headers["set-cookie"]![0]!.split(";", 1)[0]! };
@@ -192,7 +192,7 @@ describe("what is mounted", () => {
 
 describe("login", () => {
   it("exchanges a token once for a cookie that opens the API", async () => {
-    const token = server.browsers.createLoginToken();
+    const token = await server.browsers.createLoginToken();
     const first = await server.send("/api/v1/login", { body: { token } });
     expect(first.status).toBe(200);
     expect(first.headers["cache-control"]).toBe("no-store");
@@ -208,7 +208,7 @@ describe("login", () => {
   });
 
   it("marks the cookie Secure behind https", async () => {
-    const token = server.browsers.createLoginToken();
+    const token = await server.browsers.createLoginToken();
     const { headers } = await server.send("/api/v1/login", {
       body: { token },
       headers: { "x-forwarded-proto": "https" },
@@ -217,7 +217,7 @@ describe("login", () => {
   });
 
   it("is refused to pages of other origins, and their token still works after", async () => {
-    const token = server.browsers.createLoginToken();
+    const token = await server.browsers.createLoginToken();
     const elsewhere: Record<string, string>[] = [
       { origin: "http://localhost:3000" },
       { "sec-fetch-site": "cross-site" },

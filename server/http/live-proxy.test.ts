@@ -69,7 +69,7 @@ const changed = (sessions: string[] | null) => ({ type: "changed", sessions });
 
 /** A browser with a cookie hears each message when it is sent, and the server sees that it left. */
 async function hearsAtOnce(port: number): Promise<void> {
-  const { session } = await server.browsers.login(server.browsers.createLoginToken(), "");
+  const { session } = await server.browsers.login(await server.browsers.createLoginToken(), "");
   const cookie = `plimsoll_session=${session}`;
   const stream = await ask(port, "/api/v1/live", { cookie, "sec-fetch-site": "same-origin" });
   expect(stream.incoming.statusCode).toBe(200);

@@ -87,7 +87,7 @@ describe("/api/v1/live", () => {
 
   it("is heard by a browser, in another process' words too", async () => {
     server = await startHttpStack();
-    const { session } = await server.browsers.login(server.browsers.createLoginToken(), "");
+    const { session } = await server.browsers.login(await server.browsers.createLoginToken(), "");
     const stream = await open({
       cookie: `plimsoll_session_${server.port}=${session}`,
       "sec-fetch-site": "same-origin",
@@ -183,7 +183,7 @@ describe("/api/v1/live", () => {
     expect(refused.headers["retry-after"]).toBe("10");
     const policy = await open({ authorization }, server.port, "?only=policy");
     expect(policy.incoming.statusCode).toBe(200);
-    const { session } = await server.browsers.login(server.browsers.createLoginToken(), "");
+    const { session } = await server.browsers.login(await server.browsers.createLoginToken(), "");
     const browser = { cookie: `plimsoll_session_${server.port}=${session}`, "sec-fetch-site": "same-origin" };
     for (const headers of [{ authorization: other.authorization }, browser]) {
       const stream = await open(headers);

@@ -29,7 +29,7 @@ export const machineLoginRoutes =
   (app: Hono<MachineEnv>): void => {
     app.post(MACHINE_LOGIN_PATHS.code, limitedBody(BODY_BYTES), async (c) => {
       const { machine } = await bodyOf(c, MachineLoginRequest);
-      const asked = logins.ask(machine, access.clientOf(factsOf(c.env.incoming)));
+      const asked = await logins.ask(machine, access.clientOf(factsOf(c.env.incoming)));
       return c.json({
         device_code: asked.deviceCode,
         user_code: asked.userCode,

@@ -9,7 +9,7 @@ let server: HttpStack;
 afterEach(() => server?.stop());
 
 const logIn = async () => {
-  const { session } = await server.browsers.login(server.browsers.createLoginToken(), "");
+  const { session } = await server.browsers.login(await server.browsers.createLoginToken(), "");
   return { session, cookie: `plimsoll_session_${server.port}=${session}` };
 };
 

@@ -7,11 +7,11 @@ import { AlertDeliveries } from "../alerts/delivery/deliveries.ts";
 import { readNow } from "../alerts/delivery/delivery-rows.ts";
 import { AlertEndpoints } from "../alerts/delivery/endpoints.ts";
 import { enqueueDeliveries } from "../alerts/delivery/outbox.ts";
-import { SecretBox } from "../alerts/delivery/secret-box.ts";
 import { testNotification } from "../alerts/formats/test-notification.ts";
 import type { PrismaClient } from "../db/client.ts";
 import { openWriters } from "../db/sql.ts";
 import { parseNetworks } from "../networks.ts";
+import { SecretBox } from "../secret-box.ts";
 import { LOCAL } from "./actor.ts";
 import { testDatabase } from "./database.ts";
 

@@ -44,7 +44,7 @@ export interface Services {
   passkeys: Pick<Passkeys, "list" | "begin" | "add" | "remove">;
   projects: Projects;
   audit: Pick<Audit, "note">;
-  createLoginUrl: () => string;
+  createLoginUrl: () => Promise<string>;
   /** Has the projector do something; resolves once it is done. */
   command: (projectId: number, command: Command) => Promise<void>;
   freshness: FreshnessSource;

@@ -2,6 +2,7 @@ import { type DoctorCheck, DoctorReport, type DoctorReport as Report } from "@pl
 import type { Client } from "./client.ts";
 import type { Connection } from "./connection.ts";
 import { CliError } from "./errors.ts";
+import { compareClocks } from "./network/server-clock.ts";
 import { cutColumns, painter, printable, printableJson, type Terminal } from "./terminal.ts";
 
 /** Longest time to wait for one part of the report, ms. A part ends with the step that is under way. */
@@ -23,6 +24,7 @@ export async function* examine(
   client: Client,
   connection: Connection,
   full: boolean,
+  now: () => number,
 ): AsyncGenerator<Pick<Report, "checks" | "progress">> {
   const key =
     connection.tokenSource === undefined
@@ -35,7 +37,8 @@ export async function* examine(
       const part: Report = await client.query("doctor", input, DoctorReport);
       const reached = connectionCheck(true, `${connection.url} answers and accepts ${key}.`);
       const { progress } = part;
-      yield { progress, checks: cursor === null ? [reached, ...part.checks] : part.checks };
+      const first = cursor === null ? [reached, ...(await clockCheck(connection, now))] : [];
+      yield { progress, checks: [...first, ...part.checks] };
       cursor = part.next;
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
@@ -46,8 +49,19 @@ export async function* examine(
   } while (cursor !== null);
 }
 
-function connectionCheck(ok: boolean, message: string): DoctorCheck {
-  return { name: "connection", ok, note: false, message, examined: null, of: null, complete: true };
+const ownCheck = (name: string, ok: boolean, message: string): DoctorCheck => ({
+  ...{ name, ok, note: false, message, examined: null, of: null, complete: true },
+});
+const connectionCheck = (ok: boolean, message: string) => ownCheck("connection", ok, message);
+
+/** None if the server does not say its time. */
+async function clockCheck({ url }: Connection, now: () => number): Promise<DoctorCheck[]> {
+  const compared = await compareClocks(url, now);
+  if (compared === undefined) return [];
+  const { fault } = compared;
+  return [
+    ownCheck("clock", fault === undefined, fault ?? "The clocks of this machine and the server agree."),
+  ];
 }
 
 export function checkLine({ name, ok, note, message }: DoctorCheck, color: boolean): string {
@@ -111,7 +125,7 @@ export async function runDoctor(
   const timer = setInterval(showDoing, TICK_MS);
   try {
     showDoing();
-    for await (const part of examine(client, connection, full)) {
+    for await (const part of examine(client, connection, full, now)) {
       if (err.isTty) err.write("\r\u001b[K");
       checks.push(...part.checks);
       if (!json) for (const check of part.checks) out.write(`${checkLine(check, out.color)}\n`);

@@ -1,12 +1,12 @@
 import type { AlertEndpointTarget } from "@plimsoll/protocol/alerts";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SecretBox } from "../../secret-box.ts";
 import { LOCAL } from "../../testing/actor.ts";
 import { type TestDeliveries, testDeliveries } from "../../testing/deliveries.ts";
 import { type Receiver, startReceiver } from "../../testing/receiver.ts";
 import { until, untilPasses } from "../../testing/until.ts";
 import type { OpenAlert } from "../alert-rows.ts";
-import { SecretBox } from "./secret-box.ts";
 
 const HOUR = 3_600_000;
 let outbox: TestDeliveries;

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { Writers } from "../../db/sql.ts";
 import { isUnavailable } from "../../db/unavailable.ts";
 import { WorkerLoop } from "../../db/worker-loop.ts";
+import type { SecretBox } from "../../secret-box.ts";
 import { iso } from "../../times.ts";
 import { titleOf } from "../formats/words.ts";
 import { attempt } from "./attempt.ts";
@@ -23,7 +24,6 @@ import {
 } from "./delivery-rows.ts";
 import { rerouteDelivery } from "./outbox.ts";
 import { type DeliveryStep, healthAfter, stepDelivery } from "./retry-schedule.ts";
-import type { SecretBox } from "./secret-box.ts";
 import type { AttemptOptions } from "./send-request.ts";
 import { readAlertmanagers, readStanding } from "./standing-alerts.ts";
 import { openSecrets, type StoredSecrets } from "./stored-secrets.ts";

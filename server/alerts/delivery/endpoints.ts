@@ -11,13 +11,13 @@ import type { PrismaClient, Transaction } from "../../db/client.ts";
 import { databaseTime } from "../../db/database-clock.ts";
 import type { AlertEndpoint } from "../../db/generated/client.ts";
 import { PlimsollError } from "../../errors.ts";
+import type { SecretBox } from "../../secret-box.ts";
 import { type Actor, addEntry, authorOf } from "../../tenants/audit/entry.ts";
 import { iso } from "../../times.ts";
 import { raiseAlertRevision } from "../alert-revision.ts";
 import { testNotification } from "../formats/test-notification.ts";
 import { AddressNotAllowed, checkLiteral, type OpenNetworks } from "./addresses.ts";
 import type { Deliverer } from "./deliverer.ts";
-import type { SecretBox } from "./secret-box.ts";
 import {
   newSigningSecret,
   OLD_SECRET_MS,

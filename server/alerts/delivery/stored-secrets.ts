@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { AlertEndpointTarget } from "@plimsoll/protocol/alerts";
 import { z } from "zod";
+import type { SecretBox } from "../../secret-box.ts";
 import { DAY_MS } from "../../times.ts";
-import type { SecretBox } from "./secret-box.ts";
 
 /** Milliseconds for which the secret before the current one signs as well. */
 export const OLD_SECRET_MS = DAY_MS;

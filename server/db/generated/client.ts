@@ -62,6 +62,21 @@ export type BrowserSession = Prisma.BrowserSessionModel
  */
 export type Person = Prisma.PersonModel
 /**
+ * Model LoginLink
+ * A link that signs a browser in as the owner of the server, once. The row goes with its use.
+ */
+export type LoginLink = Prisma.LoginLinkModel
+/**
+ * Model EndedSignIn
+ * A sign-in that works no more, because it was ended once.
+ */
+export type EndedSignIn = Prisma.EndedSignInModel
+/**
+ * Model MachineLogin
+ * A machine that waits for a person to confirm its code, and for its keys after that.
+ */
+export type MachineLogin = Prisma.MachineLoginModel
+/**
  * Model ProjectRole
  * 
  */

@@ -141,7 +141,7 @@ export class ReplayJobs {
     if (job?.projectId === projectId) return job;
     throw new PlimsollError(
       "not_found",
-      "There is no such replay. The server keeps a finished one for ten minutes, and loses it when it stops.",
+      "There is no such replay. The server that ran it keeps it for ten minutes, and loses it when it stops.",
     );
   }
 

@@ -7,6 +7,7 @@ import type { BrowserSession } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
 import { hashSecret, makeToken } from "../../key-format.ts";
+import type { SecretBox } from "../../secret-box.ts";
 import { DAY_MS, HOUR_MS } from "../../times.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
 import { type IdentityProvider, RENEW_MS, type Renewal } from "../people/identity-provider.ts";
@@ -16,14 +17,14 @@ import { browserName } from "./browser-name.ts";
 import type { Throttle } from "./throttle.ts";
 
 export const LOGIN_TOKEN_MS = 15 * 60_000;
-/** Login links waiting to be used; making one more ends the oldest. */
-const LOGIN_TOKENS = 20;
 const SESSION_MS = 30 * DAY_MS;
 /** A session in use is prolonged, but its row is not written more often than this. */
 const PROLONG_EVERY_MS = DAY_MS;
 /** The time a session was last seen is not written more often than this. */
 const SEEN_EVERY_MS = HOUR_MS;
 const TRUST_MS = 30_000;
+/** Who has a login link of the server. */
+const OWNER = "owner";
 
 export interface BrowserOptions {
   prisma: PrismaClient;
@@ -45,10 +46,7 @@ export interface Identities {
   provider: Pick<IdentityProvider, "renew">;
   people: Pick<People, "renew">;
   /** Encrypts the tokens of the provider. */
-  box: {
-    seal(text: string, owner: string): Uint8Array<ArrayBuffer>;
-    open(sealed: Uint8Array, owner: string): string | undefined;
-  };
+  box: Pick<SecretBox, "seal" | "open">;
 }
 
 /** Who signed in as themselves. */
@@ -99,21 +97,21 @@ export function createBrowsers(options: BrowserOptions) {
     identities,
     now = Date.now,
   } = options;
-  const links: { hash: Uint8Array; expiresAt: number; ended: (() => void) | undefined }[] = [];
+  /** Of links made here, by the hex of their sha256. */
+  const usedListeners = new Map<string, () => void>();
   const known = new LRUCache<string, KnownSession>({ max: 1_000 });
   /** A flood of wrong links gets no more connections of the database than this. */
   const lookingUp = pLimit(2);
   let endings = 0;
 
-  /** Looks at all of them, so that the time taken tells nothing. */
-  function takeLink(token: string): boolean {
-    const given = hashSecret(token);
-    let found = -1;
-    for (const [index, link] of links.entries()) if (timingSafeEqual(link.hash, given)) found = index;
-    if (found < 0) return false;
-    const [link] = links.splice(found, 1);
-    link!.ended?.();
-    return link!.expiresAt > now();
+  async function takeLink(token: string): Promise<boolean> {
+    const hash = hashSecret(token);
+    const unexpired = { expiresAt: { gt: new Date(now()) } };
+    const { count } = await prisma.loginLink.deleteMany({ where: { hash, ...unexpired } });
+    const hex = Buffer.from(hash).toString("hex");
+    if (count > 0) usedListeners.get(hex)?.();
+    usedListeners.delete(hex);
+    return count > 0;
   }
 
   function forget(hash: string | null): void {
@@ -250,13 +248,16 @@ export function createBrowsers(options: BrowserOptions) {
     ): Promise<string> => begin(client, userAgent, { person, ...(detail !== undefined && { detail }) }),
 
     /**
-     * The secret part of a login link: works once, in this process, for 15 minutes.
-     * @param ended called when it was used, or gave way to a newer one
+     * The secret part of a login link: works once, in every process, for 15 minutes.
+     * @param used called when it was used in this process
      */
-    createLoginToken(ended?: () => void): string {
+    async createLoginToken(used?: () => void): Promise<string> {
       const token = makeToken();
-      if (links.length >= LOGIN_TOKENS) links.shift()?.ended?.();
-      links.push({ hash: hashSecret(token), expiresAt: now() + LOGIN_TOKEN_MS, ended });
+      const hash = hashSecret(token);
+      const at = now();
+      await prisma.loginLink.deleteMany({ where: { expiresAt: { lte: new Date(at) } } });
+      await prisma.loginLink.create({ data: { hash, expiresAt: new Date(at + LOGIN_TOKEN_MS) } });
+      if (used) usedListeners.set(Buffer.from(hash).toString("hex"), used);
       return token;
     },
 
@@ -273,16 +274,18 @@ export function createBrowsers(options: BrowserOptions) {
       client: string,
       userAgent?: string,
     ): Promise<{ session: string; isPerson: boolean }> {
-      if (takeLink(token)) return { session: await begin(client, userAgent), isPerson: false };
-      const person = await lookingUp(() => personByLink?.(token));
-      if (person)
-        return { session: await begin(client, userAgent, { person, detail: "with a link" }), isPerson: true };
+      const visitor = await lookingUp(async () => ((await takeLink(token)) ? OWNER : personByLink?.(token)));
+      if (visitor === OWNER) return { session: await begin(client, userAgent), isPerson: false };
+      if (visitor) {
+        const session = await begin(client, userAgent, { person: visitor, detail: "with a link" });
+        return { session, isPerson: true };
+      }
       failed?.(client);
       throw throttle.failed(
         client,
         new PlimsollError(
           "unauthenticated",
-          "This login link was used already, gave way to a newer one, or is too old. Ask its sender for another.",
+          "This login link was used already or is too old. Ask its sender for another.",
         ),
       );
     },

@@ -1,14 +1,16 @@
 import type { Logger } from "pino";
 import type { PrismaClient } from "../../db/index.ts";
 import type { LiveHub } from "../../live/hub.ts";
+import type { SecretBox } from "../../secret-box.ts";
 import { type Audit, openAudit } from "../audit/audit.ts";
 import type { IdentityProvider } from "../people/identity-provider.ts";
 import { createPasskeys, type Passkeys } from "../people/passkeys.ts";
+import { signInSafety } from "../people/pending-sign-ins.ts";
 import { createPeople, type People } from "../people/people.ts";
 import { ensureDefaultProject } from "../projects/default-project.ts";
 import { createDirectory } from "../projects/directory.ts";
 import { createProjects, type Projects } from "../projects/projects.ts";
-import { type Browsers, createBrowsers, type Identities } from "./browser.ts";
+import { type Browsers, createBrowsers } from "./browser.ts";
 import type { TrustedProxies } from "./client-address.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { type LocalToken, openLocalToken } from "./local-token.ts";
@@ -51,8 +53,8 @@ export async function openAccess(options: {
   provider: IdentityProvider | undefined;
   /** PLIMSOLL_OIDC_ADMIN. */
   adminEmail: string | undefined;
-  /** Encrypts the tokens of the identity provider. */
-  box: Identities["box"];
+  /** Encrypts the tokens of the identity provider, and challenges. */
+  box: Pick<SecretBox, "seal" | "open">;
   /** Bounds the calls of each key. */
   reads: Pick<Quota, "take">;
   log: Logger;
@@ -117,7 +119,7 @@ export async function openAccess(options: {
     browsers,
     machineLogins: createMachineLogins({ prisma, keys, throttle: createThrottle("codes of machines", log) }),
     people,
-    passkeys: createPasskeys({ prisma }),
+    passkeys: createPasskeys({ prisma, safety: signInSafety(prisma, box) }),
     projects,
     audit,
     onEnded(listener) {

@@ -19,13 +19,13 @@ export interface LoginOffer {
 /**
  * Offers the first login link: on a terminal, else in a file that only this user can read, because journald and Docker
  * keep what a service prints. The file goes when the link is used or too old.
- * @param createUrl calls `ended` once the link no longer works, unless that is for its age
+ * @param createUrl calls `used` once the link was used in this process
  */
 export async function offerLogin(options: {
   home: string;
   terminal: boolean;
   log: Logger;
-  createUrl: (ended: () => void) => string;
+  createUrl: (used: () => void) => Promise<string>;
 }): Promise<LoginOffer> {
   const { home, terminal, log, createUrl } = options;
   const path = join(home, LOGIN_LINK_FILE);
@@ -37,7 +37,7 @@ export async function offerLogin(options: {
     );
     return withdrawn;
   };
-  const url = createUrl(() => void withdraw());
+  const url = await createUrl(() => void withdraw());
   const timer = setTimeout(withdraw, LOGIN_TOKEN_MS).unref();
   if (terminal) {
     clearTimeout(timer);

@@ -1,17 +1,20 @@
 import { randomInt } from "node:crypto";
 import type { MachineLoginAnswer, Scope, WaitingMachine } from "@plimsoll/protocol/api";
+import pLimit from "p-limit";
+import type { MachineLogin, Person, ProjectRole } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
 import { hashSecret, makeToken } from "../../key-format.ts";
 import { iso } from "../../times.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
-import type { KeyOwner, Keys } from "./keys.ts";
+import { rolesIn } from "../people/people.ts";
+import type { Keys } from "./keys.ts";
 import type { Throttle } from "./throttle.ts";
 
 /** How long a code waits, in ms. */
 export const CODE_MS = 10 * 60_000;
 /** Codes that wait at a time: of all machines, and of one address, which may be that of a whole office. */
-const MOST_OPEN = 200;
+const MOST_OPEN = 2_000;
 const MOST_OF_ADDRESS = 20;
 /** Seconds between two polls, and what one that comes too soon adds. */
 const INTERVAL = 5;
@@ -25,24 +28,9 @@ const MACHINE_SCOPES: Scope[] = ["ingest", "read", "policy:read", "policy:ack"];
 interface Approval {
   actor: Actor;
   project: { id: number; name: string };
-  /** Whose machine it is. Absent for a login link or the access token. */
-  owner?: KeyOwner | undefined;
 }
 
-type Decision = { kind: "waiting" | "denied" | "issuing" } | ({ kind: "approved" } & Approval);
-
-interface Waiting {
-  userCode: string;
-  /** Of the device code, in hex. */
-  hash: string;
-  machine: string;
-  address: string;
-  askedAt: number;
-  /** Seconds. */
-  interval: number;
-  polledAt: number;
-  decision: Decision;
-}
+type Row = MachineLogin & { person: (Person & { roles: ProjectRole[] }) | null };
 
 export interface MachineLoginsOptions {
   prisma: PrismaClient;
@@ -54,43 +42,39 @@ export interface MachineLoginsOptions {
 
 export type MachineLogins = ReturnType<typeof createMachineLogins>;
 
-/** Codes that wait for a person. In the memory of this process, as login links are: they live ten minutes. */
+/** Codes that wait for a person, in the database: the machine and the person may reach different servers. */
 export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: MachineLoginsOptions) {
-  const waiting = new Map<string, Waiting>();
+  /** Anybody may ask and poll: a flood gets no more connections of the database than this. */
+  const atOnce = pLimit(4);
+  const oldest = () => new Date(now() - CODE_MS);
 
-  function sweep(): void {
-    for (const [code, { askedAt }] of waiting) if (askedAt + CODE_MS <= now()) waiting.delete(code);
-  }
+  /** Rows of the machine that waits with a code. */
+  const waitingWith = (typed: string) => ({
+    codeHash: hashOfCode(typed),
+    state: "waiting",
+    askedAt: { gt: oldest() },
+  });
 
-  /** @throws PlimsollError `not_found`, `quota_exceeded` */
-  function find(typed: string, client: string): Waiting {
-    throttle.check(client);
-    sweep();
-    const code = typed.toUpperCase().replace(/[^A-Z]/g, "");
-    const found = waiting.get(code);
-    if (found?.decision.kind === "waiting") return found;
-    throw throttle.failed(
+  const unknownCode = (client: string) =>
+    throttle.failed(
       client,
       new PlimsollError("not_found", "No machine waits with this code. It is valid for 10 minutes, once."),
     );
-  }
 
-  async function issue(
-    entry: Waiting,
-    decision: Decision & { kind: "approved" },
-  ): Promise<MachineLoginAnswer> {
-    const { actor, project, owner } = decision;
-    const make = (name: string, scopes: Scope[]) => keys.create(project.id, { name, scopes }, actor, owner);
-    entry.decision = { kind: "issuing" };
+  async function issue({ deviceHash, machine, approval, person }: Row): Promise<MachineLoginAnswer> {
+    const { actor, project } = approval as unknown as Approval;
+    // With the roles of now: they may have changed since the person agreed.
+    const owner = person && { id: person.id, name: person.name, roles: rolesIn(person) };
+    const make = (name: string, scopes: Scope[]) =>
+      keys.create(project.id, { name, scopes }, actor, owner ?? undefined);
     try {
-      const key = await make(entry.machine, MACHINE_SCOPES);
-      const ingestKey = await make(`${entry.machine} (harnesses)`, ["ingest"]).catch(
-        async (error: unknown) => {
-          await keys.revoke(project.id, key.id, actor).catch(() => {});
-          throw error;
-        },
-      );
-      waiting.delete(entry.userCode);
+      const key = await make(machine, MACHINE_SCOPES);
+      const ingestKey = await make(`${machine} (harnesses)`, ["ingest"]).catch(async (error: unknown) => {
+        await keys.revoke(project.id, key.id, actor).catch(() => {});
+        throw error;
+      });
+      // A row that stays gives no second pair.
+      await prisma.machineLogin.deleteMany({ where: { deviceHash } }).catch(() => {});
       return {
         status: "approved",
         project: project.name,
@@ -99,9 +83,62 @@ export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: 
       };
     } catch (error) {
       // The machine asks again, for as long as the code lives.
-      entry.decision = decision;
+      await prisma.machineLogin.updateMany({ where: { deviceHash }, data: { state: "approved" } });
       throw error;
     }
+  }
+
+  async function ask(
+    machine: string,
+    address: string,
+  ): Promise<{ deviceCode: string; userCode: string; interval: number }> {
+    await prisma.machineLogin.deleteMany({ where: { askedAt: { lte: oldest() } } });
+    const waiting = await prisma.machineLogin.count();
+    const own = await prisma.machineLogin.count({ where: { address } });
+    if (waiting >= MOST_OPEN || own >= MOST_OF_ADDRESS) {
+      throw new PlimsollError(
+        "quota_exceeded",
+        "Too many machines wait for a person to confirm them. Try again in a minute.",
+        { details: { retry_after_seconds: 60 } },
+      );
+    }
+    const deviceCode = makeToken();
+    const asked = { machine, address, askedAt: new Date(now()), pollSeconds: INTERVAL, state: "waiting" };
+    for (;;) {
+      const userCode = makeCode();
+      const data = { ...asked, deviceHash: hashSecret(deviceCode), codeHash: hashOfCode(userCode) };
+      // No row if another machine waits with this code.
+      const { count } = await prisma.machineLogin.createMany({ data, skipDuplicates: true });
+      if (count > 0) return { deviceCode, userCode: shown(userCode), interval: INTERVAL };
+    }
+  }
+
+  async function poll(deviceCode: string): Promise<MachineLoginAnswer> {
+    const deviceHash = hashSecret(deviceCode);
+    const row = await prisma.machineLogin.findFirst({
+      where: { deviceHash, askedAt: { gt: oldest() } },
+      include: { person: { include: { roles: true } } },
+    });
+    if (row === null) return { status: "expired" };
+    if (row.state === "denied") {
+      await prisma.machineLogin.deleteMany({ where: { deviceHash } });
+      return { status: "denied" };
+    }
+    if (row.state === "approved") {
+      const claimed = await prisma.machineLogin.updateMany({
+        where: { deviceHash, state: "approved" },
+        data: { state: "issuing" },
+      });
+      if (claimed.count > 0) return issue(row);
+    }
+    const at = now();
+    const isSoon = row.polledAt !== null && at - row.polledAt.getTime() < row.pollSeconds * 1_000;
+    const interval = row.pollSeconds + (isSoon ? INTERVAL : 0);
+    await prisma.machineLogin.updateMany({
+      where: { deviceHash },
+      data: { polledAt: new Date(at), pollSeconds: interval },
+    });
+    return { status: isSoon ? "slow_down" : "pending", interval };
   }
 
   return {
@@ -110,92 +147,64 @@ export function createMachineLogins({ prisma, keys, throttle, now = Date.now }: 
      * @param address of the client
      * @throws PlimsollError `quota_exceeded` if too many wait
      */
-    ask(machine: string, address: string): { deviceCode: string; userCode: string; interval: number } {
-      sweep();
-      const own = [...waiting.values()].filter((entry) => entry.address === address).length;
-      if (waiting.size >= MOST_OPEN || own >= MOST_OF_ADDRESS) {
-        throw new PlimsollError(
-          "quota_exceeded",
-          "Too many machines wait for a person to confirm them. Try again in a minute.",
-          { details: { retry_after_seconds: 60 } },
-        );
-      }
-      const deviceCode = makeToken();
-      let userCode = makeCode();
-      while (waiting.has(userCode)) userCode = makeCode();
-      waiting.set(userCode, {
-        ...{ userCode, machine, address, askedAt: now(), interval: INTERVAL },
-        hash: hashOf(deviceCode),
-        polledAt: Number.NEGATIVE_INFINITY,
-        decision: { kind: "waiting" },
-      });
-      return { deviceCode, userCode: shown(userCode), interval: INTERVAL };
-    },
+    ask: (machine: string, address: string) => atOnce(() => ask(machine, address)),
 
     /**
      * The machine that waits with a code.
      * @param client the address of the person's browser
      * @throws PlimsollError `not_found`, `quota_exceeded`
      */
-    look(typed: string, client: string): WaitingMachine {
-      const { userCode, machine, address, askedAt } = find(typed, client);
+    async look(typed: string, client: string): Promise<WaitingMachine> {
+      throttle.check(client);
+      const found = await prisma.machineLogin.findFirst({ where: waitingWith(typed) });
+      if (found === null) throw unknownCode(client);
+      const { machine, address, askedAt } = found;
       return {
-        user_code: shown(userCode),
+        user_code: shown(lettersOf(typed)),
         machine,
         address,
-        asked_at: iso(askedAt),
-        expires_at: iso(askedAt + CODE_MS),
+        asked_at: askedAt.toISOString(),
+        expires_at: iso(askedAt.getTime() + CODE_MS),
       };
     },
 
     /**
      * Lets a machine in, or not. Its keys are made when it asks for them.
+     * @param personId whose machine it is; absent for a login link or the access token
      * @throws PlimsollError `not_found`, `quota_exceeded`
      */
     async decide(
       typed: string,
       client: string,
-      { approve, ...approval }: Approval & { approve: boolean },
+      { approve, personId, actor, project }: Approval & { approve: boolean; personId?: string | undefined },
     ): Promise<void> {
-      const { actor, project } = approval;
-      const entry = find(typed, client);
-      // Before the log is written: nobody else decides meanwhile.
-      entry.decision = { kind: "issuing" };
-      try {
-        await addEntry(prisma, now(), {
+      throttle.check(client);
+      await prisma.$transaction(async (tx) => {
+        const [decided] = await tx.machineLogin.updateManyAndReturn({
+          where: waitingWith(typed),
+          data: {
+            state: approve ? "approved" : "denied",
+            approval: { actor, project },
+            personId: personId ?? null,
+          },
+        });
+        if (decided === undefined) throw unknownCode(client);
+        await addEntry(tx, now(), {
           actor,
           action: approve ? "machine_approved" : "machine_denied",
           projectId: project.id,
-          target: entry.machine,
-          detail: `from ${entry.address}`,
+          target: decided.machine,
+          detail: `from ${decided.address}`,
         });
-      } catch (error) {
-        entry.decision = { kind: "waiting" };
-        throw error;
-      }
-      entry.decision = approve ? { kind: "approved", ...approval } : { kind: "denied" };
+      });
     },
 
-    /** What became of a device code. A code gives keys once. */
-    async poll(deviceCode: string): Promise<MachineLoginAnswer> {
-      sweep();
-      const hash = hashOf(deviceCode);
-      const entry = [...waiting.values()].find((one) => one.hash === hash);
-      if (entry === undefined) return { status: "expired" };
-      const isSoon = now() - entry.polledAt < entry.interval * 1_000;
-      entry.polledAt = now();
-      const { decision } = entry;
-      if (decision.kind === "denied") {
-        waiting.delete(entry.userCode);
-        return { status: "denied" };
-      }
-      if (decision.kind === "approved") return issue(entry, decision);
-      if (isSoon) entry.interval += INTERVAL;
-      return { status: isSoon ? "slow_down" : "pending", interval: entry.interval };
-    },
+    /** What became of a device code. A code gives keys once, whichever servers are asked. */
+    poll: (deviceCode: string) => atOnce(() => poll(deviceCode)),
   };
 }
 
-const hashOf = (deviceCode: string) => Buffer.from(hashSecret(deviceCode)).toString("hex");
+const lettersOf = (typed: string) => typed.toUpperCase().replace(/[^A-Z]/g, "");
+const hashOfCode = (typed: string) => hashSecret(lettersOf(typed));
 const makeCode = () => Array.from({ length: CODE_LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join("");
 const shown = (code: string) => `${code.slice(0, 4)}-${code.slice(4)}`;

@@ -3,6 +3,7 @@ import { Writable } from "node:stream";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { PlimsollError } from "../../errors.ts";
 import { createLogger } from "../../log.ts";
+import { SecretBox } from "../../secret-box.ts";
 import { readSettings } from "../../settings.ts";
 import { type Receiver, startReceiver } from "../../testing/receiver.ts";
 import { startTestProvider, type TestProviderOptions } from "../../testing/test-provider.ts";
@@ -17,6 +18,12 @@ import { SIGN_IN_MS } from "./pending-sign-ins.ts";
 const PUBLIC_URL = "https://plimsoll.example";
 const ROLE = "contains(groups, 'ops') && 'admin' || contains(groups, 'dev') && {Fleet: 'editor'}";
 const ADA = { name: "Ada", email: "ada@example.com", email_verified: true, groups: ["ops"] };
+const ended = new Set<string>();
+/** Of all servers of a database. */
+const SAFETY = {
+  box: new SecretBox("a secret that all servers have, of 32 and more bytes"),
+  endOnce: async (state: string) => ended.size < ended.add(state).size,
+};
 const closing: (() => Promise<void>)[] = [];
 let logged = "";
 let clock = Date.now();
@@ -40,6 +47,7 @@ function open(env: Record<string, string>): IdentityProvider {
   const provider = openIdentityProvider({
     settings: readSettings(env),
     publicUrl: () => PUBLIC_URL,
+    safety: SAFETY,
     log: createLogger({ level: "trace" }, destination),
     now: () => clock,
   });
@@ -138,6 +146,18 @@ describe("sign-in", () => {
     const lateCallback = await real.signIn(late.url, "ada");
     clock += SIGN_IN_MS;
     expect((await refusal(provider.finish(lateCallback, late.binding))).message).toContain("10 minutes");
+  });
+
+  it("may end on another server with the same secret, after any number of sign-ins of strangers", async () => {
+    const { real, provider } = await setUp();
+    const other = open({ ...real.env, PLIMSOLL_OIDC_ROLE: ROLE });
+    const { url, binding } = await provider.begin("/sessions");
+    for (let at = 0; at < 10_001; at++) await provider.begin("/");
+    const callback = await real.signIn(url, "ada");
+    expect(await other.finish(callback, binding)).toMatchObject({
+      identity: { subject: "ada" },
+      returnTo: "/sessions",
+    });
   });
 
   it("refuses another state, and a code of another sign-in", async () => {

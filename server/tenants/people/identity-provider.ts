@@ -14,7 +14,6 @@ import {
   fetchUserInfo,
   randomNonce,
   randomPKCECodeVerifier,
-  randomState,
   refreshTokenGrant,
 } from "openid-client";
 import type { Logger } from "pino";
@@ -24,7 +23,7 @@ import { makeToken } from "../../key-format.ts";
 import { HOUR_MS } from "../../times.ts";
 import { ANSWER_SECONDS, boundedFetch } from "./bounded-fetch.ts";
 import { type Claims, hasRole, isInGroup, type NamedRoles, NO_ROLES, rolesOf } from "./group-roles.ts";
-import { createPendingSignIns, ownPath } from "./pending-sign-ins.ts";
+import { createPendingSignIns, ownPath, type SignInSafety } from "./pending-sign-ins.ts";
 import { awayFault, reasonOf, signInFault } from "./provider-faults.ts";
 
 /** Below the public address. Registered at the identity provider. */
@@ -102,6 +101,7 @@ interface IdentityProviderOptions {
   settings: IdentitySettings;
   /** The origin that people open. */
   publicUrl: () => string;
+  safety: SignInSafety;
   log: Logger;
   /** Epoch ms. */
   now?: () => number;
@@ -111,13 +111,15 @@ interface IdentityProviderOptions {
 export function openIdentityProvider({
   settings,
   publicUrl,
+  safety,
   log,
   now = Date.now,
 }: IdentityProviderOptions): IdentityProvider | undefined {
   const { PLIMSOLL_OIDC_ISSUER: issuer, PLIMSOLL_OIDC_ROLE: expression } = settings;
   if (issuer === undefined) return;
   const allowedGroups = settings.PLIMSOLL_OIDC_GROUPS;
-  const pending = createPendingSignIns<{ codeVerifier: string; nonce: string; returnTo: string }>(now);
+  type Pending = { codeVerifier: string; nonce: string; returnTo: string };
+  const pending = createPendingSignIns<Pending>("sign-in with the identity provider", safety, now);
   const configuration = keepDiscovered(issuer, settings, now);
   const redirectUri = () => `${publicUrl()}${CALLBACK_PATH}`;
   const renewing = new Map<string, Promise<Renewed>>();
@@ -210,7 +212,8 @@ export function openIdentityProvider({
 
     async begin(returnTo, binding = makeToken()) {
       const config = await configuration();
-      const [state, nonce, codeVerifier] = [randomState(), randomNonce(), randomPKCECodeVerifier()];
+      const [nonce, codeVerifier] = [randomNonce(), randomPKCECodeVerifier()];
+      const state = pending.seal(binding, { codeVerifier, nonce, returnTo: ownPath(returnTo) });
       const url = buildAuthorizationUrl(config, {
         redirect_uri: redirectUri(),
         scope: settings.PLIMSOLL_OIDC_SCOPES,
@@ -219,13 +222,12 @@ export function openIdentityProvider({
         code_challenge: await calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: "S256",
       });
-      pending.add(state, binding, { codeVerifier, nonce, returnTo: ownPath(returnTo) });
       return { url: url.href, state, binding };
     },
 
     async finish(callbackUrl, binding) {
       const state = callbackUrl.searchParams.get("state");
-      const { codeVerifier, nonce, returnTo } = pending.take(state, binding);
+      const { codeVerifier, nonce, returnTo } = await pending.take(state, binding);
       // A proxy may have changed the host of the request; the provider compares the redirect URI.
       const answer = new URL(redirectUri());
       answer.search = callbackUrl.search;

@@ -1,14 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { SecretBox } from "../../secret-box.ts";
 import { LOCAL } from "../../testing/actor.ts";
 import { type TestDatabase, testDatabase } from "../../testing/database.ts";
 import { TestAuthenticator } from "../../testing/test-authenticator.ts";
 import { createPasskeys, type Passkeys } from "./passkeys.ts";
+import { signInSafety } from "./pending-sign-ins.ts";
 import { INVITED } from "./people.ts";
 
 const START = Date.parse("2026-11-20T12:00:00Z");
 const ORIGIN = "https://plimsoll.example";
 const BROWSER = "a browser";
+/** Of all servers of a database. */
+const BOX = new SecretBox("a secret that all servers have, of 32 and more bytes");
 
 let database: TestDatabase;
 let passkeys: Passkeys;
@@ -22,9 +26,16 @@ afterAll(() => database.close());
 
 beforeEach(async () => {
   time = START;
-  passkeys = createPasskeys({ prisma: database.prisma, now: () => time });
+  passkeys = onServer(0);
   ada = await person("Ada");
 });
+
+/** @param ahead of the time of the other servers, ms */
+function onServer(ahead: number): Passkeys {
+  const { prisma } = database;
+  const now = () => time + ahead;
+  return createPasskeys({ prisma, safety: signInSafety(prisma, BOX, now), now });
+}
 
 async function person(name: string, issuer = INVITED): Promise<string> {
   const id = randomUUID();
@@ -55,6 +66,27 @@ describe("a passkey", () => {
     ]);
     const { lastLoginAt } = await database.prisma.person.findUniqueOrThrow({ where: { id: ada } });
     expect(lastLoginAt?.getTime()).toBe(time);
+  });
+
+  it("that was begun on one server ends on another, once, whatever their clocks say", async () => {
+    const other = onServer(-60_000);
+    const options = await passkeys.begin(ada, ORIGIN, BROWSER);
+    const authenticator = new TestAuthenticator();
+    const made = authenticator.create(options, { origin: ORIGIN });
+    await other.add({ origin: ORIGIN, binding: BROWSER, name: "laptop" }, made, LOCAL);
+    for (const [begun, ended] of [
+      [passkeys, other],
+      [other, passkeys],
+    ] as const) {
+      time += 2 * 60_000;
+      // As an authenticator that does not count.
+      authenticator.counter = -1;
+      const answer = authenticator.get(await begun.beginSignIn(ORIGIN, BROWSER), { origin: ORIGIN });
+      const outcomes = await Promise.allSettled(
+        [ended, begun, ended, begun].map((each) => each.signIn(ORIGIN, BROWSER, answer)),
+      );
+      expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    }
   });
 
   it("is offered where it was made, and nowhere else", async () => {

@@ -9,7 +9,7 @@ import type { Passkey } from "../../db/generated/client.ts";
 import type { PrismaClient } from "../../db/index.ts";
 import { PlimsollError } from "../../errors.ts";
 import { type Actor, addEntry } from "../audit/entry.ts";
-import { createPendingSignIns } from "./pending-sign-ins.ts";
+import { createPendingSignIns, type SignInSafety } from "./pending-sign-ins.ts";
 import { INVITED } from "./people.ts";
 
 /** Of one person. */
@@ -17,6 +17,7 @@ const MOST = 20;
 
 interface PasskeysOptions {
   prisma: PrismaClient;
+  safety: SignInSafety;
   now?: () => number;
 }
 
@@ -29,9 +30,9 @@ const webauthn = () => import("@simplewebauthn/server");
  * The passkeys of people who were invited. Browsers offer a passkey only at the host name for which it was made, and only over
  * HTTPS or at `localhost`.
  */
-export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
-  const adding = createPendingSignIns<{ personId: string }>(now);
-  const signingIn = createPendingSignIns<object>(now);
+export function createPasskeys({ prisma, safety, now = Date.now }: PasskeysOptions) {
+  const adding = createPendingSignIns<{ personId: string }>("new passkey", safety, now);
+  const signingIn = createPendingSignIns<object>("sign-in with a passkey", safety, now);
 
   return {
     /** The oldest first. */
@@ -64,7 +65,8 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
       if (person.passkeys.length >= MOST)
         throw new PlimsollError("conflict", `You have ${MOST} passkeys. Remove one first.`);
       const { generateRegistrationOptions } = await webauthn();
-      const options = await generateRegistrationOptions({
+      return generateRegistrationOptions({
+        challenge: bytesOf(adding.seal(binding, { personId })),
         rpName: "Plimsoll",
         rpID: siteOf(origin),
         userID: new TextEncoder().encode(personId),
@@ -74,8 +76,6 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
         // Found without a name, and proven by a fingerprint or PIN: nothing else is asked for.
         authenticatorSelection: { residentKey: "required", userVerification: "required" },
       });
-      adding.add(options.challenge, binding, { personId });
-      return options;
     },
 
     /**
@@ -89,7 +89,7 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
     ): Promise<PasskeyView> {
       const { verifyRegistrationResponse } = await webauthn();
       const challenge = challengeOf(response);
-      const { personId } = adding.take(challenge, binding);
+      const { personId } = await adding.take(challenge, binding);
       const { registrationInfo } = await verifyRegistrationResponse({
         response,
         expectedChallenge: challenge ?? "",
@@ -136,12 +136,11 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
     /** What a browser needs to sign somebody in. It says nothing about who has passkeys. */
     async beginSignIn(origin: string, binding: string): Promise<PublicKeyCredentialRequestOptionsJSON> {
       const { generateAuthenticationOptions } = await webauthn();
-      const options = await generateAuthenticationOptions({
+      return generateAuthenticationOptions({
+        challenge: bytesOf(signingIn.seal(binding, {})),
         rpID: siteOf(origin),
         userVerification: "required",
       });
-      signingIn.add(options.challenge, binding, {});
-      return options;
     },
 
     /**
@@ -155,7 +154,7 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
     ): Promise<{ id: string; name: string }> {
       const { verifyAuthenticationResponse } = await webauthn();
       const challenge = challengeOf(response);
-      signingIn.take(challenge, binding);
+      await signingIn.take(challenge, binding);
       const row = await prisma.passkey.findUnique({ where: { id: response.id }, include: { person: true } });
       if (row === null) {
         throw new PlimsollError(
@@ -195,7 +194,10 @@ export function createPasskeys({ prisma, now = Date.now }: PasskeysOptions) {
   };
 }
 
-/** The challenge that a browser says it answered, which is the name of the sign-in. */
+/** @param sealed in base64url, which the browser gets it as and brings it back as */
+const bytesOf = (sealed: string) => new Uint8Array(Buffer.from(sealed, "base64url"));
+
+/** The challenge that a browser says it answered. */
 function challengeOf({
   response,
 }: {

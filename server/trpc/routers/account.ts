@@ -104,10 +104,9 @@ export const machines = router({
     .input(DecideMachineInput)
     .output(z.object({ approved: z.boolean() }))
     .mutation(async ({ ctx: { principal, services }, input: { user_code, approve } }) => {
-      const { projectId: id, person, roles } = principal;
+      const { projectId: id, person } = principal;
       const { name } = (await services.projects.list()).find((project) => project.id === id)!;
-      const owner = person && roles && { ...person, roles };
-      const decision = { approve, actor: actorOf(principal), project: { id, name }, owner };
+      const decision = { approve, actor: actorOf(principal), project: { id, name }, personId: person?.id };
       await services.machineLogins.decide(user_code, clientOf(principal), decision);
       return { approved: approve };
     }),

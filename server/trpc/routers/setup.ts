@@ -197,7 +197,7 @@ export const login = router({
     .output(z.object({ url: z.string() }))
     .mutation(async ({ ctx: { principal, services } }) => {
       await services.audit.note({ actor: actorOf(principal), action: "login_link_made" });
-      return { url: services.createLoginUrl() };
+      return { url: await services.createLoginUrl() };
     }),
 });
 

@@ -7,6 +7,9 @@ import { PROJECT_TABLES } from "../../tenants/projects/delete-step.ts";
 export const LEFT_OUT: Readonly<Record<string, string>> = {
   browser_sessions:
     "a stolen backup must not log anybody in, and a login belongs to the server that granted it",
+  login_links: "a stolen backup must not log anybody in",
+  ended_sign_ins: "a sign-in takes ten minutes",
+  machine_logins: "a machine that waits for a person asks the server that is running",
   projectors: "a lease belongs to a process that is running",
   alert_evaluators: "a lease belongs to a process that is running",
   _prisma_migrations: "the manifest names the migrations, and the server that restores has its own",

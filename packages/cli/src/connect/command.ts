@@ -12,6 +12,7 @@ import { type CommandContext, withServer } from "../command-context.ts";
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { homeFolder } from "../home-folder.ts";
+import { compareClocks } from "../network/server-clock.ts";
 import { machineOf } from "../origin/machine.ts";
 import { REPOSITORY_MODES, type RepositoryMode } from "../origin/repository.ts";
 import { printable } from "../terminal.ts";
@@ -221,6 +222,8 @@ async function connectAll(
     flags.ingestKey === undefined
       ? await lastEvents(client)
       : await lastEvents(client).catch(() => undefined);
+  const { fault } = (await compareClocks(query.url, context.now)) ?? {};
+  if (fault !== undefined) context.err.write(`${fault}\n`);
   const harnesses = named.length > 0 ? named : await installedHarnesses(run, context);
   const connected: ConnectableHarness[] = [];
   const outcomes = new Set<ConnectOutcome>();

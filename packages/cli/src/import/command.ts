@@ -5,6 +5,7 @@ import { type CommandContext, wholeNumber, withConnection } from "../command-con
 import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { readMappingFile } from "../map/mapping-file.ts";
+import { compareClocks } from "../network/server-clock.ts";
 import { number, plural } from "../number-format.ts";
 import { machineOf } from "../origin/machine.ts";
 import { repositoryMode, repositoryNamer } from "../origin/repository.ts";
@@ -119,6 +120,8 @@ Examples:
     .action(async (paths: string[], flags: ReadFlags) => {
       const mapping = await fileMapping(flags);
       const connection = await connect(flags, context.env);
+      const { fault } = (await compareClocks(connection.url, context.now)) ?? {};
+      if (fault !== undefined) context.err.write(`${fault}\n`);
       const servers = paths.filter((path) => /^https?:\/\//.test(path)).map(serverAt);
       const files = paths.filter((path) => !/^https?:\/\//.test(path));
       let trouble: string | undefined;

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";
+import { sleep } from "../sleep.ts";
 import { printable } from "../terminal.ts";
 import { installedServices, installService, type ServiceKind, uninstallService } from "./manage.ts";
 
@@ -14,7 +15,7 @@ Examples:
   npx plimsoll service status
   npx plimsoll service uninstall plimsoll-tail`;
 
-export function addServiceCommands(program: Command, context: CommandContext): void {
+export function addServiceCommands(program: Command, context: CommandContext, pause = sleep): void {
   const service = program
     .command("service")
     .description("Run tail, forward or the server in the background, also after a restart of the machine")
@@ -29,7 +30,7 @@ export function addServiceCommands(program: Command, context: CommandContext): v
     .passThroughOptions()
     .action(async (words: string[], flags: { server?: boolean; system?: boolean }) => {
       const kind = kindOf(words, flags);
-      const installed = await installService(kind, { system: flags.system === true }, context);
+      const installed = await installService(kind, { system: flags.system === true }, context, pause);
       for (const line of installed) context.out.write(`${printable(line)}\n`);
     });
 

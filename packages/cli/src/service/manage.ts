@@ -7,9 +7,11 @@ import { promisify } from "node:util";
 import { replaceFile } from "@plimsoll/guard/node";
 import { requireSafeFolder } from "../bridge/settings-file.ts";
 import type { CommandContext } from "../command-context.ts";
-import { connect } from "../connection.ts";
+import { connect, isLoopback } from "../connection.ts";
 import { CliError, messageOf } from "../errors.ts";
 import { type Env, homeFolder } from "../home-folder.ts";
+import { proveServer } from "../local-proof.ts";
+import { printable, type Terminal } from "../terminal.ts";
 import { environmentText, labelOf, launchAgent, type ServiceUnit, systemdUnit } from "./unit.ts";
 
 export type ServiceKind = { kind: "tail" | "forward"; args: readonly string[] } | { kind: "server" };
@@ -35,15 +37,25 @@ const isSetting = (name: string) =>
   ["PORT", "LOG_LEVEL", "NODE_EXTRA_CA_CERTS", "OPENCODE_SERVER_PASSWORD"].includes(name) ||
   /^(?:https_proxy|no_proxy)$/i.test(name);
 
+/** Milliseconds between two looks at a service that was started, and how many looks there are at most: two minutes. */
+const LOOK_MS = 500;
+const MOST_LOOKS = 240;
+/** Looks in a row that must find a service running, and that find it ended: it starts again after 30 s. */
+const STEADY_LOOKS = 10;
+const ENDED_LOOKS = 4;
+const LOG_LINES = 15;
+
 /**
- * Writes a unit, enables and starts it.
+ * Writes a unit, enables and starts it, and waits until the service stays up.
+ * @param pause waits for so many ms
  * @returns what to tell
- * @throws CliError if this system has no services, or one cannot be installed
+ * @throws CliError if this system has no services, or one cannot be installed or does not stay up
  */
 export async function installService(
   kind: ServiceKind,
   { system }: { system: boolean },
-  { env }: CommandContext,
+  { env, err }: CommandContext,
+  pause: (ms: number) => Promise<void>,
 ): Promise<string[]> {
   const isMac = process.platform === "darwin";
   if (process.platform !== "linux" && !isMac)
@@ -63,10 +75,12 @@ export async function installService(
   if (isOfRoot && !env.DATABASE_URL) await makeDatabaseUser();
   const path = pathOf(unit.name, system, env);
   await mkdir(dirname(path), { recursive: true });
+  const started = { name: unit.name, system, home, url: kind.kind === "server" ? ownUrl(env) : undefined };
   if (isMac) {
     await writeOwn(path, launchAgent(unit, environment));
     await launchctl("bootout", unit.name).catch(() => {});
     await run("launchctl", ["bootstrap", `gui/${process.getuid?.() ?? 0}`, path]);
+    await waitUntilUp(started, err, pause);
     return [`${unit.name} runs, and starts again with this machine.`, `Unit: ${path}`];
   }
   await writeOwn(unit.environmentFile, environmentText(environment));
@@ -82,6 +96,7 @@ export async function installService(
       cause: error,
     });
   }
+  await waitUntilUp(started, err, pause);
   const lines = [`${unit.name} runs. Its log: journalctl ${system ? "" : "--user "}-u ${unit.name}`];
   if (system) return lines;
   // Else it would run only while its user is logged in.
@@ -94,6 +109,69 @@ export async function installService(
       "It starts when you log in. To start it with the machine, run: sudo loginctl enable-linger $USER",
     );
   return lines;
+}
+
+interface StartedService {
+  name: string;
+  system: boolean;
+  home: string;
+  /** Where it answers, if it is a server of this machine. */
+  url: string | undefined;
+}
+
+/** Where a server with these settings answers on this machine; undefined if it listens on another address alone. */
+function ownUrl({ PLIMSOLL_LISTEN: listen = "", PORT: port = "" }: Env): string | undefined {
+  const host = listen.includes(":") ? `[${listen}]` : listen;
+  const url = `http://${["", "0.0.0.0", "[::]"].includes(host) ? "127.0.0.1" : host}:${port || "4180"}`;
+  return isLoopback(url) ? url : undefined;
+}
+
+/** @throws CliError with the end of the log */
+async function waitUntilUp(service: StartedService, err: Terminal, pause: (ms: number) => Promise<void>) {
+  const { name, system, home, url } = service;
+  const awaited = url === undefined ? "stay up for 5 s" : `answer at ${url} for 5 s`;
+  err.write(`${printable(`Waiting for ${name} to ${awaited}`)}\n`);
+  let [steady, ended] = [0, 0];
+  for (let looks = 0; looks < MOST_LOOKS && ended < ENDED_LOOKS; looks++) {
+    await pause(LOOK_MS);
+    const isActive = (await stateOf(name, system)) === "active";
+    ended = isActive ? 0 : ended + 1;
+    steady = isActive && (url === undefined || (await answers(url, home))) ? steady + 1 : 0;
+    if (steady === STEADY_LOOKS) return;
+  }
+  const why =
+    ended > 0 ? `${name} was installed, but it ends again` : `${name} runs, but does not ${awaited}`;
+  const log = await logOf(service);
+  const said = log.length === 0 ? "Its log cannot be read." : `The end of its log:\n${log.join("\n")}`;
+  throw new CliError(`${why}. ${said}`, {
+    hint: `It is started again every 30 s. To stop that: npx plimsoll service uninstall ${name}`,
+  });
+}
+
+/** Whether the server of a home answers, and no other program. */
+async function answers(url: string, home: string): Promise<boolean> {
+  const token = (await readText(join(home, "local-token"))).trim();
+  return (
+    token !== "" &&
+    proveServer(url, token).then(
+      (proven) => typeof proven !== "string",
+      () => false,
+    )
+  );
+}
+
+/** The last lines that a service wrote; none if they cannot be read. */
+async function logOf({ name, system, home }: StartedService): Promise<string[]> {
+  const unit = [...(system ? [] : ["--user"]), "--unit", name];
+  const shown = ["--lines", String(LOG_LINES), "--no-pager", "--quiet", "--output", "cat"];
+  const text =
+    process.platform === "darwin"
+      ? await readText(join(home, `${name}.log`))
+      : await run("journalctl", [...unit, ...shown]).then(
+          ({ stdout }) => stdout,
+          () => "",
+        );
+  return text.trimEnd().split("\n").filter(Boolean).slice(-LOG_LINES);
 }
 
 /** What useradd ends with if there is the user already. */
@@ -212,7 +290,7 @@ export async function installedServices(env: Env): Promise<InstalledService[]> {
 async function stateOf(name: string, system: boolean): Promise<string> {
   if (process.platform === "darwin")
     return launchctl("print", name).then(
-      () => "active",
+      ({ stdout }) => (/^\s*state = running$/m.test(stdout) ? "active" : "inactive"),
       () => "inactive",
     );
   // It answers a service that does not run with an exit code.

@@ -1,11 +1,17 @@
 import { execFileSync } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { serverProofText } from "@plimsoll/protocol/api";
+import { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createProgram } from "../program.ts";
+import { addServiceCommands } from "./command.ts";
 import { environmentText, launchAgent, type ServiceUnit, systemdUnit } from "./unit.ts";
 
 const SYSTEM_UNIT = "/etc/systemd/system/plimsoll-server.service";
@@ -22,6 +28,7 @@ const hasSystemd = (() => {
 })();
 
 let folder: string;
+const closing: (() => void)[] = [];
 const { PATH, argv1 } = { PATH: process.env.PATH, argv1: process.argv[1]! };
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "plimsoll-service-"));
@@ -30,6 +37,7 @@ afterEach(async () => {
   process.env.PATH = PATH;
   process.argv[1] = argv1;
   process.exitCode = undefined;
+  for (const close of closing.splice(0)) close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -110,15 +118,23 @@ describe("a unit", () => {
 });
 
 describe.skipIf(process.platform !== "linux")("plimsoll service", () => {
-  /** A systemd that notes what it is asked; a service that was started is active. */
-  async function withSystemd(exitCode = 0): Promise<() => Promise<string>> {
+  /**
+   * A systemd that notes what it is asked.
+   * @param states of a service that was started, one a look; the last one goes on
+   */
+  async function withSystemd(exitCode = 0, states = ["active"]): Promise<() => Promise<string>> {
     const bin = join(folder, "bin");
     await mkdir(bin);
     const log = join(folder, "asked");
-    for (const name of ["systemctl", "loginctl"]) {
+    const looks = join(folder, "looks");
+    await writeFile(looks, states.map((state) => `${state}\n`).join(""));
+    const home = join(folder, "home");
+    const started = `[ ! -d ${home} ] || printf token > ${join(home, "local-token")}`;
+    const look = `head -n 1 ${looks}; [ $(wc -l < ${looks}) -gt 1 ] && sed -i 1d ${looks}; exit 0`;
+    for (const name of ["systemctl", "loginctl", "journalctl"]) {
       await writeFile(
         join(bin, name),
-        `#!/bin/sh\necho "${name} $*" >> ${log}\n[ "$2" = is-active ] && echo active\n[ ${exitCode} = 0 ] || echo "Failed to connect to bus" >&2\nexit ${exitCode}\n`,
+        `#!/bin/sh\ncase "$*" in *is-active*) ${look};; *restart*) ${started};; esac\necho "${name} $*" >> ${log}\n[ ${name} = journalctl ] && echo "The port is taken."\n[ ${exitCode} = 0 ] || echo "Failed to connect to bus" >&2\nexit ${exitCode}\n`,
       );
       await chmod(join(bin, name), 0o755);
     }
@@ -136,13 +152,15 @@ describe.skipIf(process.platform !== "linux")("plimsoll service", () => {
         text += more;
       },
     };
-    const program = createProgram({
+    const context = {
       env: { HOME: folder, PLIMSOLL_HOME: join(folder, "home"), ...env },
       out,
       err: out,
       now: Date.now,
       untilStopped: () => new AbortController().signal,
-    });
+    };
+    const program = new Command().enablePositionalOptions().exitOverride();
+    addServiceCommands(program, context, async () => {});
     await program.parseAsync(["node", "plimsoll", "service", ...args]);
     return text;
   }
@@ -183,10 +201,56 @@ describe.skipIf(process.platform !== "linux")("plimsoll service", () => {
     expect(await run(["status"])).toBe("No service is installed.\n");
   });
 
+  it("says that a service runs only after it stayed up, also if it was slow to start", async () => {
+    await withSystemd(0, ["activating", "activating", "inactive", "active"]);
+    const said = await run(["install", "tail", folder]);
+    expect(said).toMatch(/^Waiting for plimsoll-tail to stay up for 5 s\nplimsoll-tail runs\./);
+  });
+
+  it.each([
+    ["at once", ["failed"]],
+    ["after some seconds", [...Array(9).fill("active"), "activating"]],
+  ])("shows the log of a service that ends %s", async (_, states) => {
+    const asked = await withSystemd(0, states);
+    const failed = run(["install", "tail", folder]);
+    await expect(failed).rejects.toThrow(
+      "plimsoll-tail was installed, but it ends again. The end of its log:\nThe port is taken.",
+    );
+    await expect(failed).rejects.toMatchObject({
+      exitCode: 1,
+      hint: expect.stringContaining("service uninstall plimsoll-tail"),
+    });
+    expect(await asked()).toContain("journalctl --user --unit plimsoll-tail --lines 15");
+  });
+
   it("names a forwarder by its connection", async () => {
     await withSystemd();
     await run(["install", "forward", "--connection", join(folder, "home/connect/codex-1a2b")]);
     expect(await run(["status"])).toContain("plimsoll-forward-codex-1a2b  active");
+  });
+
+  /** A server that can read the token, or cannot. @returns its port */
+  async function serverWith(token: string): Promise<string> {
+    const server = createServer(({ url = "" }, response) => {
+      const challenge = new URLSearchParams(url.split("?")[1]).get("challenge")!;
+      const text = serverProofText({ challenge, instance: "i", address: "127.0.0.1", port });
+      const proof = createHmac("sha256", token).update(text).digest("hex");
+      response.end(JSON.stringify({ instance: "i", proof }));
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    closing.push(() => server.close());
+    return String(port);
+  }
+
+  it.skipIf(!hasServer)("waits until a server answers, and not another program at its address", async () => {
+    await withSystemd(0, [...Array(25).fill("active"), "failed"]);
+    process.argv[1] = PROGRAM;
+    const said = await run(["install", "--server"], { PORT: await serverWith("token") });
+    expect(said).toMatch(/^Waiting for plimsoll-server to answer at http:\/\/127\.0\.0\.1:\d+ for 5 s\n/);
+    expect(said).toContain("plimsoll-server runs.");
+    const other = run(["install", "--server"], { PORT: await serverWith("another") });
+    await expect(other).rejects.toThrow("plimsoll-server was installed, but it ends again.");
   });
 
   // It writes the unit where a real one would be.
@@ -203,8 +267,11 @@ describe.skipIf(process.platform !== "linux")("plimsoll service", () => {
     await chmod(useradd, 0o755);
     process.argv[1] = PROGRAM;
     process.env.SUDO_USER = env.SUDO_USER ?? "";
+    const PORT = await serverWith("token");
     try {
-      expect(await run(["install", "--server", "--system"], env)).toContain("plimsoll-server runs.");
+      expect(await run(["install", "--server", "--system"], { ...env, PORT })).toContain(
+        "plimsoll-server runs.",
+      );
       expect(await readFile(SYSTEM_UNIT, "utf8")).toContain("ProtectClock=yes");
       const home = await stat(join(folder, "home"));
       expect([home.uid, home.mode & 0o777]).toEqual([uid, mode]);

@@ -401,6 +401,9 @@ export const ModelName = {
   ApiKey: 'ApiKey',
   BrowserSession: 'BrowserSession',
   Person: 'Person',
+  LoginLink: 'LoginLink',
+  EndedSignIn: 'EndedSignIn',
+  MachineLogin: 'MachineLogin',
   ProjectRole: 'ProjectRole',
   Passkey: 'Passkey',
   AuditEntry: 'AuditEntry',
@@ -462,7 +465,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "person" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "quotaPercent" | "agent" | "agentContents" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "person" | "loginLink" | "endedSignIn" | "machineLogin" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "quotaPercent" | "agent" | "agentContents" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -759,6 +762,228 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.PersonCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.PersonCountAggregateOutputType> | number
+        }
+      }
+    }
+    LoginLink: {
+      payload: Prisma.$LoginLinkPayload<ExtArgs>
+      fields: Prisma.LoginLinkFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.LoginLinkFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.LoginLinkFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload>
+        }
+        findFirst: {
+          args: Prisma.LoginLinkFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.LoginLinkFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload>
+        }
+        findMany: {
+          args: Prisma.LoginLinkFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload>[]
+        }
+        create: {
+          args: Prisma.LoginLinkCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload>
+        }
+        createMany: {
+          args: Prisma.LoginLinkCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.LoginLinkCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload>[]
+        }
+        delete: {
+          args: Prisma.LoginLinkDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload>
+        }
+        update: {
+          args: Prisma.LoginLinkUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload>
+        }
+        deleteMany: {
+          args: Prisma.LoginLinkDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.LoginLinkUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.LoginLinkUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload>[]
+        }
+        upsert: {
+          args: Prisma.LoginLinkUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$LoginLinkPayload>
+        }
+        aggregate: {
+          args: Prisma.LoginLinkAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateLoginLink>
+        }
+        groupBy: {
+          args: Prisma.LoginLinkGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.LoginLinkGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.LoginLinkCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.LoginLinkCountAggregateOutputType> | number
+        }
+      }
+    }
+    EndedSignIn: {
+      payload: Prisma.$EndedSignInPayload<ExtArgs>
+      fields: Prisma.EndedSignInFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.EndedSignInFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.EndedSignInFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        findFirst: {
+          args: Prisma.EndedSignInFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.EndedSignInFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        findMany: {
+          args: Prisma.EndedSignInFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>[]
+        }
+        create: {
+          args: Prisma.EndedSignInCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        createMany: {
+          args: Prisma.EndedSignInCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.EndedSignInCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>[]
+        }
+        delete: {
+          args: Prisma.EndedSignInDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        update: {
+          args: Prisma.EndedSignInUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        deleteMany: {
+          args: Prisma.EndedSignInDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.EndedSignInUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.EndedSignInUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>[]
+        }
+        upsert: {
+          args: Prisma.EndedSignInUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$EndedSignInPayload>
+        }
+        aggregate: {
+          args: Prisma.EndedSignInAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateEndedSignIn>
+        }
+        groupBy: {
+          args: Prisma.EndedSignInGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.EndedSignInGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.EndedSignInCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.EndedSignInCountAggregateOutputType> | number
+        }
+      }
+    }
+    MachineLogin: {
+      payload: Prisma.$MachineLoginPayload<ExtArgs>
+      fields: Prisma.MachineLoginFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.MachineLoginFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.MachineLoginFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload>
+        }
+        findFirst: {
+          args: Prisma.MachineLoginFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.MachineLoginFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload>
+        }
+        findMany: {
+          args: Prisma.MachineLoginFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload>[]
+        }
+        create: {
+          args: Prisma.MachineLoginCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload>
+        }
+        createMany: {
+          args: Prisma.MachineLoginCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.MachineLoginCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload>[]
+        }
+        delete: {
+          args: Prisma.MachineLoginDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload>
+        }
+        update: {
+          args: Prisma.MachineLoginUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload>
+        }
+        deleteMany: {
+          args: Prisma.MachineLoginDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.MachineLoginUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.MachineLoginUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload>[]
+        }
+        upsert: {
+          args: Prisma.MachineLoginUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$MachineLoginPayload>
+        }
+        aggregate: {
+          args: Prisma.MachineLoginAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateMachineLogin>
+        }
+        groupBy: {
+          args: Prisma.MachineLoginGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.MachineLoginGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.MachineLoginCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.MachineLoginCountAggregateOutputType> | number
         }
       }
     }
@@ -4275,6 +4500,38 @@ export const PersonScalarFieldEnum = {
 export type PersonScalarFieldEnum = (typeof PersonScalarFieldEnum)[keyof typeof PersonScalarFieldEnum]
 
 
+export const LoginLinkScalarFieldEnum = {
+  hash: 'hash',
+  expiresAt: 'expiresAt'
+} as const
+
+export type LoginLinkScalarFieldEnum = (typeof LoginLinkScalarFieldEnum)[keyof typeof LoginLinkScalarFieldEnum]
+
+
+export const EndedSignInScalarFieldEnum = {
+  hash: 'hash',
+  forgetAt: 'forgetAt'
+} as const
+
+export type EndedSignInScalarFieldEnum = (typeof EndedSignInScalarFieldEnum)[keyof typeof EndedSignInScalarFieldEnum]
+
+
+export const MachineLoginScalarFieldEnum = {
+  deviceHash: 'deviceHash',
+  codeHash: 'codeHash',
+  machine: 'machine',
+  address: 'address',
+  askedAt: 'askedAt',
+  polledAt: 'polledAt',
+  pollSeconds: 'pollSeconds',
+  state: 'state',
+  approval: 'approval',
+  personId: 'personId'
+} as const
+
+export type MachineLoginScalarFieldEnum = (typeof MachineLoginScalarFieldEnum)[keyof typeof MachineLoginScalarFieldEnum]
+
+
 export const ProjectRoleScalarFieldEnum = {
   personId: 'personId',
   project: 'project',
@@ -5030,19 +5287,19 @@ export const SortOrder = {
 export type SortOrder = (typeof SortOrder)[keyof typeof SortOrder]
 
 
-export const JsonNullValueInput = {
-  JsonNull: JsonNull
-} as const
-
-export type JsonNullValueInput = (typeof JsonNullValueInput)[keyof typeof JsonNullValueInput]
-
-
 export const NullableJsonNullValueInput = {
   DbNull: DbNull,
   JsonNull: JsonNull
 } as const
 
 export type NullableJsonNullValueInput = (typeof NullableJsonNullValueInput)[keyof typeof NullableJsonNullValueInput]
+
+
+export const JsonNullValueInput = {
+  JsonNull: JsonNull
+} as const
+
+export type JsonNullValueInput = (typeof JsonNullValueInput)[keyof typeof JsonNullValueInput]
 
 
 export const QueryMode = {
@@ -5154,20 +5411,6 @@ export type ListBytesFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaMode
 
 
 /**
- * Reference to a field of type 'BigInt'
- */
-export type BigIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'BigInt'>
-    
-
-
-/**
- * Reference to a field of type 'BigInt[]'
- */
-export type ListBigIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'BigInt[]'>
-    
-
-
-/**
  * Reference to a field of type 'Json'
  */
 export type JsonFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Json'>
@@ -5178,6 +5421,20 @@ export type JsonFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'J
  * Reference to a field of type 'QueryMode'
  */
 export type EnumQueryModeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'QueryMode'>
+    
+
+
+/**
+ * Reference to a field of type 'BigInt'
+ */
+export type BigIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'BigInt'>
+    
+
+
+/**
+ * Reference to a field of type 'BigInt[]'
+ */
+export type ListBigIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'BigInt[]'>
     
 
 /**
@@ -5335,6 +5592,9 @@ export type GlobalOmitConfig = {
   apiKey?: Prisma.ApiKeyOmit
   browserSession?: Prisma.BrowserSessionOmit
   person?: Prisma.PersonOmit
+  loginLink?: Prisma.LoginLinkOmit
+  endedSignIn?: Prisma.EndedSignInOmit
+  machineLogin?: Prisma.MachineLoginOmit
   projectRole?: Prisma.ProjectRoleOmit
   passkey?: Prisma.PasskeyOmit
   auditEntry?: Prisma.AuditEntryOmit

@@ -55,6 +55,9 @@ export const ModelName = {
   ApiKey: 'ApiKey',
   BrowserSession: 'BrowserSession',
   Person: 'Person',
+  LoginLink: 'LoginLink',
+  EndedSignIn: 'EndedSignIn',
+  MachineLogin: 'MachineLogin',
   ProjectRole: 'ProjectRole',
   Passkey: 'Passkey',
   AuditEntry: 'AuditEntry',
@@ -187,6 +190,38 @@ export const PersonScalarFieldEnum = {
 } as const
 
 export type PersonScalarFieldEnum = (typeof PersonScalarFieldEnum)[keyof typeof PersonScalarFieldEnum]
+
+
+export const LoginLinkScalarFieldEnum = {
+  hash: 'hash',
+  expiresAt: 'expiresAt'
+} as const
+
+export type LoginLinkScalarFieldEnum = (typeof LoginLinkScalarFieldEnum)[keyof typeof LoginLinkScalarFieldEnum]
+
+
+export const EndedSignInScalarFieldEnum = {
+  hash: 'hash',
+  forgetAt: 'forgetAt'
+} as const
+
+export type EndedSignInScalarFieldEnum = (typeof EndedSignInScalarFieldEnum)[keyof typeof EndedSignInScalarFieldEnum]
+
+
+export const MachineLoginScalarFieldEnum = {
+  deviceHash: 'deviceHash',
+  codeHash: 'codeHash',
+  machine: 'machine',
+  address: 'address',
+  askedAt: 'askedAt',
+  polledAt: 'polledAt',
+  pollSeconds: 'pollSeconds',
+  state: 'state',
+  approval: 'approval',
+  personId: 'personId'
+} as const
+
+export type MachineLoginScalarFieldEnum = (typeof MachineLoginScalarFieldEnum)[keyof typeof MachineLoginScalarFieldEnum]
 
 
 export const ProjectRoleScalarFieldEnum = {
@@ -944,19 +979,19 @@ export const SortOrder = {
 export type SortOrder = (typeof SortOrder)[keyof typeof SortOrder]
 
 
-export const JsonNullValueInput = {
-  JsonNull: JsonNull
-} as const
-
-export type JsonNullValueInput = (typeof JsonNullValueInput)[keyof typeof JsonNullValueInput]
-
-
 export const NullableJsonNullValueInput = {
   DbNull: DbNull,
   JsonNull: JsonNull
 } as const
 
 export type NullableJsonNullValueInput = (typeof NullableJsonNullValueInput)[keyof typeof NullableJsonNullValueInput]
+
+
+export const JsonNullValueInput = {
+  JsonNull: JsonNull
+} as const
+
+export type JsonNullValueInput = (typeof JsonNullValueInput)[keyof typeof JsonNullValueInput]
 
 
 export const QueryMode = {

@@ -226,6 +226,7 @@ export type PersonWhereInput = {
   sessions?: Prisma.BrowserSessionListRelationFilter
   keys?: Prisma.ApiKeyListRelationFilter
   passkeys?: Prisma.PasskeyListRelationFilter
+  machines?: Prisma.MachineLoginListRelationFilter
 }
 
 export type PersonOrderByWithRelationInput = {
@@ -243,6 +244,7 @@ export type PersonOrderByWithRelationInput = {
   sessions?: Prisma.BrowserSessionOrderByRelationAggregateInput
   keys?: Prisma.ApiKeyOrderByRelationAggregateInput
   passkeys?: Prisma.PasskeyOrderByRelationAggregateInput
+  machines?: Prisma.MachineLoginOrderByRelationAggregateInput
 }
 
 export type PersonWhereUniqueInput = Prisma.AtLeast<{
@@ -264,6 +266,7 @@ export type PersonWhereUniqueInput = Prisma.AtLeast<{
   sessions?: Prisma.BrowserSessionListRelationFilter
   keys?: Prisma.ApiKeyListRelationFilter
   passkeys?: Prisma.PasskeyListRelationFilter
+  machines?: Prisma.MachineLoginListRelationFilter
 }, "id" | "linkHash" | "issuer_subject">
 
 export type PersonOrderByWithAggregationInput = {
@@ -313,6 +316,7 @@ export type PersonCreateInput = {
   sessions?: Prisma.BrowserSessionCreateNestedManyWithoutPersonInput
   keys?: Prisma.ApiKeyCreateNestedManyWithoutPersonInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUncheckedCreateInput = {
@@ -330,6 +334,7 @@ export type PersonUncheckedCreateInput = {
   sessions?: Prisma.BrowserSessionUncheckedCreateNestedManyWithoutPersonInput
   keys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutPersonInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginUncheckedCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUpdateInput = {
@@ -347,6 +352,7 @@ export type PersonUpdateInput = {
   sessions?: Prisma.BrowserSessionUpdateManyWithoutPersonNestedInput
   keys?: Prisma.ApiKeyUpdateManyWithoutPersonNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonUncheckedUpdateInput = {
@@ -364,6 +370,7 @@ export type PersonUncheckedUpdateInput = {
   sessions?: Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput
   keys?: Prisma.ApiKeyUncheckedUpdateManyWithoutPersonNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUncheckedUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonCreateManyInput = {
@@ -491,6 +498,22 @@ export type PersonUpdateOneWithoutSessionsNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.PersonUpdateToOneWithWhereWithoutSessionsInput, Prisma.PersonUpdateWithoutSessionsInput>, Prisma.PersonUncheckedUpdateWithoutSessionsInput>
 }
 
+export type PersonCreateNestedOneWithoutMachinesInput = {
+  create?: Prisma.XOR<Prisma.PersonCreateWithoutMachinesInput, Prisma.PersonUncheckedCreateWithoutMachinesInput>
+  connectOrCreate?: Prisma.PersonCreateOrConnectWithoutMachinesInput
+  connect?: Prisma.PersonWhereUniqueInput
+}
+
+export type PersonUpdateOneWithoutMachinesNestedInput = {
+  create?: Prisma.XOR<Prisma.PersonCreateWithoutMachinesInput, Prisma.PersonUncheckedCreateWithoutMachinesInput>
+  connectOrCreate?: Prisma.PersonCreateOrConnectWithoutMachinesInput
+  upsert?: Prisma.PersonUpsertWithoutMachinesInput
+  disconnect?: Prisma.PersonWhereInput | boolean
+  delete?: Prisma.PersonWhereInput | boolean
+  connect?: Prisma.PersonWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.PersonUpdateToOneWithWhereWithoutMachinesInput, Prisma.PersonUpdateWithoutMachinesInput>, Prisma.PersonUncheckedUpdateWithoutMachinesInput>
+}
+
 export type PersonCreateNestedOneWithoutRolesInput = {
   create?: Prisma.XOR<Prisma.PersonCreateWithoutRolesInput, Prisma.PersonUncheckedCreateWithoutRolesInput>
   connectOrCreate?: Prisma.PersonCreateOrConnectWithoutRolesInput
@@ -533,6 +556,7 @@ export type PersonCreateWithoutKeysInput = {
   roles?: Prisma.ProjectRoleCreateNestedManyWithoutPersonInput
   sessions?: Prisma.BrowserSessionCreateNestedManyWithoutPersonInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUncheckedCreateWithoutKeysInput = {
@@ -549,6 +573,7 @@ export type PersonUncheckedCreateWithoutKeysInput = {
   roles?: Prisma.ProjectRoleUncheckedCreateNestedManyWithoutPersonInput
   sessions?: Prisma.BrowserSessionUncheckedCreateNestedManyWithoutPersonInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginUncheckedCreateNestedManyWithoutPersonInput
 }
 
 export type PersonCreateOrConnectWithoutKeysInput = {
@@ -581,6 +606,7 @@ export type PersonUpdateWithoutKeysInput = {
   roles?: Prisma.ProjectRoleUpdateManyWithoutPersonNestedInput
   sessions?: Prisma.BrowserSessionUpdateManyWithoutPersonNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonUncheckedUpdateWithoutKeysInput = {
@@ -597,6 +623,7 @@ export type PersonUncheckedUpdateWithoutKeysInput = {
   roles?: Prisma.ProjectRoleUncheckedUpdateManyWithoutPersonNestedInput
   sessions?: Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUncheckedUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonCreateWithoutSessionsInput = {
@@ -613,6 +640,7 @@ export type PersonCreateWithoutSessionsInput = {
   roles?: Prisma.ProjectRoleCreateNestedManyWithoutPersonInput
   keys?: Prisma.ApiKeyCreateNestedManyWithoutPersonInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUncheckedCreateWithoutSessionsInput = {
@@ -629,6 +657,7 @@ export type PersonUncheckedCreateWithoutSessionsInput = {
   roles?: Prisma.ProjectRoleUncheckedCreateNestedManyWithoutPersonInput
   keys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutPersonInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginUncheckedCreateNestedManyWithoutPersonInput
 }
 
 export type PersonCreateOrConnectWithoutSessionsInput = {
@@ -661,6 +690,7 @@ export type PersonUpdateWithoutSessionsInput = {
   roles?: Prisma.ProjectRoleUpdateManyWithoutPersonNestedInput
   keys?: Prisma.ApiKeyUpdateManyWithoutPersonNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonUncheckedUpdateWithoutSessionsInput = {
@@ -675,6 +705,91 @@ export type PersonUncheckedUpdateWithoutSessionsInput = {
   linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
   linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   roles?: Prisma.ProjectRoleUncheckedUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUncheckedUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUncheckedUpdateManyWithoutPersonNestedInput
+}
+
+export type PersonCreateWithoutMachinesInput = {
+  id: string
+  issuer: string
+  subject: string
+  name: string
+  email?: string | null
+  everywhere?: string | null
+  createdAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
+  roles?: Prisma.ProjectRoleCreateNestedManyWithoutPersonInput
+  sessions?: Prisma.BrowserSessionCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyCreateNestedManyWithoutPersonInput
+}
+
+export type PersonUncheckedCreateWithoutMachinesInput = {
+  id: string
+  issuer: string
+  subject: string
+  name: string
+  email?: string | null
+  everywhere?: string | null
+  createdAt: Date | string
+  lastLoginAt?: Date | string | null
+  linkHash?: runtime.Bytes | null
+  linkExpiresAt?: Date | string | null
+  roles?: Prisma.ProjectRoleUncheckedCreateNestedManyWithoutPersonInput
+  sessions?: Prisma.BrowserSessionUncheckedCreateNestedManyWithoutPersonInput
+  keys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutPersonInput
+  passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutPersonInput
+}
+
+export type PersonCreateOrConnectWithoutMachinesInput = {
+  where: Prisma.PersonWhereUniqueInput
+  create: Prisma.XOR<Prisma.PersonCreateWithoutMachinesInput, Prisma.PersonUncheckedCreateWithoutMachinesInput>
+}
+
+export type PersonUpsertWithoutMachinesInput = {
+  update: Prisma.XOR<Prisma.PersonUpdateWithoutMachinesInput, Prisma.PersonUncheckedUpdateWithoutMachinesInput>
+  create: Prisma.XOR<Prisma.PersonCreateWithoutMachinesInput, Prisma.PersonUncheckedCreateWithoutMachinesInput>
+  where?: Prisma.PersonWhereInput
+}
+
+export type PersonUpdateToOneWithWhereWithoutMachinesInput = {
+  where?: Prisma.PersonWhereInput
+  data: Prisma.XOR<Prisma.PersonUpdateWithoutMachinesInput, Prisma.PersonUncheckedUpdateWithoutMachinesInput>
+}
+
+export type PersonUpdateWithoutMachinesInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  issuer?: Prisma.StringFieldUpdateOperationsInput | string
+  subject?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  roles?: Prisma.ProjectRoleUpdateManyWithoutPersonNestedInput
+  sessions?: Prisma.BrowserSessionUpdateManyWithoutPersonNestedInput
+  keys?: Prisma.ApiKeyUpdateManyWithoutPersonNestedInput
+  passkeys?: Prisma.PasskeyUpdateManyWithoutPersonNestedInput
+}
+
+export type PersonUncheckedUpdateWithoutMachinesInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  issuer?: Prisma.StringFieldUpdateOperationsInput | string
+  subject?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  everywhere?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastLoginAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  linkHash?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
+  linkExpiresAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  roles?: Prisma.ProjectRoleUncheckedUpdateManyWithoutPersonNestedInput
+  sessions?: Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput
   keys?: Prisma.ApiKeyUncheckedUpdateManyWithoutPersonNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutPersonNestedInput
 }
@@ -693,6 +808,7 @@ export type PersonCreateWithoutRolesInput = {
   sessions?: Prisma.BrowserSessionCreateNestedManyWithoutPersonInput
   keys?: Prisma.ApiKeyCreateNestedManyWithoutPersonInput
   passkeys?: Prisma.PasskeyCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUncheckedCreateWithoutRolesInput = {
@@ -709,6 +825,7 @@ export type PersonUncheckedCreateWithoutRolesInput = {
   sessions?: Prisma.BrowserSessionUncheckedCreateNestedManyWithoutPersonInput
   keys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutPersonInput
   passkeys?: Prisma.PasskeyUncheckedCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginUncheckedCreateNestedManyWithoutPersonInput
 }
 
 export type PersonCreateOrConnectWithoutRolesInput = {
@@ -741,6 +858,7 @@ export type PersonUpdateWithoutRolesInput = {
   sessions?: Prisma.BrowserSessionUpdateManyWithoutPersonNestedInput
   keys?: Prisma.ApiKeyUpdateManyWithoutPersonNestedInput
   passkeys?: Prisma.PasskeyUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonUncheckedUpdateWithoutRolesInput = {
@@ -757,6 +875,7 @@ export type PersonUncheckedUpdateWithoutRolesInput = {
   sessions?: Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput
   keys?: Prisma.ApiKeyUncheckedUpdateManyWithoutPersonNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUncheckedUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonCreateWithoutPasskeysInput = {
@@ -773,6 +892,7 @@ export type PersonCreateWithoutPasskeysInput = {
   roles?: Prisma.ProjectRoleCreateNestedManyWithoutPersonInput
   sessions?: Prisma.BrowserSessionCreateNestedManyWithoutPersonInput
   keys?: Prisma.ApiKeyCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginCreateNestedManyWithoutPersonInput
 }
 
 export type PersonUncheckedCreateWithoutPasskeysInput = {
@@ -789,6 +909,7 @@ export type PersonUncheckedCreateWithoutPasskeysInput = {
   roles?: Prisma.ProjectRoleUncheckedCreateNestedManyWithoutPersonInput
   sessions?: Prisma.BrowserSessionUncheckedCreateNestedManyWithoutPersonInput
   keys?: Prisma.ApiKeyUncheckedCreateNestedManyWithoutPersonInput
+  machines?: Prisma.MachineLoginUncheckedCreateNestedManyWithoutPersonInput
 }
 
 export type PersonCreateOrConnectWithoutPasskeysInput = {
@@ -821,6 +942,7 @@ export type PersonUpdateWithoutPasskeysInput = {
   roles?: Prisma.ProjectRoleUpdateManyWithoutPersonNestedInput
   sessions?: Prisma.BrowserSessionUpdateManyWithoutPersonNestedInput
   keys?: Prisma.ApiKeyUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUpdateManyWithoutPersonNestedInput
 }
 
 export type PersonUncheckedUpdateWithoutPasskeysInput = {
@@ -837,6 +959,7 @@ export type PersonUncheckedUpdateWithoutPasskeysInput = {
   roles?: Prisma.ProjectRoleUncheckedUpdateManyWithoutPersonNestedInput
   sessions?: Prisma.BrowserSessionUncheckedUpdateManyWithoutPersonNestedInput
   keys?: Prisma.ApiKeyUncheckedUpdateManyWithoutPersonNestedInput
+  machines?: Prisma.MachineLoginUncheckedUpdateManyWithoutPersonNestedInput
 }
 
 
@@ -849,6 +972,7 @@ export type PersonCountOutputType = {
   sessions: number
   keys: number
   passkeys: number
+  machines: number
 }
 
 export type PersonCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
@@ -856,6 +980,7 @@ export type PersonCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions
   sessions?: boolean | PersonCountOutputTypeCountSessionsArgs
   keys?: boolean | PersonCountOutputTypeCountKeysArgs
   passkeys?: boolean | PersonCountOutputTypeCountPasskeysArgs
+  machines?: boolean | PersonCountOutputTypeCountMachinesArgs
 }
 
 /**
@@ -896,6 +1021,13 @@ export type PersonCountOutputTypeCountPasskeysArgs<ExtArgs extends runtime.Types
   where?: Prisma.PasskeyWhereInput
 }
 
+/**
+ * PersonCountOutputType without action
+ */
+export type PersonCountOutputTypeCountMachinesArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.MachineLoginWhereInput
+}
+
 
 export type PersonSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   id?: boolean
@@ -912,6 +1044,7 @@ export type PersonSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   sessions?: boolean | Prisma.Person$sessionsArgs<ExtArgs>
   keys?: boolean | Prisma.Person$keysArgs<ExtArgs>
   passkeys?: boolean | Prisma.Person$passkeysArgs<ExtArgs>
+  machines?: boolean | Prisma.Person$machinesArgs<ExtArgs>
   _count?: boolean | Prisma.PersonCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["person"]>
 
@@ -960,6 +1093,7 @@ export type PersonInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   sessions?: boolean | Prisma.Person$sessionsArgs<ExtArgs>
   keys?: boolean | Prisma.Person$keysArgs<ExtArgs>
   passkeys?: boolean | Prisma.Person$passkeysArgs<ExtArgs>
+  machines?: boolean | Prisma.Person$machinesArgs<ExtArgs>
   _count?: boolean | Prisma.PersonCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type PersonIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {}
@@ -972,6 +1106,7 @@ export type $PersonPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
     sessions: Prisma.$BrowserSessionPayload<ExtArgs>[]
     keys: Prisma.$ApiKeyPayload<ExtArgs>[]
     passkeys: Prisma.$PasskeyPayload<ExtArgs>[]
+    machines: Prisma.$MachineLoginPayload<ExtArgs>[]
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     id: string
@@ -1391,6 +1526,7 @@ export interface Prisma__PersonClient<T, Null = never, ExtArgs extends runtime.T
   sessions<T extends Prisma.Person$sessionsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Person$sessionsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$BrowserSessionPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   keys<T extends Prisma.Person$keysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Person$keysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$ApiKeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   passkeys<T extends Prisma.Person$passkeysArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Person$passkeysArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$PasskeyPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  machines<T extends Prisma.Person$machinesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Person$machinesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$MachineLoginPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -1916,6 +2052,30 @@ export type Person$passkeysArgs<ExtArgs extends runtime.Types.Extensions.Interna
   take?: number
   skip?: number
   distinct?: Prisma.PasskeyScalarFieldEnum | Prisma.PasskeyScalarFieldEnum[]
+}
+
+/**
+ * Person.machines
+ */
+export type Person$machinesArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the MachineLogin
+   */
+  select?: Prisma.MachineLoginSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the MachineLogin
+   */
+  omit?: Prisma.MachineLoginOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.MachineLoginInclude<ExtArgs> | null
+  where?: Prisma.MachineLoginWhereInput
+  orderBy?: Prisma.MachineLoginOrderByWithRelationInput | Prisma.MachineLoginOrderByWithRelationInput[]
+  cursor?: Prisma.MachineLoginWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.MachineLoginScalarFieldEnum | Prisma.MachineLoginScalarFieldEnum[]
 }
 
 /**

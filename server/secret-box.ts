@@ -1,9 +1,9 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { PlimsollError } from "../../errors.ts";
-import { makeFolder, trustedPath } from "../../folder.ts";
-import { readRegularFile } from "../../regular-file.ts";
-import { makeFile } from "../../whole-file.ts";
+import { PlimsollError } from "./errors.ts";
+import { makeFolder, trustedPath } from "./folder.ts";
+import { readRegularFile } from "./regular-file.ts";
+import { makeFile } from "./whole-file.ts";
 
 export const SECRET_FILE = "secret";
 
