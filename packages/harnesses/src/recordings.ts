@@ -1,5 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { familyOf } from "@plimsoll/protocol/pure";
+import { isNone } from "./harness.ts";
 import { asObject, parseJson, parseObject } from "./recordings/json.ts";
 import {
   addSkips,
@@ -43,6 +44,11 @@ export const FORMAT_PLACES: readonly (readonly [name: string, place: string])[] 
   ([format, { place }]) => [HARNESSES[format].name, place],
 );
 
+/** The harnesses whose recordings show what fills a window. */
+export const SHOWING: readonly string[] = RECORDINGS.flatMap(([format]) =>
+  isNone(HARNESSES[format].contents) ? [] : [HARNESSES[format].name],
+);
+
 /** Whether recordings of a harness instance can show what survived a compaction. */
 export const showsSummaries = (harness: string): boolean =>
   RECORDINGS.some(
@@ -59,7 +65,8 @@ export const isRecordingName = (name: string): boolean =>
   /\.jsonl(\.zstd?)?$/.test(name) || NAMES.some((pattern) => pattern.test(name));
 
 export function createReader(format: Format, options: ReaderOptions): HarnessReader {
-  const reader = HARNESSES[format].recordings.reader(options);
+  const { recordings, contents } = HARNESSES[format];
+  const reader = recordings.reader(options);
   const skips = new Skips();
   return {
     read(line, file) {
@@ -71,7 +78,7 @@ export function createReader(format: Format, options: ReaderOptions): HarnessRea
         return skips.count("too_deep");
       }
     },
-    ...(reader.contents !== undefined && { contents: () => reader.contents!() }),
+    ...(reader.contents !== undefined && !isNone(contents) && { contents: () => reader.contents!() }),
     take(final) {
       const { events, skipped } = reader.take(final);
       const all = skips.drain();

@@ -5,6 +5,7 @@ import {
   contentsTree,
   type Losable,
   largestItems,
+  SHOWING,
 } from "@plimsoll/harnesses/recordings";
 import { LOSABLE_KINDS, type LosableKind, SURVIVALS } from "@plimsoll/protocol/pure";
 import type { Command } from "commander";
@@ -33,7 +34,8 @@ export function addContextCommand(program: Command, context: CommandContext): vo
     .addHelpText(
       "after",
       `
-Reads recordings of Claude Code and Codex. It needs no server, and nothing leaves this machine.
+Reads recordings of ${SHOWING.slice(0, -1).join(", ")}
+and ${SHOWING.at(-1)}. It needs no server, and nothing leaves this machine.
 
 The level is what the provider counted for the latest turn. Its parts are estimates from the texts of the recording; what the recording
 does not show is named as the rest. "turn" is the first one that was sent a thing.
@@ -81,7 +83,7 @@ async function contentsOf(path: string): Promise<AgentContents[]> {
   if (found.length > 0) return found.sort((a, b) => b.at - a.at);
   throw new CliError(
     isShown ? `There is no turn with its texts in ${path}.` : `${path} does not show what fills the window.`,
-    { hint: "Recordings of Claude Code and Codex do." },
+    { hint: `Recordings of ${SHOWING.join(", ")} do.` },
   );
 }
 

@@ -86,6 +86,7 @@ function* compactions({ turns, lines, resets }: Filling): Generator<Compaction, 
     const rebuilt = steps.slice(at + 1, end).filter((step) => step.at < until);
     const items = rebuilt.flatMap(({ line }) => line?.items ?? []);
     end = at;
+    if (steps[at]!.reset?.isRepeated === true) continue;
     if (!items.some(({ kind, text }) => kind === "summary" && text !== undefined)) continue;
     const begin = steps.findLastIndex(({ reset }, index) => index < at && isWhole(reset)) + 1;
     const thingsOf = () => {

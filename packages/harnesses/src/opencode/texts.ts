@@ -1,0 +1,78 @@
+import type { HistoryTexts } from "../recordings/history-texts.ts";
+import { asObject, asText, type JsonObject } from "../recordings/json.ts";
+import { messageItems } from "../recordings/message-texts.ts";
+import type { ContentItem } from "../recordings/transcript-parts.ts";
+
+/** A message, and when its call began: epoch ms. */
+interface Written {
+  at: number;
+  by: "user" | "assistant" | "summary";
+}
+
+/** The messages and parts of a session. A part does not say who wrote it. */
+export class OpencodeTexts {
+  readonly #messages = new Map<string, Written>();
+  /** Parts that wait for their message, by id. */
+  readonly #waiting = new Map<string, { message: string; data: JsonObject }>();
+  /** The message of each part that was measured. */
+  readonly #measured = new Map<string, string>();
+  /** By the message that asked for a compaction: the first message that it kept, and when its summary was written. */
+  readonly #firstKept = new Map<string, string>();
+  readonly #summaries = new Map<string, number>();
+
+  addMessage(id: string, at: number, { role, summary, mode }: JsonObject): void {
+    const isSummary = summary === true || mode === "compaction";
+    this.#messages.set(id, { at, by: role === "user" ? "user" : isSummary ? "summary" : "assistant" });
+  }
+
+  addPart(id: string, message: string, data: JsonObject): void {
+    const { type, ignored } = data;
+    if ((type === "text" && ignored !== true) || type === "tool" || type === "reasoning")
+      this.#waiting.set(id, { message, data });
+  }
+
+  addSummary(asked: string, at: number): void {
+    this.#summaries.set(asked, at);
+  }
+
+  keepFrom(first: string, asked: string): void {
+    this.#firstKept.set(asked, first);
+  }
+
+  hold(texts: HistoryTexts): void {
+    for (const [id, { message, data }] of this.#waiting) {
+      const written = this.#messages.get(message);
+      if (written === undefined) continue;
+      const { at, by } = written;
+      // What a harness takes out of an old result, it marks in its state.
+      const isCleared = asObject(asObject(data.state)?.time)?.compacted !== undefined;
+      const turn = by === "user" ? undefined : message;
+      texts.add(id, { at, items: itemsOf(data, by, isCleared), turn, isCleared });
+      this.#measured.set(id, message);
+      this.#waiting.delete(id);
+    }
+    for (const [asked, first] of this.#firstKept) {
+      const at = this.#summaries.get(asked);
+      // Ids grow with time.
+      const isKept = ([, message]: [string, string]) => message >= first && message < asked;
+      if (at !== undefined)
+        texts.keep(
+          at,
+          [...this.#measured].filter(isKept).map(([id]) => id),
+        );
+    }
+  }
+}
+
+function itemsOf(data: JsonObject, by: Written["by"], isCleared: boolean): ContentItem[] {
+  if (data.type === "reasoning") return messageItems({ role: "assistant", content: [data] });
+  if (data.type === "text") {
+    const kind = by === "summary" ? by : data.synthetic === true ? "attachment" : undefined;
+    return messageItems({ role: by, content: data.text }, kind);
+  }
+  const { input = {}, output, error } = asObject(data.state) ?? {};
+  const id = asText(data.callID);
+  const called = messageItems({ role: "assistant", tool_calls: [{ id, name: data.tool, input }] });
+  if (isCleared) return called;
+  return [...called, ...messageItems({ role: "tool", tool_call_id: id ?? "", content: output ?? error })];
+}
