@@ -1,6 +1,6 @@
 import type { HistoryTexts } from "../recordings/history-texts.ts";
-import { asObject, asText, type JsonObject } from "../recordings/json.ts";
-import { messageItems } from "../recordings/message-texts.ts";
+import { asCount, asObject, asText, type JsonObject } from "../recordings/json.ts";
+import { messageItems, wholeItems } from "../recordings/message-texts.ts";
 import type { ContentItem } from "../recordings/transcript-parts.ts";
 
 /** A message, and when its call began: epoch ms. */
@@ -45,7 +45,7 @@ export class OpencodeTexts {
       if (written === undefined) continue;
       const { at, by } = written;
       // What a harness takes out of an old result, it marks in its state.
-      const isCleared = asObject(asObject(data.state)?.time)?.compacted !== undefined;
+      const isCleared = asCount(asObject(asObject(data.state)?.time)?.compacted) !== undefined;
       const turn = by === "user" ? undefined : message;
       texts.add(id, { at, items: itemsOf(data, by, isCleared), turn, isCleared });
       this.#measured.set(id, message);
@@ -65,14 +65,16 @@ export class OpencodeTexts {
 }
 
 function itemsOf(data: JsonObject, by: Written["by"], isCleared: boolean): ContentItem[] {
-  if (data.type === "reasoning") return messageItems({ role: "assistant", content: [data] });
+  if (data.type === "reasoning")
+    return wholeItems(messageItems({ role: "assistant", content: [data] }), data.text, data.length);
   if (data.type === "text") {
     const kind = by === "summary" ? by : data.synthetic === true ? "attachment" : undefined;
-    return messageItems({ role: by, content: data.text }, kind);
+    return wholeItems(messageItems({ role: by, content: data.text }, kind), data.text, data.length);
   }
-  const { input = {}, output, error } = asObject(data.state) ?? {};
+  const { input = {}, output, error, length } = asObject(data.state) ?? {};
   const id = asText(data.callID);
   const called = messageItems({ role: "assistant", tool_calls: [{ id, name: data.tool, input }] });
   if (isCleared) return called;
-  return [...called, ...messageItems({ role: "tool", tool_call_id: id ?? "", content: output ?? error })];
+  const results = messageItems({ role: "tool", tool_call_id: id ?? "", content: output ?? error });
+  return [...called, ...wholeItems(results, output, length)];
 }

@@ -10,7 +10,7 @@ import {
   type JsonObject,
   parseObject,
 } from "../recordings/json.ts";
-import { messageItems } from "../recordings/message-texts.ts";
+import { messageItems, wholeItems } from "../recordings/message-texts.ts";
 import {
   type FileHint,
   type HarnessReader,
@@ -148,7 +148,7 @@ function holdEntry({ history, entries }: PiSession, json: JsonObject, id: string
         ? []
         : message.role === "bashExecution"
           ? messageItems({ role: "user", content: [message.command, message.output] })
-          : messageItems(message);
+          : wholeItems(messageItems(message), message.content, message.length);
   history.texts.add(id, { at, items, turn: isTurn ? id : undefined });
 }
 

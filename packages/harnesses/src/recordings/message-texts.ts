@@ -1,5 +1,5 @@
 import { estimateTokens } from "@plimsoll/guard/measure";
-import { asArray, asObject, asText, type JsonObject } from "./json.ts";
+import { asArray, asCount, asObject, asText, type JsonObject } from "./json.ts";
 import { isPrompt } from "./text.ts";
 import { type ContentItem, type ContentKind, LONGEST_PROMPT } from "./transcript-parts.ts";
 
@@ -91,6 +91,13 @@ export function measuredItem({ text, ...item }: PromptText): ContentItem {
   const isKept =
     item.kind === "summary" || (item.kind === "user" && text.length <= LONGEST_PROMPT && isPrompt(text));
   return { ...item, tokens: estimateTokens(text), ...(isKept && { text }) };
+}
+
+/** Items of a text of which only the beginning was read. @param length of all of it, in characters */
+export function wholeItems(items: readonly ContentItem[], begin: unknown, length: unknown): ContentItem[] {
+  const read = asText(begin)?.length;
+  const factor = read === undefined ? 1 : Math.max(1, (asCount(length) ?? read) / read);
+  return items.map((item) => ({ ...item, tokens: Math.ceil(item.tokens * factor) }));
 }
 
 const FILES = ["file_path", "filePath", "path", "absolute_path", "notebook_path"] as const;
