@@ -1,5 +1,5 @@
 import type { HistoryTexts } from "../recordings/history-texts.ts";
-import { asCount, asObject, asText, type JsonObject } from "../recordings/json.ts";
+import { asNumber, asObject, asText, type JsonObject } from "../recordings/json.ts";
 import { messageItems, wholeItems } from "../recordings/message-texts.ts";
 import type { ContentItem } from "../recordings/transcript-parts.ts";
 
@@ -12,8 +12,8 @@ interface Written {
 /** The messages and parts of a session. A part does not say who wrote it. */
 export class OpencodeTexts {
   readonly #messages = new Map<string, Written>();
-  /** Parts that wait for their message, by id. */
-  readonly #waiting = new Map<string, { message: string; data: JsonObject }>();
+  /** Parts that wait for their message. One that is written again is there again. */
+  #waiting: { id: string; message: string; data: JsonObject }[] = [];
   /** The message of each part that was measured. */
   readonly #measured = new Map<string, string>();
   /** By the message that asked for a compaction: the first message that it kept, and when its summary was written. */
@@ -28,7 +28,7 @@ export class OpencodeTexts {
   addPart(id: string, message: string, data: JsonObject): void {
     const { type, ignored } = data;
     if ((type === "text" && ignored !== true) || type === "tool" || type === "reasoning")
-      this.#waiting.set(id, { message, data });
+      this.#waiting.push({ id, message, data });
   }
 
   addSummary(asked: string, at: number): void {
@@ -40,16 +40,19 @@ export class OpencodeTexts {
   }
 
   hold(texts: HistoryTexts): void {
-    for (const [id, { message, data }] of this.#waiting) {
+    for (const part of this.#waiting.splice(0)) {
+      const { id, message, data } = part;
       const written = this.#messages.get(message);
-      if (written === undefined) continue;
+      if (written === undefined) {
+        this.#waiting.push(part);
+        continue;
+      }
       const { at, by } = written;
       // What a harness takes out of an old result, it marks in its state.
-      const isCleared = asCount(asObject(asObject(data.state)?.time)?.compacted) !== undefined;
+      const isCleared = asNumber(asObject(asObject(data.state)?.time)?.compacted) !== undefined;
       const turn = by === "user" ? undefined : message;
       texts.add(id, { at, items: itemsOf(data, by, isCleared), turn, isCleared });
       this.#measured.set(id, message);
-      this.#waiting.delete(id);
     }
     for (const [asked, first] of this.#firstKept) {
       const at = this.#summaries.get(asked);

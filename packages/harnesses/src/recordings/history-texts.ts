@@ -155,14 +155,15 @@ export class HistoryTexts {
       const again = ids.flatMap((id) => this.#lines.get(id)?.items ?? []);
       return again.length === 0 ? [] : [{ at, items: again }];
     });
-    const calledAt = new Map(
-      lines.flatMap(({ at, items }) =>
-        items.flatMap(({ kind, call }) => (kind === "tool_call" ? [[call, at] as const] : [])),
-      ),
-    );
+    const calledAt = new Map<string, number>();
+    for (const { at, items } of lines)
+      // A call may be sent again later.
+      for (const { kind, call } of items)
+        if (kind === "tool_call" && call !== undefined)
+          calledAt.set(call, Math.min(at, calledAt.get(call) ?? at));
     // A tool may end before the answer that called it is counted.
     const notBefore = ({ kind, call }: ContentItem) =>
-      kind === "tool_result" ? (calledAt.get(call) ?? 0) : 0;
+      kind === "tool_result" ? (calledAt.get(call ?? "") ?? 0) : 0;
     const falls = new Set(
       [...marks.values()].flatMap(({ id, at, event }) =>
         event.type === "masked" || this.#isOnPath?.(id, at) === false ? [] : [at],

@@ -54,7 +54,7 @@ describe("what fills a window, of one conversation in each family", () => {
   it.each(SHOWN)("%s: goes with the latest turn, as sums without a text or a file", (_, sample) => {
     const { events } = read(sample, false);
     const turns = events.filter((event) => event.type === "turn");
-    const [first, second] = turns.sort((a, b) => a.at - b.at);
+    const [first, second] = turns.sort((a, b) => Number(a.at) - Number(b.at));
     expect(first?.contents).toBeUndefined();
     const sent = TurnContents.parse(second?.contents);
     expect(sent.parts[0]).toMatchObject({ kind: "tool", tool: toolOf(sample), count: 1 });
@@ -110,4 +110,154 @@ const sorted = <One extends { items: readonly object[]; results: readonly object
 it("has a conversation of each family that shows it, but those with longer tests", () => {
   const names = new Set(CONVERSATIONS.map(({ format }): string => HARNESSES[format].name));
   expect(SHOWING.filter((name) => !names.has(name))).toEqual(["Claude Code", "Codex"]);
+});
+
+describe("what left the context", () => {
+  const sampleOf = (name: string) => CONVERSATIONS.find(({ format }) => format === name)!;
+  /** Reads lines of a conversation, some of them changed. */
+  const readLines = (
+    name: string,
+    change: (lines: readonly object[]) => readonly object[],
+    isCompacted = true,
+  ) => read(sampleOf(name), isCompacted, change).contents[0];
+  const kindsOf = (held: ReturnType<typeof readLines>) => held?.items.map(({ kind }) => kind).sort();
+  const END = Date.UTC(2026, 10, 20, 10);
+  const at = (second: number) => new Date(END + second * 1_000).toISOString();
+
+  it("is unknown after a rewind, which has no time", () => {
+    expect(readLines("gemini-cli", (lines) => [...lines, { $rewindTo: "g-5" }])).toBeUndefined();
+  });
+
+  it("is unknown from where messages were cut off until a compaction replaced the rest", () => {
+    const cut = (second: number) => ({
+      ...{ id: `cut-${second}`, timestamp: at(second), parentId: null, type: "session.truncation" },
+      data: { tokenLimit: 64_000, messagesRemovedDuringTruncation: 2 },
+    });
+    expect(readLines("copilot", (lines) => [...lines, cut(4)], false)).toBeUndefined();
+    expect(readLines("copilot", (lines) => [...lines, cut(4)])?.turn).toBe(3);
+    expect(readLines("copilot", (lines) => [...lines, cut(8)])).toBeUndefined();
+    const told = (lines: readonly object[]) =>
+      read(sampleOf("copilot"), true, (all) => [...all, ...lines]).events.filter(
+        (event) => event.type === "turn" && event.composition !== undefined,
+      );
+    expect([told([]).length, told([cut(4)]).length]).toEqual([1, 0]);
+  });
+
+  it("is told by a list that repeats the conversation with masked results", () => {
+    const list = {
+      $set: {
+        messages: [
+          { id: "g-1", timestamp: at(1), type: "user", content: [{ text: SAID.prompt }] },
+          {
+            id: "g-2",
+            timestamp: at(2),
+            type: "gemini",
+            content: SAID.answer,
+            toolCalls: [{ id: "c1", name: "read" }],
+          },
+        ],
+        lastUpdated: at(4.5),
+      },
+    };
+    const { events, contents } = read(sampleOf("gemini-cli"), false, (lines) => [...lines, list]);
+    expect(contents[0]!.items.map(({ kind }) => kind)).not.toContain("tool_result");
+    expect(contents[0]!.loss).toBeUndefined();
+    expect(events.map(({ type }) => type)).not.toContain("compacted");
+  });
+
+  it("is not what pi kept beside a summary, nor what is above a branch that was left", () => {
+    const entry = (id: string, second: number, parent: string, more: object) => ({
+      ...{ id, timestamp: at(second), parentId: parent, ...more },
+    });
+    const said = (id: string, second: number, parent: string) =>
+      entry(id, second, parent, {
+        type: "message",
+        message: {
+          ...{ role: "assistant", content: [], model: "m", stopReason: "stop" },
+          usage: { input: 4_500, output: 9, cacheRead: 0, cacheWrite: 0 },
+        },
+      });
+    const kept = readLines("pi", (lines) => [
+      ...lines,
+      entry("k", 10, "p-9", { type: "compaction", summary: SAID.summary.repeat(9), firstKeptEntryId: "p-7" }),
+      said("k1", 11, "k"),
+    ]);
+    // The summary before is kept, and the answer after it.
+    expect(kindsOf(kept)).toEqual(["assistant", "summary", "summary"]);
+    const branch = readLines(
+      "pi",
+      (lines) => [
+        ...lines,
+        entry("b", 10, "p-3", { type: "branch_summary", fromId: "p-5", summary: SAID.summary }),
+        said("b1", 11, "b"),
+      ],
+      false,
+    );
+    expect(kindsOf(branch)).toEqual([
+      ...["assistant", "summary", "thinking", "tool_call", "tool_result", "user"],
+    ]);
+    expect(branch!.items.find(({ kind }) => kind === "user")).toMatchObject({ text: SAID.prompt });
+  });
+
+  it("ends where entries of pi name each other in a circle", () => {
+    const held = readLines("pi", (lines) => [
+      ...lines,
+      {
+        type: "compaction",
+        id: "p-1",
+        parentId: "p-9",
+        timestamp: at(1),
+        summary: "x",
+        firstKeptEntryId: "none",
+      },
+    ]);
+    expect(held?.level).toBe(LEVELS[2]);
+  });
+
+  it("is what opencode cleared of a result, and not what it kept beside a summary", () => {
+    const part = (id: string, message: string, data: object) => ({
+      ...{ table: "part", id, message_id: message, session_id: "s", time_created: END },
+      data: JSON.stringify(data),
+    });
+    const cleared = part("prt_4", "msg_2", {
+      ...{ type: "tool", tool: "read", callID: "c1" },
+      state: { status: "completed", input: {}, output: SAID.result, time: { start: END, compacted: END } },
+    });
+    for (const lines of [
+      readLines("opencode", (all) => [...all, cleared], false),
+      readLines("opencode", (all) => [cleared, ...all], false),
+    ])
+      expect(kindsOf(lines)).toEqual(["assistant", "thinking", "tool_call", "user"]);
+    const kept = readLines("opencode", (all) => [
+      ...all,
+      part("prt_7", "msg_5", { type: "compaction", auto: true, tail_start_id: "msg_3" }),
+    ]);
+    expect(kindsOf(kept)).toEqual(["assistant", "summary", "user"]);
+    expect(kept!.loss?.things.find(({ kind }) => kind === "rule")?.survival).toBe("verbatim");
+  });
+
+  it("does not depend on shapes that a reader does not know", () => {
+    const odd = [null, 7, true, [], {}, [[[]]], { text: 1 }, { content: { parts: null } }, "\ud800"];
+    for (const sample of CONVERSATIONS)
+      for (const value of odd) {
+        const spoil = (field: unknown): unknown =>
+          Array.isArray(field)
+            ? field.map(spoil)
+            : typeof field === "object" && field !== null
+              ? Object.fromEntries(
+                  Object.entries(field).map(([key, one]) => [
+                    key,
+                    /^(content|parts|message|toolCalls|args|output|result|summary|part|tool_calls)$/.test(
+                      key,
+                    ) && typeof one !== "object"
+                      ? value
+                      : spoil(one),
+                  ]),
+                )
+              : field;
+        const { contents } = read(sample, true, (lines) => lines.map((line) => spoil(line) as object));
+        for (const { items, rest, level } of contents)
+          expect(items.reduce((sum, { tokens }) => sum + tokens, rest)).toBe(level);
+      }
+  });
 });
