@@ -54,17 +54,27 @@ export class OpencodeTexts {
       texts.add(id, { at, items: itemsOf(data, by, isCleared), turn, isCleared });
       this.#measured.set(id, message);
     }
+    if (this.#firstKept.size === 0) return;
+    // Ids grow with time.
+    const ordered = [...this.#measured].sort(([, a], [, b]) => (a < b ? -1 : 1));
     for (const [asked, first] of this.#firstKept) {
       const at = this.#summaries.get(asked);
-      // Ids grow with time.
-      const isKept = ([, message]: [string, string]) => message >= first && message < asked;
-      if (at !== undefined)
-        texts.keep(
-          at,
-          [...this.#measured].filter(isKept).map(([id]) => id),
-        );
+      const kept = ordered.slice(placeOf(ordered, first), placeOf(ordered, asked)).map(([id]) => id);
+      if (at !== undefined) texts.keep(at, kept);
     }
   }
+}
+
+/** The place of the first part of a message. */
+function placeOf(ordered: readonly (readonly [id: string, message: string])[], message: string): number {
+  let low = 0;
+  let high = ordered.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ordered[middle]![1] < message) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function itemsOf(data: JsonObject, by: Written["by"], isCleared: boolean): ContentItem[] {

@@ -1,5 +1,6 @@
 import { contextTokens, PI, stopReasonOf } from "@plimsoll/fold";
 import { AgentHistory, historyReading } from "../recordings/history.ts";
+import { MOST_KEPT } from "../recordings/history-texts.ts";
 import {
   asArray,
   asCost,
@@ -162,8 +163,9 @@ export function holdPath({ history, entries }: PiSession): void {
     if (entry === last) for (const above of pathTo(entries, id)) path.add(above);
   const lastAt = last?.at ?? 0;
   history.texts.onlyOn((id, at) => path.has(id) || at > lastAt);
+  const steps = { left: MOST_KEPT };
   for (const [id, { at, kind }] of entries)
-    if (kind === "compaction" || kind === "branch") history.texts.keep(at, keptAt(entries, id));
+    if (kind === "compaction" || kind === "branch") history.texts.keep(at, keptAt(entries, id, steps));
 }
 
 /** An entry and those above it, up to the root. */
@@ -175,17 +177,20 @@ function* pathTo(entries: PiSession["entries"], id: string | undefined): Generat
   }
 }
 
-/** What stays beside the summary of a compaction or of a branch that was left. */
-function keptAt(entries: PiSession["entries"], id: string): string[] {
+/** What stays beside the summary of a compaction, or of a branch that was left. @param steps that may be gone, over all summaries */
+function keptAt(entries: PiSession["entries"], id: string, steps: { left: number }): string[] {
   const kept: string[] = [];
   const { parent, firstKept, kind } = entries.get(id)!;
+  if (kind === "compaction" && !entries.has(firstKept ?? "")) return [];
   for (const above of pathTo(entries, parent)) {
-    kept.unshift(above);
-    if (above === firstKept) return kept;
-    const compaction = entries.get(above);
-    if (kind === "branch" && compaction?.kind === "compaction") return [...keptAt(entries, above), ...kept];
+    if (steps.left === 0) return [];
+    steps.left -= 1;
+    kept.push(above);
+    if (above === firstKept) return kept.reverse();
+    if (kind === "branch" && entries.get(above)?.kind === "compaction")
+      return [...keptAt(entries, above, steps), ...kept.reverse()];
   }
-  return kind === "branch" ? kept : [];
+  return kind === "branch" ? kept.reverse() : [];
 }
 
 function readMessage(

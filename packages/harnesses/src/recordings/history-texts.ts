@@ -2,6 +2,7 @@ import { contextTokens } from "@plimsoll/fold";
 import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { Survived } from "@plimsoll/protocol/pure";
 import { latestLoss, survivals } from "./compaction-loss.ts";
+import { ValuesByTime } from "./dated.ts";
 import type { HistoryTurn, RecordedMark } from "./history.ts";
 import {
   type AgentContents,
@@ -27,6 +28,9 @@ export interface TextLine {
 /** The next turn that was counted: a harness may count a call after it wrote its answer. */
 export const NEXT_TURN = "";
 
+/** Lines that are kept beside summaries, over all of these. */
+export const MOST_KEPT = 100_000;
+
 interface CountedTurns {
   turns: ReadonlyMap<string, HistoryTurn>;
   marks: ReadonlyMap<string, RecordedMark>;
@@ -42,6 +46,7 @@ export class HistoryTexts {
   readonly #resets = new Set<number>();
   /** Lines that stay in the context beside what a boundary left, by its time. */
   readonly #kept = new Map<number, readonly string[]>();
+  #keptLines = 0;
   #isOnPath: ((id: string, at: number) => boolean) | undefined;
   /** When something left the context that the recording does not name. */
   readonly #losses = new Set<number>();
@@ -76,7 +81,11 @@ export class HistoryTexts {
     this.#resets.add(at);
   }
 
+  /** Of what is kept again and again, the first `MOST_KEPT` lines count. */
   keep(at: number, lines: readonly string[]): void {
+    const all = this.#keptLines + lines.length - (this.#kept.get(at)?.length ?? 0);
+    if (all > MOST_KEPT) return;
+    this.#keptLines = all;
     this.#kept.set(at, lines);
   }
 
@@ -135,12 +144,10 @@ export class HistoryTexts {
 
   /** Whether it is known what the context held at a time. */
   #knownAt({ resets }: Filling): (at: number) => boolean {
-    const isWithoutTime = this.#losses.has(Number.POSITIVE_INFINITY);
-    return (at) =>
-      !isWithoutTime &&
-      [...this.#losses].every(
-        (lost) => lost > at || resets.some((reset) => reset.at > lost && reset.at <= at),
-      );
+    if (this.#losses.has(Number.POSITIVE_INFINITY)) return () => false;
+    const lost = new ValuesByTime([...this.#losses].map((at) => ({ at, value: at })));
+    const replaced = new ValuesByTime(resets.map(({ at }) => ({ at, value: at })));
+    return (at) => (lost.at(at) ?? Number.NEGATIVE_INFINITY) < (replaced.at(at) ?? 0);
   }
 
   #filling({ turns, marks, modelOf }: CountedTurns): Filling {
@@ -156,8 +163,8 @@ export class HistoryTexts {
       return again.length === 0 ? [] : [{ at, items: again }];
     });
     const calledAt = new Map<string, number>();
+    // A call may be sent again later.
     for (const { at, items } of lines)
-      // A call may be sent again later.
       for (const { kind, call } of items)
         if (kind === "tool_call" && call !== undefined)
           calledAt.set(call, Math.min(at, calledAt.get(call) ?? at));
