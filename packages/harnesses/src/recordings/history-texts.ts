@@ -15,7 +15,7 @@ import {
 } from "./transcript-parts.ts";
 
 /** What a line of a recording adds to the context of its agent. */
-export interface TextLine {
+interface TextLine {
   /** Epoch ms. */
   at: number;
   items: readonly ContentItem[];

@@ -103,7 +103,7 @@ export function wholeItems(items: readonly ContentItem[], begin: unknown, length
 const FILES = ["file_path", "filePath", "path", "absolute_path", "notebook_path"] as const;
 
 /** The file that a call is about. */
-export function fileIn(input: unknown): string | undefined {
+function fileIn(input: unknown): string | undefined {
   const given = asObject(input);
   return given && firstText(...FILES.map((name) => given[name]));
 }
