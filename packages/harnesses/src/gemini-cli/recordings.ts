@@ -76,7 +76,7 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
     const rewound = asText(json.$rewindTo);
     if (rewound !== undefined) {
       chat.rewinds.add(rewound);
-      // It has no time, so what came since cannot be told from what it took out.
+      // A rewind has no time, so the messages that it removed are unknown.
       chat.history.texts.lose();
       return "not_needed";
     }

@@ -359,7 +359,7 @@ describe("the prompt of a call", () => {
       expect(turnsOf(body, "logs").map((event) => event.type === "turn" && event.contents)).toEqual([
         undefined,
       ]);
-    // It cannot be told which call it is of.
+    // Without a span, nothing names its call.
     for (const body of details(prompt, { spanId: "" })) expect(turnsOf(body, "logs")).toEqual([]);
   });
 
