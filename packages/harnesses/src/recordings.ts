@@ -1,6 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { familyOf } from "@plimsoll/protocol/pure";
-import { isNone } from "./harness.ts";
+import { type Harness, isNone } from "./harness.ts";
 import { asObject, parseJson, parseObject } from "./recordings/json.ts";
 import {
   addSkips,
@@ -48,6 +48,13 @@ export const FORMAT_PLACES: readonly (readonly [name: string, place: string])[] 
 export const SHOWING: readonly string[] = RECORDINGS.flatMap(([format]) =>
   isNone(HARNESSES[format].contents) ? [] : [HARNESSES[format].name],
 );
+
+/** Why recordings of a format do not show it; undefined if they do. @param format also that of a mapping */
+export function whyNotShown(format: SourceFormat): string | undefined {
+  if (format === "mapped") return undefined;
+  const contents: Harness["contents"] = HARNESSES[format].contents;
+  return isNone(contents) ? contents.none : undefined;
+}
 
 /** Whether recordings of a harness instance can show what survived a compaction. */
 export const showsSummaries = (harness: string): boolean =>

@@ -133,6 +133,12 @@ it("says what it looked for", async () => {
   const other = join(home, "notes.jsonl");
   writeFileSync(other, '{"a":1}\n');
   await expect(run([other])).rejects.toThrow("does not show what fills the window.");
+  const agentd = join(home, "run.jsonl");
+  const event = { event: "AgentDone", run_id: "r", timestamp: new Date(NOW).toISOString() };
+  writeFileSync(agentd, `${JSON.stringify({ event })}\n`);
+  await expect(run([agentd])).rejects.toMatchObject({
+    hint: expect.stringContaining("beginnings of prompts"),
+  });
 });
 
 it("says what the latest compaction lost", async () => {

@@ -6,6 +6,7 @@ import {
   type Losable,
   largestItems,
   SHOWING,
+  whyNotShown,
 } from "@plimsoll/harnesses/recordings";
 import { LOSABLE_KINDS, type LosableKind, SURVIVALS } from "@plimsoll/protocol/pure";
 import type { Command } from "commander";
@@ -71,9 +72,13 @@ async function contentsOf(path: string): Promise<AgentContents[]> {
   const { groups } = await planImport([path]);
   const found: AgentContents[] = [];
   let isShown = false;
+  let reason: string | undefined;
   for (const { format, files } of groups) {
     const reader = readerFor(format, { titles: false });
-    if (reader.contents === undefined) continue;
+    if (reader.contents === undefined) {
+      reason ??= whyNotShown(format);
+      continue;
+    }
     isShown = true;
     for (const file of files)
       for await (const { lines } of sourceLines(file.location))
@@ -83,7 +88,7 @@ async function contentsOf(path: string): Promise<AgentContents[]> {
   if (found.length > 0) return found.sort((a, b) => b.at - a.at);
   throw new CliError(
     isShown ? `There is no turn with its texts in ${path}.` : `${path} does not show what fills the window.`,
-    { hint: `Recordings of ${SHOWING.join(", ")} do.` },
+    { hint: reason ?? `Recordings of ${SHOWING.join(", ")} do.` },
   );
 }
 

@@ -143,7 +143,7 @@ describe("what left the context", () => {
     expect([told([]).length, told([cut(4)]).length]).toEqual([1, 0]);
   });
 
-  it("is told by a list that repeats the conversation with masked results", () => {
+  it("is shown by a list that repeats the conversation with masked results", () => {
     const list = {
       $set: {
         messages: [
