@@ -9,6 +9,7 @@ const KINDS: Record<HeldKind, string> = {
   user: "prompts and notices",
   attachment: "attachments",
   assistant: "answers",
+  thinking: "thinking since the latest prompt",
   tool: "tools",
 };
 

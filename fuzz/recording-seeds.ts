@@ -1,5 +1,6 @@
 import type { Format } from "@plimsoll/harnesses/recordings";
 import { SAMPLES } from "../packages/harnesses/src/testing/recordings.ts";
+import { CONVERSATIONS } from "../packages/harnesses/src/testing/texts.ts";
 
 /** A recording file as values, one a line. */
 export interface SeedFile {
@@ -275,4 +276,6 @@ const agentd: Seed = {
   ],
 };
 
-export const SEEDS: readonly Seed[] = [claudeCode, codex, ouroboros, agentd, ...SAMPLES];
+const conversations = CONVERSATIONS.map(({ format, files }): Seed => ({ format, files: files(true) }));
+
+export const SEEDS: readonly Seed[] = [claudeCode, codex, ouroboros, agentd, ...SAMPLES, ...conversations];

@@ -141,7 +141,7 @@ function Kept({ rows }: { rows: Falls["rows"] }) {
     return (
       <p className="mt-4 text-[13px] text-muted" data-testid="kept-unseen">
         What compactions kept of prompts and files cannot be seen: no recording with their summaries was
-        imported. Recordings of Claude Code and Codex hold them.
+        imported. Recordings of Claude Code, Codex and others hold them.
       </p>
     );
   return (

@@ -26,8 +26,8 @@ export function ToolsPanel({ contents, error, retry }: Props) {
       {(data) =>
         data.tools.length === 0 ? (
           <p className="mt-1 text-[13px] text-muted">
-            No source in this range reports what fills windows. Recordings of Claude Code and Codex do, and so
-            do the guard and spans of OpenTelemetry that have the prompt of their call.
+            No source in this range reports what fills windows. Recordings of Claude Code, Codex and others
+            do, and so do the guard and spans of OpenTelemetry that have the prompt of their call.
           </p>
         ) : (
           <Tools contents={data} />

@@ -22,10 +22,24 @@ export interface OtlpSpan {
 }
 
 /** Encodes the spans of one resource and scope as an ExportTraceServiceRequest. The scope follows its spans. */
-export function encodeSpans(
+export const encodeSpans = (
   resource: Record<string, OtlpValue>,
   scope: string,
   spans: readonly OtlpSpan[],
+): Buffer => encode(resource, scope, spans, "span");
+
+/** The same as log records with the name of a span as that of the event, in an ExportLogsServiceRequest. */
+export const encodeLogs = (
+  resource: Record<string, OtlpValue>,
+  scope: string,
+  logs: readonly OtlpSpan[],
+): Buffer => encode(resource, scope, logs, "log");
+
+function encode(
+  resource: Record<string, OtlpValue>,
+  scope: string,
+  records: readonly OtlpSpan[],
+  kind: "span" | "log",
 ): Buffer {
   const writer = new BinaryWriter();
   const message = (field: number, write: () => void) => {
@@ -75,9 +89,17 @@ export function encodeSpans(
     if (status !== undefined) message(15, () => writer.tag(3, WireType.Varint).int32(status));
     if (one.hasUnknownField) writer.tag(99, WireType.Varint).uint32(7);
   };
+  const log = (one: OtlpSpan) => {
+    time(1, one.endNs);
+    attributes(6, one.attributes);
+    if (one.dropped !== undefined) writer.tag(7, WireType.Varint).uint32(one.dropped);
+    id(9, one.traceId);
+    id(10, one.spanId);
+    text(12, one.name);
+  };
   message(1, () => {
     message(2, () => {
-      for (const one of spans) message(2, () => span(one));
+      for (const one of records) message(2, () => (kind === "log" ? log(one) : span(one)));
       message(1, () => text(1, scope));
     });
     message(1, () => attributes(1, resource));

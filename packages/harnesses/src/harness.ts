@@ -21,6 +21,11 @@ interface HarnessParts {
   /** As its makers write it. */
   name: string;
   recordings: Recordings | None;
+  /**
+   * What its recordings show of a window. The cells of docs/import.md: the texts, whether thinking is one of them, and what of a
+   * context that a compaction left.
+   */
+  contents: string | None;
   /** How it names things in OTLP. */
   telemetry: TelemetryDialect | None;
   /** What the bridge writes to move its line. */

@@ -1,5 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/events";
 import { familyOf } from "@plimsoll/protocol/pure";
+import { type Harness, isNone } from "./harness.ts";
 import { asObject, parseJson, parseObject } from "./recordings/json.ts";
 import {
   addSkips,
@@ -43,6 +44,18 @@ export const FORMAT_PLACES: readonly (readonly [name: string, place: string])[] 
   ([format, { place }]) => [HARNESSES[format].name, place],
 );
 
+/** The harnesses whose recordings show what fills a window. */
+export const SHOWING: readonly string[] = RECORDINGS.flatMap(([format]) =>
+  isNone(HARNESSES[format].contents) ? [] : [HARNESSES[format].name],
+);
+
+/** Why recordings of a format do not show it; undefined if they do. @param format also that of a mapping */
+export function whyNotShown(format: SourceFormat): string | undefined {
+  if (format === "mapped") return undefined;
+  const contents: Harness["contents"] = HARNESSES[format].contents;
+  return isNone(contents) ? contents.none : undefined;
+}
+
 /** Whether recordings of a harness instance can show what survived a compaction. */
 export const showsSummaries = (harness: string): boolean =>
   RECORDINGS.some(
@@ -59,7 +72,8 @@ export const isRecordingName = (name: string): boolean =>
   /\.jsonl(\.zstd?)?$/.test(name) || NAMES.some((pattern) => pattern.test(name));
 
 export function createReader(format: Format, options: ReaderOptions): HarnessReader {
-  const reader = HARNESSES[format].recordings.reader(options);
+  const { recordings, contents } = HARNESSES[format];
+  const reader = recordings.reader(options);
   const skips = new Skips();
   return {
     read(line, file) {
@@ -71,7 +85,7 @@ export function createReader(format: Format, options: ReaderOptions): HarnessRea
         return skips.count("too_deep");
       }
     },
-    ...(reader.contents !== undefined && { contents: () => reader.contents!() }),
+    ...(reader.contents !== undefined && !isNone(contents) && { contents: () => reader.contents!() }),
     take(final) {
       const { events, skipped } = reader.take(final);
       const all = skips.drain();

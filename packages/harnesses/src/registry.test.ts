@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { CONNECTABLE_HARNESSES } from "./connect.ts";
 import type { Harness } from "./harness.ts";
 import { FORMATS } from "./recordings.ts";
-import { HARNESSES } from "./registry.ts";
+import { HARNESSES, partsOf } from "./registry.ts";
 import { SAMPLES } from "./testing/recordings.ts";
 
 it("has every family that has a folder", () => {
@@ -43,6 +43,23 @@ it("lists the harnesses that connect in docs/connect.md", async () => {
   const rows = CONNECTABLE_HARNESSES.map(({ family, name }) => {
     const [anchor, ...cells] = docs.get(family)!.split(" | ");
     return `| [${name}](#${anchor}) | ${cells.join(" | ")} |\n`;
+  });
+  const wanted = `${page.slice(0, start)}${rows.join("")}${rest.slice(rest.indexOf("\n\n") + 1)}`;
+  // With `vitest -u`, this writes the rows.
+  await expect(wanted).toMatchFileSnapshot(path);
+});
+
+it("lists what recordings show of a window in docs/import.md", async () => {
+  const path = join(import.meta.dirname, "../../../docs/import.md");
+  const page = readFileSync(path, "utf8");
+  const head = "| recording | texts | thinking | what a compaction left |\n|---|---|---|---|\n";
+  const start = page.indexOf(head) + head.length;
+  const rest = page.slice(start);
+  const rows = partsOf("recordings").map(([family]) => {
+    const { name, contents } = HARNESSES[family] as Harness;
+    return typeof contents === "string"
+      ? `| ${name} | ${contents} |\n`
+      : `| ${name} | none. ${contents.none} | | |\n`;
   });
   const wanted = `${page.slice(0, start)}${rows.join("")}${rest.slice(rest.indexOf("\n\n") + 1)}`;
   // With `vitest -u`, this writes the rows.

@@ -48,7 +48,7 @@ export function readRecord(
   const { dialect, reading } = readByDialect(record, mappings);
   if (reading.events === undefined) return { dialect, reading };
   const origin = originOf(record.resource);
-  const prompt = record.signal === "traces" ? record.prompt : undefined;
+  const prompt = record.signal === "metrics" ? undefined : record.prompt;
   const events = reading.events.map((event) => ({ ...event, ...origin }));
   if (prompt !== undefined)
     for (const event of events) if (event.type === "turn") event.contents = promptContents(prompt, event);

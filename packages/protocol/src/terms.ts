@@ -145,7 +145,10 @@ export const COMPOSITION_PARTS = ["system", "tools", "memory", "history", "tool_
 /**
  * What a thing in a window is. `tool`: calls of a tool with their results. `summary`: what a compaction left.
  */
-/** `deferred_tool`: tools whose definitions a window has not, until the model searches for them. */
+/**
+ * `deferred_tool`: tools whose definitions a window has not, until the model searches for them. `thinking`: that since the latest
+ * prompt.
+ */
 export const HELD_KINDS = [
   "system",
   "tool_definition",
@@ -154,6 +157,7 @@ export const HELD_KINDS = [
   "user",
   "attachment",
   "assistant",
+  "thinking",
   "tool",
 ] as const;
 export type HeldKind = (typeof HELD_KINDS)[number];

@@ -2,6 +2,8 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import type { SampleFile } from "../../../harnesses/src/testing/recordings.ts";
+import { CONVERSATIONS, LEVELS } from "../../../harnesses/src/testing/texts.ts";
 import { createProgram } from "../program.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -77,6 +79,29 @@ it("prints what fills the window, and the largest things with their turns", asyn
   );
 });
 
+it("prints the same of other families, with thinking and definitions where the recording has them", async () => {
+  const sample = CONVERSATIONS.find(({ files }) => files(false)[0]!.path.includes("agents/main/wire"))!;
+  const [{ path, lines }] = sample.files(false) as [SampleFile];
+  const file = join(home, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const [agent] = JSON.parse(await run([file, "--json"]));
+  const names = agent.parts.map(({ name }: { name: string }) => name);
+  expect(names[0]).toBe("tools");
+  expect(names).toEqual(
+    expect.arrayContaining([
+      "tool definitions",
+      "instructions",
+      "thinking since the latest prompt",
+      "answers",
+    ]),
+  );
+  expect(agent.parts.reduce((all: number, { tokens }: { tokens: number }) => all + tokens, 0)).toBe(
+    LEVELS[1],
+  );
+  expect(await run([file])).toMatch(/^ +[\d.]+k {2}turn 2 +read \/w\/src\/load\.ts$/m);
+});
+
 it("adds up to the level", async () => {
   claudeSession();
   const [agent] = JSON.parse(await run(["--json"]));
@@ -108,6 +133,12 @@ it("says what it looked for", async () => {
   const other = join(home, "notes.jsonl");
   writeFileSync(other, '{"a":1}\n');
   await expect(run([other])).rejects.toThrow("does not show what fills the window.");
+  const agentd = join(home, "run.jsonl");
+  const event = { event: "AgentDone", run_id: "r", timestamp: new Date(NOW).toISOString() };
+  writeFileSync(agentd, `${JSON.stringify({ event })}\n`);
+  await expect(run([agentd])).rejects.toMatchObject({
+    hint: expect.stringContaining("beginnings of prompts"),
+  });
 });
 
 it("says what the latest compaction lost", async () => {

@@ -5,6 +5,8 @@ import {
   contentsTree,
   type Losable,
   largestItems,
+  SHOWING,
+  whyNotShown,
 } from "@plimsoll/harnesses/recordings";
 import { LOSABLE_KINDS, type LosableKind, SURVIVALS } from "@plimsoll/protocol/pure";
 import type { Command } from "commander";
@@ -33,7 +35,8 @@ export function addContextCommand(program: Command, context: CommandContext): vo
     .addHelpText(
       "after",
       `
-Reads recordings of Claude Code and Codex. It needs no server, and nothing leaves this machine.
+Reads recordings of ${SHOWING.slice(0, -1).join(", ")}
+and ${SHOWING.at(-1)}. It needs no server, and nothing leaves this machine.
 
 The level is what the provider counted for the latest turn. Its parts are estimates from the texts of the recording; what the recording
 does not show is named as the rest. "turn" is the first one that was sent a thing.
@@ -69,9 +72,13 @@ async function contentsOf(path: string): Promise<AgentContents[]> {
   const { groups } = await planImport([path]);
   const found: AgentContents[] = [];
   let isShown = false;
+  let reason: string | undefined;
   for (const { format, files } of groups) {
     const reader = readerFor(format, { titles: false });
-    if (reader.contents === undefined) continue;
+    if (reader.contents === undefined) {
+      reason ??= whyNotShown(format);
+      continue;
+    }
     isShown = true;
     for (const file of files)
       for await (const { lines } of sourceLines(file.location))
@@ -81,7 +88,7 @@ async function contentsOf(path: string): Promise<AgentContents[]> {
   if (found.length > 0) return found.sort((a, b) => b.at - a.at);
   throw new CliError(
     isShown ? `There is no turn with its texts in ${path}.` : `${path} does not show what fills the window.`,
-    { hint: "Recordings of Claude Code and Codex do." },
+    { hint: reason ?? `Recordings of ${SHOWING.join(", ")} do.` },
   );
 }
 

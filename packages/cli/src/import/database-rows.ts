@@ -59,6 +59,10 @@ const rowsOf = (database: Database, table: string, sql: string): string[] =>
 /** SQLite has larger integers than JSON. */
 const withoutBigInts = (_key: string, value: unknown) => (typeof value === "bigint" ? Number(value) : value);
 
+/** Characters that are read of a text that may be a prompt, and of the result of a tool. */
+const LONGEST_TEXT = 20_001;
+const LONGEST_RESULT = 2_048;
+
 function opencodeRows(database: Database): string[] {
   return [
     ...rowsOf(database, "session", "SELECT id, parent_id, title, time_created FROM session"),
@@ -66,7 +70,9 @@ function opencodeRows(database: Database): string[] {
     ...rowsOf(
       database,
       "message",
-      `SELECT id, session_id, time_created, data FROM message WHERE json_valid(data) AND data ->> '$.role' = 'assistant'`,
+      `SELECT id, session_id, time_created, CASE WHEN data ->> '$.role' = 'assistant' THEN data
+         ELSE json_object('role', data ->> '$.role', 'time', json(data -> '$.time')) END AS data
+       FROM message WHERE json_valid(data)`,
     ),
     ...rowsOf(
       database,
@@ -75,7 +81,15 @@ function opencodeRows(database: Database): string[] {
        WHERE message_id IN (SELECT data ->> '$.parentID' FROM message WHERE json_valid(data) AND data ->> '$.summary' = 1)
          AND json_valid(data) AND data ->> '$.type' = 'compaction'`,
     ),
-    // Results may be whole files. What came of a call is beside them.
+    // Texts and results may be whole files, which are measured by their beginnings.
+    ...rowsOf(
+      database,
+      "part",
+      `SELECT id, message_id, session_id, time_created, json_object(
+         'type', data ->> '$.type', 'text', substr(data ->> '$.text', 1, ${LONGEST_TEXT}), 'length', length(data ->> '$.text'),
+         'synthetic', json(data -> '$.synthetic'), 'ignored', json(data -> '$.ignored')
+       ) AS data FROM part WHERE json_valid(data) AND data ->> '$.type' IN ('text', 'reasoning')`,
+    ),
     ...rowsOf(
       database,
       "part",
@@ -83,8 +97,11 @@ function opencodeRows(database: Database): string[] {
          'type', 'tool', 'tool', data ->> '$.tool', 'callID', data ->> '$.callID', 'state', json_object(
            'status', data ->> '$.state.status', 'input', json(data -> '$.state.input'),
            'error', substr(data ->> '$.state.error', 1, 200),
+           'output', substr(data ->> '$.state.output', 1, ${LONGEST_RESULT}), 'length', length(data ->> '$.state.output'),
            'metadata', json_object('exit', data ->> '$.state.metadata.exit'),
-           'time', json_object('start', data ->> '$.state.time.start')
+           'time', json_object(
+             'start', data ->> '$.state.time.start', 'compacted', data ->> '$.state.time.compacted'
+           )
          )
        ) AS data FROM part WHERE json_valid(data) AND data ->> '$.type' = 'tool'`,
     ),
@@ -114,7 +131,7 @@ function gooseRows(database: Database): string[] {
   ];
 }
 
-/** Results may be whole files, and nothing of them is needed. Large entries are compressed. */
+/** Results may be whole files, which are measured by their beginnings. Large entries are compressed. */
 function openclawRows(database: Database): string[] {
   const entry = fieldsOf(database, "transcript_events", ["session_id", "seq", "event_json", "event_zstd"]);
   const node = fieldsOf(database, "session_nodes", [
@@ -127,7 +144,11 @@ function openclawRows(database: Database): string[] {
     .all(
       `SELECT session_id, seq, event_zstd,
          CASE WHEN json_valid(event_json) AND event_json ->> '$.message.role' = 'toolResult'
-           THEN json_remove(event_json, '$.message.content', '$.message.details') ELSE event_json END AS event
+           THEN json_set(
+             json_remove(event_json, '$.message.details'),
+             '$.message.content', substr(event_json ->> '$.message.content[0].text', 1, ${LONGEST_RESULT}),
+             '$.message.length', length(event_json ->> '$.message.content[0].text')
+           ) ELSE event_json END AS event
        FROM (${entry})`,
     )
     .map(({ event_zstd, event, ...row }: Row) =>

@@ -1,6 +1,7 @@
 import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { estimateTokens, tokenizerScale } from "@plimsoll/guard/measure";
 import { createReader, type Format } from "@plimsoll/harnesses/recordings";
 import { Database } from "node-sqlite3-wasm";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -38,12 +39,13 @@ const insert = (database: Database, second: number, input: number, more: object 
   });
   database.run("INSERT INTO message VALUES (?, ?, ?, ?)", [id, session_id, time_created, data]);
 };
-async function read(format: Format, file: string) {
+async function readerOf(format: Format, file: string) {
   const reader = createReader(format, { harness: "h", titles: true });
   for await (const { lines } of sourceLines(file))
     for (const line of lines) reader.read(line, { path: file });
-  return reader.take(true).events;
+  return reader;
 }
+const read = async (format: Format, file: string) => (await readerOf(format, file)).take(true).events;
 const levelsOf = async (format: Format, file: string, agent: string) =>
   levels(foldEvents(await read(format, file)).get(agent));
 
@@ -66,6 +68,47 @@ describe("databases", () => {
     expect(events.map(({ type }) => type)).toEqual(["session", "turn", "turn", "turn", "compacted"]);
     expect(events.at(-1)).toMatchObject({ trigger: "manual" });
     expect(events[0]).toMatchObject({ title: "Webhooks" });
+  });
+
+  it("opencode: measures a long result by its beginning and its length", async () => {
+    const database = create(path(), OPENCODE);
+    const part = (id: string, message: string, data: object) =>
+      database.run("INSERT INTO part VALUES (?, ?, 'ses_1', 1795168800000, ?)", [
+        id,
+        message,
+        JSON.stringify(data),
+      ]);
+    const read = (output: string, more: object = {}) => ({
+      ...{ type: "tool", tool: "read", callID: "c1" },
+      state: { status: "completed", input: { filePath: "/w/a.ts" }, output, time: { start: 1, ...more } },
+    });
+    database.run("INSERT INTO message VALUES ('msg_0', 'ses_1', 1795168800000, ?)", [
+      JSON.stringify({ role: "user", time: { created: 1795168800000 }, summary: { diffs: ["x"] } }),
+    ]);
+    part("prt_0", "msg_0", { type: "text", text: "Why is the load wrong?" });
+    part("prt_1", "msg_0", { type: "text", text: "A hint for the person", ignored: true });
+    part("prt_2", "msg_0", { type: "text", text: "The content of a file", synthetic: true });
+    insert(database, 1, 9_000);
+    part("prt_3", "msg_1", { type: "reasoning", text: "The window comes first." });
+    part("prt_4", "msg_1", read("export const load = 0.5;\n".repeat(1_000)));
+    insert(database, 2, 12_000);
+    const old = { ...read("gone ".repeat(9_000), { compacted: 9 }), callID: "c2" };
+    part("prt_5", "msg_2", old);
+    insert(database, 5, 13_000);
+    database.close();
+    const [held] = (await readerOf("opencode", path())).contents!();
+    expect(held!.items.map(({ kind, tool }) => [kind, tool]).sort()).toEqual([
+      ["attachment", undefined],
+      ["thinking", undefined],
+      ["tool_call", "read"],
+      ["tool_call", "read"],
+      ["tool_result", "read"],
+      ["user", undefined],
+    ]);
+    const result = held!.items.find(({ kind }) => kind === "tool_result");
+    const whole =
+      estimateTokens("export const load = 0.5;\n".repeat(1_000)) * tokenizerScale("claude-opus-5");
+    expect(Math.abs(result!.tokens / whole - 1)).toBeLessThan(0.02);
   });
 
   it("reads what is only in the write-ahead log, and changes nothing beside the database", async () => {

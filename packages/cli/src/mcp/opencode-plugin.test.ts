@@ -103,7 +103,7 @@ describe("the plugin for opencode", () => {
     expect(filled.largest).toMatchObject([
       { name: "bash", turn: 3 },
       { name: "answers" },
-      ...Array(5).fill({}),
+      ...Array(4).fill({}),
     ]);
     expect(filled.parts).toContainEqual(expect.objectContaining({ part: "bash", of: "tools" }));
   });

@@ -5,6 +5,7 @@ import { ampRecordings } from "./recordings.ts";
 export const amp = {
   name: "Amp",
   recordings: ampRecordings,
+  contents: "prompts, answers, calls and results | yes | it has none",
   telemetry: none("No telemetry of its own is known."),
   connect: none("Its settings are not written by connect."),
   bridge: ampBridge,

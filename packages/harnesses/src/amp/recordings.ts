@@ -1,5 +1,5 @@
 import { AMP } from "@plimsoll/fold";
-import { AgentHistory, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, historyReading } from "../recordings/history.ts";
 import {
   asArray,
   asObject,
@@ -9,11 +9,11 @@ import {
   type JsonObject,
   parseObject,
 } from "../recordings/json.ts";
+import { messageItems } from "../recordings/message-texts.ts";
 import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -35,7 +35,8 @@ function ampReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const threads = new Map<string, AgentHistory>();
 
-  return { read, take };
+  const histories = () => [...threads].map(([session, history]) => [history, { session }] as const);
+  return { read, ...historyReading(histories, options, skips) };
 
   function read(text: string, _file: FileHint): SkipReason | undefined {
     const json = parseObject(text);
@@ -47,11 +48,6 @@ function ampReader(options: ReaderOptions): HarnessReader {
     readThread(history, json, skips);
     return history.turns.size === 0 ? "no_usage" : undefined;
   }
-
-  function take(): Reading {
-    const entries = [...threads].map(([session, history]) => [history, { session }] as const);
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
-  }
 }
 
 function readThread(history: AgentHistory, thread: JsonObject, skips: Skips): void {
@@ -60,11 +56,27 @@ function readThread(history: AgentHistory, thread: JsonObject, skips: Skips): vo
   const title = asText(thread.title);
   if (title !== undefined && created !== undefined) history.addTitle("harness", created, title);
   const times = ledgerTimes(thread);
+  // Only answers have times.
+  let latest = 0;
   for (const [index, value] of asArray(thread.messages).entries()) {
-    const message = asObject(value);
-    if (message?.role !== "assistant") continue;
-    skips.count(readMessage(history, message, index, times));
+    const message = asObject(value) ?? {};
+    const content = Array.isArray(message.content) ? message.content.map(withResult) : message.content;
+    if (message.role === "assistant") {
+      skips.count(readMessage(history, message, index, times));
+      latest = Math.max(latest, history.turns.get(turnId(message, index))?.at ?? 0);
+    }
+    history.texts.add(`message/${index}`, { at: latest, items: messageItems({ ...message, content }) });
   }
+}
+
+const turnId = (message: JsonObject, index: number) =>
+  `message/${messageId(message.messageId) ?? String(index)}`;
+
+/** The result of a tool is what its run returned. */
+function withResult(block: unknown): unknown {
+  const { type, toolUseID, run } = asObject(block) ?? {};
+  if (type !== "tool_result") return block;
+  return { type, tool_use_id: toolUseID, content: asObject(run)?.result };
 }
 
 function readMessage(
@@ -81,7 +93,7 @@ function readMessage(
   const at = asTime(counts.timestamp) ?? asTime(message.timestamp) ?? times.get(id);
   if (at === undefined) return "no_time";
   return history.addTurn({
-    id: `message/${id}`,
+    id: turnId(message, index),
     at,
     model: asText(counts.model) ?? asText(message.model),
     ...counted,

@@ -5,6 +5,8 @@ import { atifRecordings } from "./recordings.ts";
 export const atif = {
   name: "ATIF",
   recordings: atifRecordings,
+  contents:
+    "system prompt, definitions of tools, prompts, answers, calls and results | yes | only what follows",
   telemetry: none("It is a format of files."),
   connect: none("It is a format of files."),
   bridge: none("It is a format of files."),

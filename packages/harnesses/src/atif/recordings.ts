@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { OPENAI_CHAT } from "@plimsoll/fold";
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, agentName, type HistoryOwner, historyReading } from "../recordings/history.ts";
 import {
   asArray,
   asCost,
@@ -11,11 +11,11 @@ import {
   type JsonObject,
   parseObject,
 } from "../recordings/json.ts";
+import { definitionTexts, measuredItem, messageItems } from "../recordings/message-texts.ts";
 import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -59,7 +59,8 @@ function atifReader(options: ReaderOptions): HarnessReader {
   /** The id of each file's own trajectory. */
   const fileIds = new Map<string, string>();
 
-  return { read, take };
+  const histories = () => [...trajectories.values()].map((one) => [one.history, ownerOf(one)] as const);
+  return { read, ...historyReading(histories, options, skips) };
 
   function read(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
@@ -89,11 +90,6 @@ function atifReader(options: ReaderOptions): HarnessReader {
     const found = trajectories.get(key) ?? { path, session, trail, history: new AgentHistory() };
     trajectories.set(key, found);
     return found;
-  }
-
-  function take(): Reading {
-    const entries = [...trajectories.values()].map((one) => [one.history, ownerOf(one)] as const);
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 
   /** Whose history a trajectory is, by the files that lead to it. Files that name each other in a circle are no sub-agents. */
@@ -139,12 +135,47 @@ function* namedFiles(path: string, json: JsonObject): Generator<[path: string, k
 }
 
 function readSteps({ history }: Trajectory, json: JsonObject, skips: Skips): void {
-  const model = asText(asObject(json.agent)?.model_name);
-  for (const value of asArray(json.steps)) {
+  const { model_name, tool_definitions } = asObject(json.agent) ?? {};
+  const model = asText(model_name);
+  const definitions = definitionTexts(asArray(tool_definitions)).map(measuredItem);
+  history.texts.add("tools", { at: 0, items: definitions });
+  let before = 0;
+  for (const [index, value] of asArray(json.steps).entries()) {
     const step = asObject(value);
-    if (step !== undefined) skips.count(readStep(history, step, model));
+    if (step === undefined) continue;
+    skips.count(readStep(history, step, model));
+    const at = asTime(step.timestamp) ?? before;
+    // What a compaction left is in the steps after it.
+    if (!isCompaction(step)) history.texts.add(`step/${index}`, { at, items: textsOf(step) });
+    before = at;
   }
 }
+
+const isCompaction = (step: JsonObject) =>
+  asObject(asObject(step.extra)?.context_management)?.type === "compaction";
+
+const ROLES: Readonly<Record<string, string>> = { system: "system", user: "user", agent: "assistant" };
+
+function textsOf({ source, message, reasoning_content, tool_calls, observation }: JsonObject) {
+  const calls = asArray(tool_calls).map(asObject);
+  return [
+    ...messageItems({
+      role: ROLES[asText(source) ?? ""],
+      content: [{ type: "thinking", text: reasoning_content }, ...partsOf(message)],
+      tool_calls: calls.map((call) => ({
+        ...{ id: call?.tool_call_id, name: call?.function_name, arguments: call?.arguments },
+      })),
+    }),
+    ...asArray(asObject(observation)?.results).flatMap((value) => {
+      const { source_call_id: call, content } = asObject(value) ?? {};
+      // Without its call, it is of the only one, if at all.
+      const id = asText(call) ?? (calls.length === 1 ? calls[0]?.tool_call_id : undefined) ?? "";
+      return messageItems({ role: "tool", tool_call_id: id, content });
+    }),
+  ];
+}
+
+const partsOf = (message: unknown): unknown[] => (Array.isArray(message) ? message : [message]);
 
 function readStep(
   history: AgentHistory,
@@ -160,7 +191,7 @@ function readStep(
     return undefined;
   }
   if (step.source === "system") {
-    if (asObject(asObject(step.extra)?.context_management)?.type !== "compaction") return undefined;
+    if (!isCompaction(step)) return undefined;
     if (at === undefined) return "no_time";
     return history.addMark({ id: `compacted/${at}`, at, event: { type: "compacted" } });
   }

@@ -9,6 +9,8 @@ import { claudeCodeTelemetry } from "./telemetry.ts";
 export const claudeCode = {
   name: "Claude Code",
   recordings: claudeCodeRecordings,
+  contents:
+    "prompts, attachments, names of deferred tools, answers, calls and results | as far as it is in words | the summary, and what is kept beside it",
   telemetry: claudeCodeTelemetry,
   connect: claudeCodeConnect,
   bridge: claudeCodeBridge,

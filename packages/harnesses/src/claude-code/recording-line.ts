@@ -248,8 +248,9 @@ function itemOf(block: JsonObject, text: "summary" | "user" | "assistant"): Cont
       const file = asText(input?.file_path) ?? asText(input?.path) ?? asText(input?.notebook_path);
       return { kind: "tool_call", tokens, call: asText(block.id), tool: asText(block.name), file };
     }
-    // The thinking of earlier turns is not sent again.
     case "thinking":
+      return { kind: "thinking", tokens: textTokens(block.thinking) };
+    // It is encrypted.
     case "redacted_thinking":
       return undefined;
     default:

@@ -8,6 +8,8 @@ import { clineTelemetry } from "./telemetry.ts";
 export const cline = {
   name: "Cline",
   recordings: clineRecordings,
+  contents:
+    "the command line: prompts, answers, calls and results | yes | the summary, but not surely all that is kept",
   telemetry: clineTelemetry,
   connect: clineConnect,
   bridge: clineBridge,

@@ -1,5 +1,5 @@
 import { CLINE, CLINE_MESSAGES } from "@plimsoll/fold";
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, agentName, type HistoryOwner, historyReading } from "../recordings/history.ts";
 import {
   asArray,
   asCost,
@@ -11,11 +11,11 @@ import {
   parseJson,
   parseObject,
 } from "../recordings/json.ts";
+import { messageItems } from "../recordings/message-texts.ts";
 import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -40,7 +40,8 @@ function clineReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const tasks = new Map<string, { history: AgentHistory; owner: HistoryOwner }>();
 
-  return { read, take };
+  const histories = () => [...tasks.values()].map(({ history, owner }) => [history, owner] as const);
+  return { read, ...historyReading(histories, options, skips) };
 
   function read(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseJson(text);
@@ -49,7 +50,7 @@ function clineReader(options: ReaderOptions): HarnessReader {
     const session = asObject(json);
     if (session === undefined) return skips.count("unreadable");
     const owner = ownerOf(asText(session.sessionId) ?? folder, asText(session.agent));
-    return readTask(taskOf(owner), (history) => readMessages(history, asArray(session.messages)));
+    return readTask(taskOf(owner), (history) => readMessages(history, session));
   }
 
   function taskOf(owner: HistoryOwner): AgentHistory {
@@ -67,11 +68,6 @@ function clineReader(options: ReaderOptions): HarnessReader {
   ): SkipReason | undefined {
     for (const skip of readAll(history)) skips.count(skip);
     return history.turns.size === 0 ? "no_usage" : undefined;
-  }
-
-  function take(): Reading {
-    const entries = [...tasks.values()].map(({ history, owner }) => [history, owner] as const);
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 }
 
@@ -125,11 +121,14 @@ function readRequest(history: AgentHistory, message: JsonObject, at: number): Sk
   });
 }
 
+/** Messages that a compaction kept come after its summary, with earlier times. */
 function* readMessages(
   history: AgentHistory,
-  messages: readonly unknown[],
+  { messages, systemPrompt }: JsonObject,
 ): Generator<SkipReason | undefined> {
-  for (const value of messages) {
+  history.texts.add("system", { at: 0, items: messageItems({ role: "system", content: systemPrompt }) });
+  let latest = 0;
+  for (const value of asArray(messages)) {
     const message = asObject(value);
     const at = asTime(message?.ts);
     if (message === undefined || at === undefined) {
@@ -137,8 +136,15 @@ function* readMessages(
       continue;
     }
     history.see(at);
+    latest = Math.max(latest, at);
     const metadata = asObject(message.metadata);
-    if (metadata?.kind === "compaction_summary") {
+    const isSummary = metadata?.kind === "compaction_summary";
+    // It is not said whether the messages after the summary are all that is kept, so nothing is called lost.
+    const items = isSummary
+      ? messageItems(message, "summary").map(({ text: _, ...item }) => item)
+      : messageItems(message);
+    history.texts.add(`${at}/${asText(message.id) ?? asText(message.role)}`, { at: latest, items });
+    if (isSummary) {
       // `tokensBefore` is an estimate of the messages, without system prompt and tools.
       const event = { type: "compacted", trigger: "auto" } as const;
       yield history.addMark({ id: `compacted/${at}`, at, event });

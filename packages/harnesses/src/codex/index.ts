@@ -8,6 +8,8 @@ import { codexTelemetry } from "./telemetry.ts";
 export const codex = {
   name: "Codex",
   recordings: codexRecordings,
+  contents:
+    "instructions, prompts, answers, calls and results | encrypted | the summary and the kept prompts, unless they are encrypted",
   telemetry: codexTelemetry,
   connect: codexConnect,
   bridge: codexBridge,

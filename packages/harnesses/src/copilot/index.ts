@@ -9,6 +9,8 @@ import { copilotTelemetry } from "./telemetry.ts";
 export const copilot = {
   name: "Copilot CLI",
   recordings: copilotRecordings,
+  contents:
+    "system prompt, prompts, skills, answers, calls and results; nothing after messages were cut off | yes | the summary, but not what is kept beside it",
   telemetry: copilotTelemetry,
   connect: copilotConnect,
   bridge: copilotBridge,

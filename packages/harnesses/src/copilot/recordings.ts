@@ -1,5 +1,6 @@
 import { COPILOT, pathsIn, readCounts } from "@plimsoll/fold";
-import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, agentName, historyReading } from "../recordings/history.ts";
+import { NEXT_TURN } from "../recordings/history-texts.ts";
 import {
   asArray,
   asCount,
@@ -10,11 +11,11 @@ import {
   type JsonObject,
   parseObject,
 } from "../recordings/json.ts";
+import { messageItems } from "../recordings/message-texts.ts";
 import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -45,7 +46,7 @@ function copilotReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const files = new Map<string, CopilotFile>();
 
-  return { read, take };
+  return { read, ...historyReading(histories, options, skips) };
 
   function read(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
@@ -55,8 +56,8 @@ function copilotReader(options: ReaderOptions): HarnessReader {
     return skips.count(readEvent(file, json));
   }
 
-  function take(): Reading {
-    const entries = [...files].flatMap(([path, { session, agents, countsCalls }]) =>
+  function histories() {
+    return [...files].flatMap(([path, { session, agents, countsCalls }]) =>
       [...agents].map(([agent, history]) => {
         if (countsCalls) dropEstimates(history);
         const owner = {
@@ -66,7 +67,6 @@ function copilotReader(options: ReaderOptions): HarnessReader {
         return [history, owner] as const;
       }),
     );
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 }
 
@@ -79,6 +79,7 @@ function readEvent(file: CopilotFile, json: JsonObject): SkipReason | undefined 
   main.see(at);
   const agent = asText(json.agentId) ?? asText(data.agentId) ?? asText(data.parentToolCallId) ?? "";
   const history = agentHistory(file, agent);
+  holdText(history, asText(json.type), data, { id, at });
   switch (json.type) {
     case "session.start":
       file.session = asText(data.sessionId) ?? file.session;
@@ -122,6 +123,50 @@ function agentHistory({ agents }: CopilotFile, agent: string): AgentHistory {
   const history = agents.get(agent) ?? new AgentHistory();
   agents.set(agent, history);
   return history;
+}
+
+/** What an event adds to the context. What stays beside the summary of a compaction is not recorded. */
+function holdText(
+  { texts }: AgentHistory,
+  type: string | undefined,
+  data: JsonObject,
+  { id, at }: { id: string; at: number },
+): void {
+  switch (type) {
+    case "system.message":
+      texts.add(id, { at, items: messageItems({ role: "system", content: data.content }) });
+      break;
+    case "user.message": {
+      const content = asText(data.transformedContent) ?? data.content;
+      texts.add(id, { at, items: messageItems({ role: "user", content }) });
+      break;
+    }
+    case "skill.invoked":
+      texts.add(id, { at, items: messageItems({ role: "user", content: data.content }, "attachment") });
+      break;
+    case "assistant.message": {
+      const calls = asArray(data.toolRequests).map(asObject);
+      const items = messageItems({
+        ...{ role: "assistant", content: [{ type: "thinking", text: data.reasoningText }, data.content] },
+        tool_calls: calls.map((call) => ({ ...call, id: call?.toolCallId })),
+      });
+      texts.add(id, { at, items, turn: asText(data.apiCallId) ?? NEXT_TURN });
+      break;
+    }
+    case "tool.execution_complete": {
+      const content = asObject(data.result)?.content ?? asObject(data.error)?.message;
+      texts.add(id, { at, items: messageItems({ role: "tool", tool_call_id: data.toolCallId, content }) });
+      break;
+    }
+    case "session.compaction_complete": {
+      const items = messageItems({ role: "user", content: data.summaryContent }, "summary");
+      if (data.success !== false) texts.add(id, { at, items: items.map(({ text: _, ...item }) => item) });
+      break;
+    }
+    // It takes out the oldest messages, whichever these are.
+    case "session.truncation":
+      if ((asCount(data.messagesRemovedDuringTruncation) ?? 0) > 0) texts.lose(at);
+  }
 }
 
 function readModel(history: AgentHistory, value: unknown, at: number): SkipReason {

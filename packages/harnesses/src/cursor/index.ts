@@ -5,6 +5,7 @@ import { cursorLine } from "./line.ts";
 export const cursor = {
   name: "Cursor",
   recordings: none("No recording of it with token counts is known."),
+  contents: none("No recording of it is read."),
   telemetry: none("No telemetry of its own is known."),
   connect: none("Its settings are not written by connect."),
   bridge: cursorBridge,

@@ -1,5 +1,5 @@
 import { DSH } from "@plimsoll/fold";
-import { AgentHistory, ownerByParents, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, historyReading, ownerByParents } from "../recordings/history.ts";
 import {
   asArray,
   asCount,
@@ -14,7 +14,6 @@ import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -48,7 +47,10 @@ function dshReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const logs = new Map<string, DshLog>();
 
-  return { read: (text, { path }: FileHint) => skips.count(readLine(text, path)), take };
+  return {
+    read: (text, { path }: FileHint) => skips.count(readLine(text, path)),
+    ...historyReading(histories, options, skips),
+  };
 
   function readLine(text: string, path: string): SkipReason | undefined {
     const json = parseObject(text);
@@ -64,13 +66,12 @@ function dshReader(options: ReaderOptions): HarnessReader {
     return json.type === "session" ? readHeader(log, json) : readEvent(log.history, json);
   }
 
-  function take(): Reading {
+  function histories() {
     const parents = new Map([...logs].map(([key, log]) => [sessionOf(key, log), log.parent]));
-    const entries = [...logs].map(([key, log]) => {
+    return [...logs].map(([key, log]) => {
       const owner = ownerByParents(sessionOf(key, log), (session) => parents.get(session));
       return [log.history, { ...owner, forkedAt: log.forkedAt }] as const;
     });
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 }
 

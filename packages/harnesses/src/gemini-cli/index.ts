@@ -8,6 +8,8 @@ import { geminiCliTelemetry } from "./telemetry.ts";
 export const geminiCli = {
   name: "Gemini CLI",
   recordings: geminiCliRecordings,
+  contents:
+    "prompts, answers, calls and results; nothing after a rewind | not sent again | all that is sent from then on",
   telemetry: geminiCliTelemetry,
   connect: geminiCliConnect,
   bridge: geminiCliBridge,

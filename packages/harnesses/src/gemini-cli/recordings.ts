@@ -1,18 +1,19 @@
 import { GEMINI_CLI } from "@plimsoll/fold";
 import { resultOfStatus } from "../recordings/call-outcomes.ts";
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, agentName, type HistoryOwner, historyReading } from "../recordings/history.ts";
 import { asArray, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
+import { messageItems } from "../recordings/message-texts.ts";
 import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
 import { recordedUsage } from "../recordings/recorded-usage.ts";
 import { fileStem, firstText, isPrompt } from "../recordings/text.ts";
+import type { ContentItem } from "../recordings/transcript-parts.ts";
 
 interface Chat {
   path: string;
@@ -33,6 +34,7 @@ export const geminiCliRecordings: Recordings = {
   place: "~/.gemini/tmp, or a session file",
   files: [/^session-.*\.json$/],
   recognizes: (json) => asText(json.sessionId) !== undefined && asText(json.projectHash) !== undefined,
+  showsSummaries: true,
   reader: geminiCliReader,
 };
 
@@ -46,7 +48,7 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const chats = new Map<string, Chat>();
 
-  return { read, take };
+  return { read, ...historyReading(histories, options, skips) };
 
   function read(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
@@ -74,6 +76,8 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
     const rewound = asText(json.$rewindTo);
     if (rewound !== undefined) {
       chat.rewinds.add(rewound);
+      // A rewind has no time, so the messages that it removed are unknown.
+      chat.history.texts.lose();
       return "not_needed";
     }
     const changes = asObject(json.$set);
@@ -98,7 +102,12 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
       if (skip !== undefined && !isChange) skips.add(skip);
       if (chat.times.has(asText(message.id) ?? "")) ids.add(asText(message.id) ?? "");
     }
-    if (isChange && at !== undefined) chat.replacements.set(at, ids);
+    if (isChange && at !== undefined) {
+      chat.replacements.set(at, ids);
+      chat.history.texts.replace(at);
+      const items = json.messages.flatMap((message) => itemsOf(asObject(message) ?? {}));
+      chat.history.texts.add(`list/${at}`, { at, items: withoutRepeated(items) });
+    }
     return undefined;
   }
 
@@ -109,7 +118,11 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
     if (at === undefined) return "no_time";
     chat.history.see(at);
     chat.times.set(id, Math.min(at, chat.times.get(id) ?? at));
-    if (!isListed) chat.lines.add(id);
+    if (!isListed) {
+      chat.lines.add(id);
+      const turn = message.type === "gemini" ? id : undefined;
+      chat.history.texts.add(id, { at, items: withoutRepeated(itemsOf(message)), turn });
+    }
     if (message.type === "user") {
       const prompt = firstText(message.content);
       if (prompt !== undefined && isPrompt(prompt)) chat.history.addPrompt(at, prompt);
@@ -124,14 +137,13 @@ function geminiCliReader(options: ReaderOptions): HarnessReader {
     return chat.history.addTurn({ id, at, model: asText(message.model), ...counted });
   }
 
-  function take(): Reading {
+  function histories() {
     const subagents = new Map<string, Chat>();
     for (const chat of chats.values()) {
       addCompressions(chat);
       if (chat.isSubagent) subagents.set(chat.id ?? fileStem(chat.path), chat);
     }
-    const entries = [...chats.values()].map((chat) => [chat.history, ownerOf(chat, subagents)] as const);
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+    return [...chats.values()].map((chat) => [chat.history, ownerOf(chat, subagents)] as const);
   }
 }
 
@@ -146,6 +158,34 @@ function readCalls({ calls }: AgentHistory, message: JsonObject, turn: { id: str
     const hasFailed = result === "ok" && asArray(call.result).some(hasExitCode);
     calls.addResult(id, hasFailed ? "failed" : result);
   }
+}
+
+const SUMMARY = /^\s*<state_snapshot>/;
+
+/** What a message adds to the context. Notices are for the person, and thoughts are not sent again. */
+function itemsOf({ type, content, toolCalls }: JsonObject): ContentItem[] {
+  if (type !== "user" && type !== "gemini") return [];
+  const isSummary = SUMMARY.test(firstText(content) ?? "");
+  const role = type === "user" ? "user" : "model";
+  const said = messageItems({ role, content }, isSummary ? "summary" : undefined).filter(
+    ({ kind }) => kind !== "thinking",
+  );
+  const called = asArray(toolCalls).flatMap((value) => {
+    const { id, name, args, result } = asObject(value) ?? {};
+    const results = messageItems({ role: "tool", tool_call_id: id, content: result });
+    return [...messageItems({ role: "model", tool_calls: [{ id, name, args }] }), ...results];
+  });
+  return [...said, ...called];
+}
+
+/** Calls and results of a list are also in messages of their own. */
+function withoutRepeated(items: readonly ContentItem[]): ContentItem[] {
+  const seen = new Set<string>();
+  return items.filter(({ kind, call }) => {
+    if (call === undefined) return true;
+    const key = `${kind}/${call}`;
+    return !seen.has(key) && seen.add(key);
+  });
 }
 
 /** Only codes that are not 0 are written. */

@@ -6,6 +6,7 @@ import { gooseRecordings } from "./recordings.ts";
 export const goose = {
   name: "Goose",
   recordings: gooseRecordings,
+  contents: none("Its ledger is read without the messages."),
   telemetry: none("No telemetry of its own is known."),
   connect: none("Its settings are not written by connect."),
   bridge: gooseBridge,

@@ -1,5 +1,5 @@
 import { GOOSE } from "@plimsoll/fold";
-import { AgentHistory, ownerByParents, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, historyReading, ownerByParents } from "../recordings/history.ts";
 import {
   asCost,
   asCount,
@@ -12,7 +12,6 @@ import {
 import {
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -45,7 +44,7 @@ function gooseReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, GooseSession>();
 
-  return { read: (text) => skips.count(readRow(text)), take };
+  return { read: (text) => skips.count(readRow(text)), ...historyReading(histories, options, skips) };
 
   function readRow(text: string): SkipReason | undefined {
     const json = parseObject(text);
@@ -57,12 +56,9 @@ function gooseReader(options: ReaderOptions): HarnessReader {
     return json.table === "sessions" ? readSession(session, json) : readCall(session.history, json);
   }
 
-  function take(): Reading {
+  function histories() {
     const parentOf = (id: string) => sessions.get(id)?.parent;
-    const entries = [...sessions].map(
-      ([id, { history }]) => [history, ownerByParents(id, parentOf)] as const,
-    );
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+    return [...sessions].map(([id, { history }]) => [history, ownerByParents(id, parentOf)] as const);
   }
 }
 

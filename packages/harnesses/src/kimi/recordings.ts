@@ -6,9 +6,11 @@ import {
   CallHolders,
   type HistoryOwner,
   type HistoryTurn,
-  sessionEvents,
+  historyReading,
 } from "../recordings/history.ts";
+import { NEXT_TURN } from "../recordings/history-texts.ts";
 import {
+  asArray,
   asNumber,
   asObject,
   asText,
@@ -18,11 +20,11 @@ import {
   parseJson,
   parseObject,
 } from "../recordings/json.ts";
+import { definitionTexts, measuredItem, messageItems } from "../recordings/message-texts.ts";
 import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -59,7 +61,7 @@ function kimiReader(options: ReaderOptions): HarnessReader {
   const histories = new Map<string, KimiAgent>();
   const holders = new CallHolders();
 
-  return { read, take };
+  return { read, ...historyReading(ownedHistories, options, skips) };
 
   function read(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
@@ -88,7 +90,9 @@ function kimiReader(options: ReaderOptions): HarnessReader {
   function readWire(place: Place, json: JsonObject, message: JsonObject): SkipReason | undefined {
     const seconds = asNumber(json.timestamp);
     const at = seconds === undefined ? undefined : asTime(seconds * 1_000);
-    return at === undefined ? "no_time" : readMessage(place, message, at);
+    if (at === undefined) return "no_time";
+    holdWireText(historyOf(place), message, at);
+    return readMessage(place, message, at);
   }
 
   function readMessage(place: Place, message: JsonObject, at: number): SkipReason | undefined {
@@ -145,6 +149,7 @@ function kimiReader(options: ReaderOptions): HarnessReader {
     if (at === undefined) return json.type === "usage.record" ? "no_time" : "not_needed";
     const { history, owner, beside, compacts } = entryOf(place);
     history.see(at);
+    holdRecordText(history, json, at);
     if (asText(json.type)?.startsWith("full_compaction."))
       compacts.push({ at, value: json.type === "full_compaction.begin" });
     switch (json.type) {
@@ -179,7 +184,7 @@ function kimiReader(options: ReaderOptions): HarnessReader {
     }
   }
 
-  function take(): Reading {
+  function ownedHistories() {
     const touched = [...histories.values()].filter(({ history }) => history.isTouched);
     for (const { history, beside, compacts } of touched) {
       const isUnderWay = new ValuesByTime(compacts);
@@ -193,8 +198,74 @@ function kimiReader(options: ReaderOptions): HarnessReader {
       const copiedAt = holders.lastCopied(history, owner, owner.forkedAt);
       if (copiedAt !== undefined) owner.forkedAt = copiedAt + 1;
     }
-    const entries = [...histories.values()].map(({ history, owner }) => [history, owner] as const);
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+    return [...histories.values()].map(({ history, owner }) => [history, owner] as const);
+  }
+}
+
+/** What Kimi CLI writes before the counts of an answer. Sub-agents have files of their own; the summary of a compaction is in none. */
+function holdWireText({ texts }: AgentHistory, { type, payload }: JsonObject, at: number): void {
+  const data = asObject(payload) ?? {};
+  const id = `${at}/${digest(JSON.stringify([type, data]))}`;
+  if (type === "TurnBegin" || type === "SteerInput")
+    texts.add(id, { at, items: messageItems({ role: "user", content: data.user_input }) });
+  else if (type === "ContentPart")
+    texts.add(id, { at, items: messageItems({ role: "assistant", content: [data] }), turn: NEXT_TURN });
+  else if (type === "ToolCall")
+    texts.add(id, { at, items: messageItems({ role: "assistant", tool_calls: [data] }), turn: NEXT_TURN });
+  else if (type === "ToolResult") {
+    const content = asObject(data.return_value)?.output;
+    texts.add(id, { at, items: messageItems({ role: "tool", tool_call_id: data.tool_call_id, content }) });
+  }
+}
+
+/** Kimi Code counts a request before the step ends that it is of. It keeps some prompts beside a summary, and does not say which. */
+function holdRecordText({ texts }: AgentHistory, json: JsonObject, at: number): void {
+  switch (json.type) {
+    case "config.update":
+      texts.add("system", { at, items: messageItems({ role: "system", content: json.systemPrompt }) });
+      break;
+    case "llm.tools_snapshot":
+      texts.add("tools", { at, items: definitionTexts(asArray(json.tools)).map(measuredItem) });
+      break;
+    case "context.append_message": {
+      const message = asObject(json.message) ?? {};
+      const isSummary = asObject(message.origin)?.kind === "compaction_summary";
+      const id = `${at}/${digest(JSON.stringify(message))}`;
+      if (!isSummary) texts.add(id, { at, items: messageItems(message) });
+      break;
+    }
+    case "context.append_loop_event":
+      holdStepText(texts, asObject(json.event) ?? {}, at);
+      break;
+    case "context.apply_compaction": {
+      const content = asText(json.contextSummary) ?? json.summary;
+      const items = messageItems({ role: "user", content }, "summary");
+      texts.add(`summary/${at}`, { at, items: items.map(({ text: _, ...item }) => item) });
+      break;
+    }
+    case "context.clear":
+      texts.replace(at);
+      break;
+    case "context.undo":
+      texts.lose(at);
+  }
+}
+
+function holdStepText(texts: AgentHistory["texts"], event: JsonObject, at: number): void {
+  const id = asText(event.uuid) ?? "";
+  const { stepUuid, toolCallId: call } = event;
+  const turn = asText(stepUuid) ?? NEXT_TURN;
+  if (event.type === "step.end") texts.endStep(id, at);
+  else if (event.type === "content.part")
+    texts.add(id, { at, items: messageItems({ role: "assistant", content: [event.part] }), turn });
+  else if (event.type === "tool.call") {
+    const called = { id: call, name: event.name, args: event.args };
+    texts.add(id, { at, items: messageItems({ role: "assistant", tool_calls: [called] }), turn });
+  } else if (event.type === "tool.result") {
+    const content = asObject(event.result)?.output;
+    texts.add(`result/${asText(call)}`, {
+      ...{ at, items: messageItems({ role: "tool", tool_call_id: call, content }) },
+    });
   }
 }
 

@@ -4,6 +4,7 @@ import { kiroRecordings } from "./recordings.ts";
 export const kiro = {
   name: "Kiro CLI",
   recordings: kiroRecordings,
+  contents: none("It counts no tokens of single calls, and its log has no times."),
   telemetry: none("Its spans tell a share of the window alone, without the size or a count of tokens."),
   connect: none("Its settings are not written by connect."),
   bridge: none("No setting moves the level at which it compacts."),

@@ -1,4 +1,4 @@
-import { AgentHistory, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, historyReading } from "../recordings/history.ts";
 import {
   asArray,
   asNumber,
@@ -12,7 +12,6 @@ import {
 import {
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -35,7 +34,8 @@ function kiroReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, AgentHistory>();
 
-  return { read: (text) => skips.count(readSession(text)), take };
+  const histories = () => [...sessions].map(([session, history]) => [history, { session }] as const);
+  return { read: (text) => skips.count(readSession(text)), ...historyReading(histories, options, skips) };
 
   function readSession(text: string): SkipReason | undefined {
     const json = parseObject(text);
@@ -52,11 +52,6 @@ function kiroReader(options: ReaderOptions): HarnessReader {
     if (title !== undefined) history.addTitle("harness", created, title);
     for (const turn of turnsOf(stateOf(json) ?? {})) skips.count(addTurn(history, turn));
     return undefined;
-  }
-
-  function take(): Reading {
-    const entries = [...sessions].map(([session, history]) => [history, { session }] as const);
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 }
 

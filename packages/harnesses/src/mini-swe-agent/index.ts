@@ -4,6 +4,7 @@ import { miniSweAgentRecordings } from "./recordings.ts";
 export const miniSweAgent = {
   name: "mini-SWE-agent",
   recordings: miniSweAgentRecordings,
+  contents: "system prompt, prompts, answers, commands and their output | with the answers | it has none",
   telemetry: none("It sends no telemetry."),
   connect: none("It has no settings that report to a server."),
   bridge: none("It has no settings for a line."),

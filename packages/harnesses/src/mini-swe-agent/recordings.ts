@@ -1,6 +1,6 @@
 import { OPENAI_CHAT } from "@plimsoll/fold";
 import { resultOfCode } from "../recordings/call-outcomes.ts";
-import { AgentHistory, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, historyReading } from "../recordings/history.ts";
 import {
   asArray,
   asCost,
@@ -11,10 +11,10 @@ import {
   type JsonObject,
   parseObject,
 } from "../recordings/json.ts";
+import { messageItems } from "../recordings/message-texts.ts";
 import {
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -37,7 +37,8 @@ function miniSweAgentReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const runs = new Map<string, AgentHistory>();
 
-  return { read, take };
+  const histories = () => [...runs].map(([session, history]) => [history, { session }] as const);
+  return { read, ...historyReading(histories, options, skips) };
 
   function read(text: string): SkipReason | undefined {
     const json = parseObject(text);
@@ -46,19 +47,39 @@ function miniSweAgentReader(options: ReaderOptions): HarnessReader {
     if (session === undefined) return skips.count("no_session");
     const history = new AgentHistory();
     const messages = asArray(json.messages).map((message) => asObject(message) ?? {});
+    let call: string | undefined;
     for (const [index, message] of messages.entries()) {
       if (message.role === "assistant") skips.count(readAnswer(history, message, messages[index + 1]));
+      history.texts.add(`message/${index}`, {
+        at: Math.max(0, history.lastAt),
+        items: itemsOf(message, call),
+      });
+      call = message.role === "assistant" ? (responseId(message) ?? String(index)) : undefined;
     }
     if (history.turns.size === 0) return "no_usage";
     history.addTitle("harness", history.firstAt, session);
     runs.set(session, history);
     return undefined;
   }
+}
 
-  function take(): Reading {
-    const entries = [...runs].map(([session, history]) => [history, { session }] as const);
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
-  }
+const responseId = ({ extra }: JsonObject) => asText(asObject(asObject(extra)?.response)?.id);
+
+/** Before version 2, a command is in the text of the answer, and what it returned in a message of the user. @param call of the message before */
+function itemsOf(message: JsonObject, call: string | undefined) {
+  if (message.role === "user" && call !== undefined)
+    return messageItems({ role: "tool", tool_call_id: call, name: "bash", content: message.content });
+  const items = messageItems(message);
+  const id = responseId(message);
+  const command = commandIn(message, asObject(message.extra));
+  if (message.role !== "assistant" || command === undefined || items.some(({ kind }) => kind === "tool_call"))
+    return items;
+  const text = firstText(message.content) ?? "";
+  const rest = text.replace(command, "");
+  return [
+    ...messageItems({ role: "assistant", content: rest }),
+    ...messageItems({ role: "assistant", tool_calls: [{ id, name: "bash", input: command }] }),
+  ];
 }
 
 function readAnswer(

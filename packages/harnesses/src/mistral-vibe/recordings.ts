@@ -1,5 +1,5 @@
 import { MISTRAL_VIBE } from "@plimsoll/fold";
-import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, agentName, historyReading } from "../recordings/history.ts";
 import {
   asArray,
   asCount,
@@ -13,7 +13,6 @@ import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -38,7 +37,10 @@ function mistralVibeReader(options: ReaderOptions): HarnessReader {
   /** By folder. */
   const sessions = new Map<string, { id: string; history: AgentHistory }>();
 
-  return { read: (text, file) => skips.count(readMeta(text, file)), take };
+  return {
+    read: (text, file) => skips.count(readMeta(text, file)),
+    ...historyReading(histories, options, skips),
+  };
 
   function readMeta(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
@@ -52,8 +54,8 @@ function mistralVibeReader(options: ReaderOptions): HarnessReader {
     return readSession(session.history, json);
   }
 
-  function take(): Reading {
-    const entries = [...sessions].map(([folder, { id, history }]) => {
+  function histories() {
+    return [...sessions].map(([folder, { id, history }]) => {
       const parent = sessions.get(folder.replace(/\/agents\/[^/]+$/, ""));
       const isSubAgent = parent !== undefined && parent.id !== id;
       const owner = isSubAgent
@@ -61,7 +63,6 @@ function mistralVibeReader(options: ReaderOptions): HarnessReader {
         : { session: id };
       return [history, owner] as const;
     });
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 }
 

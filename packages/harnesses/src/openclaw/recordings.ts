@@ -1,10 +1,9 @@
-import { newSession, type PiSession, readPiEntry } from "../pi/recordings.ts";
-import { ownerByParents, sessionEvents } from "../recordings/history.ts";
+import { holdPath, newSession, type PiSession, readPiEntry } from "../pi/recordings.ts";
+import { historyReading, ownerByParents } from "../recordings/history.ts";
 import { asText, asTime, parseObject } from "../recordings/json.ts";
 import {
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -16,6 +15,7 @@ export const openclawRecordings: Recordings = {
   recognizes: (json) =>
     (json.table === "session_windows" || json.table === "transcript_events") &&
     asText(json.session_id) !== undefined,
+  showsSummaries: true,
   reader: openclawReader,
 };
 
@@ -33,7 +33,7 @@ function openclawReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, OpenclawSession>();
 
-  return { read: (text) => skips.count(readRow(text)), take };
+  return { read: (text) => skips.count(readRow(text)), ...historyReading(histories, options, skips) };
 
   function readRow(text: string): SkipReason | undefined {
     const json = parseObject(text);
@@ -54,11 +54,12 @@ function openclawReader(options: ReaderOptions): HarnessReader {
     return "not_needed";
   }
 
-  function take(): Reading {
+  function histories() {
     const parentOf = (id: string) => sessions.get(id)?.parent;
-    const entries = [...sessions].map(
-      ([id, { history, forkedAt }]) => [history, { ...ownerByParents(id, parentOf), forkedAt }] as const,
-    );
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+    return [...sessions].map(([id, session]) => {
+      holdPath(session);
+      const { history, forkedAt } = session;
+      return [history, { ...ownerByParents(id, parentOf), forkedAt }] as const;
+    });
   }
 }

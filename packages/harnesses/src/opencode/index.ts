@@ -7,6 +7,8 @@ import { opencodeRecordings } from "./recordings.ts";
 export const opencode = {
   name: "opencode",
   recordings: opencodeRecordings,
+  contents:
+    "prompts, attached files, answers, calls and results | yes | the summary, and what is kept beside it",
   telemetry: none("Its spans are those of the Vercel AI SDK."),
   connect: opencodeConnect,
   bridge: opencodeBridge,

@@ -6,9 +6,10 @@ import {
   CallHolders,
   type HistoryOwner,
   type HistoryTurn,
+  historyReading,
   ownerByParents,
-  sessionEvents,
 } from "../recordings/history.ts";
+import { HistoryTexts } from "../recordings/history-texts.ts";
 import {
   asCost,
   asCount,
@@ -23,18 +24,15 @@ import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
 } from "../recordings/reader.ts";
 import { recordedUsage } from "../recordings/recorded-usage.ts";
-import type { AgentContents } from "../recordings/transcript-parts.ts";
-import { OpencodeTexts } from "./contents.ts";
+import { OpencodeTexts } from "./texts.ts";
 
 interface OpencodeSession {
   history: AgentHistory;
-  /** Empty where the rows of a database are read, which is without their texts. */
   texts: OpencodeTexts;
   parent: string | undefined;
   createdAt: number | undefined;
@@ -48,6 +46,7 @@ export const opencodeRecordings: Recordings = {
   place: "~/.local/share/opencode, or an opencode.db",
   files: [/^(msg|ses)_.*\.json$/, /^(opencode|kilo)[\w.-]*\.db$/],
   recognizes: isOpencode,
+  showsSummaries: true,
   reader: opencodeReader,
 };
 
@@ -63,7 +62,7 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
   const triggers = new Map<string, "auto" | "manual">();
   const holders = new CallHolders();
 
-  return { read, take, contents };
+  return { read, ...historyReading(histories, options, skips) };
 
   function read(text: string, { contextLimit }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
@@ -82,7 +81,7 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
     const { completed, created } = asObject(data.time) ?? {};
     const at = asTime(completed) ?? asTime(created) ?? asTime(json.time_created);
     if (at === undefined) return "no_time";
-    if (table !== json.table) sessionOf(session).texts.addMessage(id, asTime(created) ?? at, data);
+    sessionOf(session).texts.addMessage(id, asTime(created) ?? at, data);
     // The plugin of `plimsoll mcp` knows it.
     const told = asCount(data.contextLimit);
     return readMessage(sessionOf(session), data, { id, at, window: window ?? told });
@@ -92,7 +91,7 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
     const message = asText(json.message_id) ?? asText(json.messageID);
     const session = asText(json.session_id) ?? asText(json.sessionID);
     const part = asText(json.id);
-    if (json.table === undefined && part !== undefined && message !== undefined && session !== undefined)
+    if (part !== undefined && message !== undefined && session !== undefined)
       sessionOf(session).texts.addPart(part, message, data);
     if (data.type === "tool" && message !== undefined && session !== undefined) {
       const { time, ...state } = asObject(data.state) ?? {};
@@ -107,12 +106,16 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
     }
     if (data.type !== "compaction" || message === undefined) return "not_needed";
     triggers.set(message, data.auto === false ? "manual" : "auto");
+    const firstKept = asText(data.tail_start_id);
+    if (firstKept !== undefined && session !== undefined)
+      sessionOf(session).texts.keepFrom(firstKept, message);
     return undefined;
   }
 
   function sessionOf(id: string): OpencodeSession {
     const session = sessions.get(id) ?? {
-      history: new AgentHistory(),
+      // A message is counted when its tools have run.
+      history: new AgentHistory(new HistoryTexts({ countsTools: true })),
       texts: new OpencodeTexts(),
       parent: undefined,
       createdAt: undefined,
@@ -123,16 +126,13 @@ function opencodeReader(options: ReaderOptions): HarnessReader {
     return session;
   }
 
-  function take(): Reading {
+  function histories() {
     markCompactions();
     findForks();
-    const entries = [...sessions].map(([id, { history }]) => [history, ownerOf(id)] as const);
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
-  }
-
-  function contents(): AgentContents[] {
-    markCompactions();
-    return [...sessions].flatMap(([id, { history, texts }]) => texts.contents(history, ownerOf(id)) ?? []);
+    return [...sessions].map(([id, { history, texts }]) => {
+      texts.hold(history.texts);
+      return [history, ownerOf(id)] as const;
+    });
   }
 
   function ownerOf(id: string): HistoryOwner {
@@ -192,7 +192,7 @@ function readSession(session: OpencodeSession, json: JsonObject): SkipReason | u
 }
 
 function readMessage(
-  { history, summaries }: OpencodeSession,
+  { history, texts, summaries }: OpencodeSession,
   data: JsonObject,
   { id, at, window }: Pick<HistoryTurn, "id" | "at" | "window">,
 ): SkipReason | undefined {
@@ -203,7 +203,9 @@ function readMessage(
   const counted = recordedUsage(OPENCODE, counts);
   if (typeof counted === "string") return counted;
   const isCompaction = data.summary === true || data.mode === "compaction";
-  if (isCompaction) summaries.set(id, { at, asked: asText(data.parentID) });
+  const asked = asText(data.parentID);
+  if (isCompaction) summaries.set(id, { at, asked });
+  if (isCompaction && asked !== undefined) texts.addSummary(asked, at);
   return history.addTurn({
     id,
     at,

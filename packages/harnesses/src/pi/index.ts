@@ -6,6 +6,7 @@ import { piRecordings } from "./recordings.ts";
 export const pi = {
   name: "pi",
   recordings: piRecordings,
+  contents: "prompts, answers, calls and results | yes | the summary, and what is kept beside it",
   telemetry: none("No telemetry of its own is known."),
   connect: none("Its settings are not written by connect."),
   bridge: piBridge,

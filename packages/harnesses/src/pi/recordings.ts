@@ -1,5 +1,6 @@
 import { contextTokens, PI, stopReasonOf } from "@plimsoll/fold";
-import { AgentHistory, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, historyReading } from "../recordings/history.ts";
+import { MOST_KEPT } from "../recordings/history-texts.ts";
 import {
   asArray,
   asCost,
@@ -10,11 +11,11 @@ import {
   type JsonObject,
   parseObject,
 } from "../recordings/json.ts";
+import { messageItems, wholeItems } from "../recordings/message-texts.ts";
 import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -30,11 +31,22 @@ export interface PiSession {
   forkedAt: number | undefined;
   /** Answers of the model, by the id of their entry. */
   answers: Set<string>;
+  /** The tree of entries, by id. */
+  entries: Map<string, PiEntry>;
+}
+
+interface PiEntry {
+  at: number;
+  parent: string | undefined;
+  /** Of a compaction: the first entry that stays beside the summary. */
+  firstKept: string | undefined;
+  kind: "turn" | "compaction" | "branch" | "other";
 }
 
 export const piRecordings: Recordings = {
   place: "~/.pi/agent/sessions, or a session file",
   recognizes: isPi,
+  showsSummaries: true,
   reader: piReader,
 };
 
@@ -46,7 +58,7 @@ function piReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const files = new Map<string, PiSession>();
 
-  return { read, take };
+  return { read, ...historyReading(histories, options, skips) };
 
   function read(text: string, { path }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
@@ -56,12 +68,12 @@ function piReader(options: ReaderOptions): HarnessReader {
     return skips.count(readPiEntry(file, json));
   }
 
-  function take(): Reading {
-    const entries = [...files].map(
-      ([path, { history, session, forkedAt }]) =>
-        [history, { session: session ?? fileSession(path), forkedAt }] as const,
-    );
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
+  function histories() {
+    return [...files].map(([path, file]) => {
+      holdPath(file);
+      const { history, session, forkedAt } = file;
+      return [history, { session: session ?? fileSession(path), forkedAt }] as const;
+    });
   }
 }
 
@@ -70,6 +82,7 @@ export const newSession = (): PiSession => ({
   session: undefined,
   forkedAt: undefined,
   answers: new Set(),
+  entries: new Map(),
 });
 
 const editKey = (target: string) => `edit/${target}`;
@@ -86,6 +99,7 @@ export function readPiEntry(file: PiSession, json: JsonObject): SkipReason | und
   }
   const { history } = file;
   history.see(at);
+  if (id !== undefined) holdEntry(file, json, id, at);
   switch (json.type) {
     case "message": {
       const message = asObject(json.message) ?? {};
@@ -130,6 +144,67 @@ export function readPiEntry(file: PiSession, json: JsonObject): SkipReason | und
     default:
       return "not_needed";
   }
+}
+
+/** What an entry adds to the context of the entries below it. */
+function holdEntry({ history, entries }: PiSession, json: JsonObject, id: string, at: number): void {
+  const message = asObject(json.message);
+  const isTurn = message?.role === "assistant" && message.usage !== undefined;
+  const isSummary = json.type === "compaction" || json.type === "branch_summary";
+  entries.set(id, {
+    ...{ at, parent: asText(json.parentId), firstKept: asText(json.firstKeptEntryId) },
+    kind: isTurn ? "turn" : !isSummary ? "other" : json.type === "compaction" ? "compaction" : "branch",
+  });
+  const items = isSummary
+    ? messageItems({ role: "user", content: json.summary }, "summary")
+    : json.type === "custom_message"
+      ? messageItems({ role: "user", content: json.content })
+      : message === undefined || message.excludeFromContext === true
+        ? []
+        : message.role === "bashExecution"
+          ? messageItems({ role: "user", content: [message.command, message.output] })
+          : wholeItems(messageItems(message), message.content, message.length);
+  history.texts.add(id, { at, items, turn: isTurn ? id : undefined });
+}
+
+/** The person may go on from an earlier entry, so the context is the way from the latest call up to the first entry. */
+export function holdPath({ history, entries }: PiSession): void {
+  let last: PiEntry | undefined;
+  for (const entry of entries.values())
+    if (entry.kind === "turn" && entry.at >= (last?.at ?? 0)) last = entry;
+  const path = new Set<string>();
+  for (const [id, entry] of entries)
+    if (entry === last) for (const above of pathTo(entries, id)) path.add(above);
+  const lastAt = last?.at ?? 0;
+  history.texts.onlyOn((id, at) => path.has(id) || at > lastAt);
+  const steps = { left: MOST_KEPT };
+  for (const [id, { at, kind }] of entries)
+    if (kind === "compaction" || kind === "branch") history.texts.keep(at, keptAt(entries, id, steps));
+}
+
+/** An entry and those above it, up to the root. */
+function* pathTo(entries: PiSession["entries"], id: string | undefined): Generator<string> {
+  const seen = new Set<string>();
+  for (let next = id; next !== undefined && !seen.has(next); next = entries.get(next)?.parent) {
+    seen.add(next);
+    yield next;
+  }
+}
+
+/** What stays beside the summary of a compaction, or of a branch that was left. @param steps that may be gone, over all summaries */
+function keptAt(entries: PiSession["entries"], id: string, steps: { left: number }): string[] {
+  const kept: string[] = [];
+  const { parent, firstKept, kind } = entries.get(id)!;
+  if (kind === "compaction" && !entries.has(firstKept ?? "")) return [];
+  for (const above of pathTo(entries, parent)) {
+    if (steps.left === 0) return [];
+    steps.left -= 1;
+    kept.push(above);
+    if (above === firstKept) return kept.reverse();
+    if (kind === "branch" && entries.get(above)?.kind === "compaction")
+      return [...keptAt(entries, above, steps), ...kept.reverse()];
+  }
+  return kind === "branch" ? kept.reverse() : [];
 }
 
 function readMessage(

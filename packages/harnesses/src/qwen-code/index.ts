@@ -8,6 +8,8 @@ import { qwenCodeTelemetry } from "./telemetry.ts";
 export const qwenCode = {
   name: "Qwen Code",
   recordings: qwenCodeRecordings,
+  contents:
+    "prompts, answers, calls and results; nothing after a rewind | yes | all that is sent from then on",
   telemetry: qwenCodeTelemetry,
   connect: qwenCodeConnect,
   bridge: qwenCodeBridge,

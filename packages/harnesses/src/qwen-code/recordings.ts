@@ -1,6 +1,6 @@
 import { GEMINI } from "@plimsoll/fold";
 import { resultOfStatus } from "../recordings/call-outcomes.ts";
-import { AgentHistory, agentName, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, agentName, historyReading } from "../recordings/history.ts";
 import {
   asArray,
   asObject,
@@ -10,11 +10,11 @@ import {
   type JsonObject,
   parseObject,
 } from "../recordings/json.ts";
+import { messageItems } from "../recordings/message-texts.ts";
 import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -28,6 +28,7 @@ const COMPRESSED = 1;
 export const qwenCodeRecordings: Recordings = {
   place: "~/.qwen/projects, or a session file",
   recognizes: isQwenCode,
+  showsSummaries: true,
   reader: qwenCodeReader,
 };
 
@@ -41,7 +42,7 @@ function qwenCodeReader(options: ReaderOptions): HarnessReader {
 
   return {
     read: (text: string, _file: FileHint) => skips.count(readLine(text)),
-    take,
+    ...historyReading(histories, options, skips),
   };
 
   function readLine(text: string): SkipReason | undefined {
@@ -55,11 +56,17 @@ function qwenCodeReader(options: ReaderOptions): HarnessReader {
     const agent = json.isSidechain === true ? (asText(json.agentId) ?? "side") : "";
     const history = historyOf(session, agent);
     history.see(at);
+    const uuid = asText(json.uuid);
+    const message = asObject(json.message);
+    if (uuid !== undefined && message !== undefined) {
+      const turn = json.type === "assistant" ? uuid : undefined;
+      history.texts.add(uuid, { at, items: messageItems(message), turn });
+    }
     switch (json.type) {
       case "assistant":
         return readAssistant(history, json, at);
       case "user": {
-        const prompt = firstText(asObject(json.message)?.parts);
+        const prompt = firstText(message?.parts);
         if (prompt !== undefined && json.subtype === undefined && isPrompt(prompt))
           history.addPrompt(at, prompt);
         return "not_needed";
@@ -82,14 +89,13 @@ function qwenCodeReader(options: ReaderOptions): HarnessReader {
     return history;
   }
 
-  function take(): Reading {
-    const entries = [...sessions].flatMap(([session, agents]) =>
+  function histories() {
+    return [...sessions].flatMap(([session, agents]) =>
       [...agents].map(
         ([agent, history]) =>
           [history, { session, agent: agent === "" ? undefined : agentName(agent) }] as const,
       ),
     );
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 }
 
@@ -130,9 +136,12 @@ function readSystem(history: AgentHistory, json: JsonObject, at: number): SkipRe
       history.addTitle(payload?.titleSource === "auto" ? "harness" : "person", at, title);
     return title === undefined ? "not_needed" : undefined;
   }
+  // The messages that it takes back are only counted.
+  if (json.subtype === "rewind") history.texts.lose(at);
   if (json.subtype !== "chat_compression") return "not_needed";
   const info = asObject(payload?.info);
   if (info?.compressionStatus !== undefined && info.compressionStatus !== COMPRESSED) return "not_needed";
+  history.texts.add(id, { at, items: asArray(payload?.compressedHistory).flatMap(rebuiltItems) });
   return history.addMark({
     id,
     at,
@@ -142,6 +151,15 @@ function readSystem(history: AgentHistory, json: JsonObject, at: number): SkipRe
       trigger: info?.trigger === "manual" ? "manual" : "auto",
     },
   });
+}
+
+const SUMMARY = /<state_snapshot>/;
+
+/** What a compression left, the summary as one of the user's messages. */
+function rebuiltItems(content: unknown) {
+  const message = asObject(content) ?? {};
+  const isSummary = SUMMARY.test(firstText(message.parts) ?? "");
+  return messageItems(message, isSummary ? "summary" : undefined);
 }
 
 /** Records of Qwen Code always have an id and a version beside the session. */

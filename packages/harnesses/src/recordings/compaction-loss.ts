@@ -35,7 +35,7 @@ export function latestLoss(filling: Filling): CompactionLoss | undefined {
   const [latest] = compactions(filling);
   if (latest === undefined) return undefined;
   const { at, turn, before, after, thingsOf } = latest;
-  return { at, turn, before, after, things: thingsOf() };
+  return { at, turn, before, after, things: thingsOf(true) };
 }
 
 /**
@@ -46,7 +46,7 @@ export function survivals(filling: Filling, known: Map<string, Survived>): Reado
   const found = new Map<number, Survived>();
   for (const { key, at, after, thingsOf } of compactions(filling)) {
     if (after === undefined) continue;
-    const survived = known.get(key) ?? countsOf(thingsOf());
+    const survived = known.get(key) ?? countsOf(thingsOf(false));
     known.set(key, survived);
     found.set(at, survived);
   }
@@ -65,7 +65,8 @@ function countsOf(things: readonly Losable[]): Survived {
 interface Compaction extends Omit<CompactionLoss, "things"> {
   /** Changes with the number of lines that it is found from. */
   key: string;
-  thingsOf: () => Losable[];
+  /** @param isFollowed whether to look for the files in all that came later */
+  thingsOf: (isFollowed: boolean) => Losable[];
 }
 
 /**
@@ -86,9 +87,10 @@ function* compactions({ turns, lines, resets }: Filling): Generator<Compaction, 
     const rebuilt = steps.slice(at + 1, end).filter((step) => step.at < until);
     const items = rebuilt.flatMap(({ line }) => line?.items ?? []);
     end = at;
+    if (steps[at]!.reset?.isRepeated === true) continue;
     if (!items.some(({ kind, text }) => kind === "summary" && text !== undefined)) continue;
     const begin = steps.findLastIndex(({ reset }, index) => index < at && isWhole(reset)) + 1;
-    const thingsOf = () => {
+    const thingsOf = (isFollowed: boolean) => {
       const kept = keptIn(items.flatMap(({ text, file }) => text ?? file ?? []).join("\n"));
       const things = new Map<string, Losable>();
       for (const { line } of steps.slice(begin, at))
@@ -105,7 +107,8 @@ function* compactions({ turns, lines, resets }: Filling): Generator<Compaction, 
               ...{ text: file, survival: things.get(file)?.survival ?? kept.file(file), ...place },
             });
         }
-      for (const { line } of steps.slice(at + 1).filter((step) => step.at > steps[at]!.at))
+      const later = isFollowed ? steps.slice(at + 1).filter((step) => step.at > steps[at]!.at) : [];
+      for (const { line } of later)
         for (const { file } of line?.items ?? []) {
           const thing = file === undefined ? undefined : things.get(file);
           if (thing !== undefined) thing.again ??= turnsUntil(line!.at) + 1;

@@ -40,7 +40,7 @@ describe("what a window holds", () => {
         ...text(below, depth + 1),
       ]);
     expect(text(contentsTree(HELD))).toEqual([
-      "not in the recording: tool definitions, system prompt, thinking, images 500 undefined",
+      "not in the recording: tool definitions, system prompt, earlier thinking, images 500 undefined",
       "tools 422 4",
       "  Read 310 2",
       "  MCP server docs 110 2",

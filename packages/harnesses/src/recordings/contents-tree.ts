@@ -28,12 +28,13 @@ const KIND_NAMES: Record<ContentKind | HeldKind, string> = {
   attachment: "attachments: files, memory, lists of skills and agents",
   deferred_tool: "names of deferred tools",
   assistant: "answers",
+  thinking: "thinking since the latest prompt",
   tool: TOOLS,
-  tool_definition: TOOLS,
+  tool_definition: "tool definitions",
   tool_call: TOOLS,
   tool_result: TOOLS,
 };
-const REST = "not in the recording: tool definitions, system prompt, thinking, images";
+const REST = "not in the recording: tool definitions, system prompt, earlier thinking, images";
 
 /** Something in a window, or all things of a kind and a tool. */
 type HeldPart = Pick<ContentItem, "tool" | "tokens"> & { kind: ContentKind | HeldKind };
@@ -65,14 +66,15 @@ export const largestItems = ({ items }: WindowContents): LargeItem[] =>
 
 function placeOf({ kind, tool }: HeldPart): string[] {
   const name = KIND_NAMES[kind];
-  if (name !== TOOLS) return [name];
+  if (name !== TOOLS && kind !== "tool_definition") return [name];
   const server = mcpServerOf(tool ?? "");
   return server === undefined
-    ? [TOOLS, tool || "unknown"]
-    : [TOOLS, `MCP server ${server}`, tool!.slice(`mcp__${server}__`.length)];
+    ? [name, tool || "unknown"]
+    : [name, `MCP server ${server}`, tool!.slice(`mcp__${server}__`.length)];
 }
 
 export function thingName({ kind, tool, file }: Pick<HeldThing, "kind" | "tool" | "file">): string {
+  if (kind === "tool_definition" && tool !== undefined) return `definition of ${tool}`;
   const name = tool ?? KIND_NAMES[kind];
   return file === undefined ? name : `${name} ${file}`;
 }

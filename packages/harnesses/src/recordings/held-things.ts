@@ -8,7 +8,8 @@ export type HeldThing = Omit<HeldItem, "kind"> & { kind: HeldKind };
 
 const HELD_KIND: Record<ContentKind, HeldKind> = {
   ...{ system: "system", summary: "summary", user: "user", assistant: "assistant" },
-  ...{ attachment: "attachment", deferred_tool: "deferred_tool" },
+  ...{ attachment: "attachment", deferred_tool: "deferred_tool", tool_definition: "tool_definition" },
+  thinking: "thinking",
   ...{ tool_call: "tool", tool_result: "tool" },
 };
 /** Characters that the protocol takes of a name. */
@@ -28,14 +29,14 @@ export function largestThings(items: readonly HeldItem[]): HeldThing[] {
     .slice(0, MOST_HELD.largest);
 }
 
-/** Something that a window holds. Recordings do not show definitions of tools. */
-export type SizedItem = Pick<ContentItem, "tool" | "tokens"> & { kind: ContentKind | "tool_definition" };
+/** Something that a window holds. */
+export type SizedItem = Pick<ContentItem, "kind" | "tool" | "tokens">;
 
 /** Sums by kind and tool, the largest first. */
 export function partsOf(items: readonly SizedItem[]): TurnContents["parts"] {
   const parts = new Map<string, TurnContents["parts"][number] & { count: number }>();
   for (const item of items) {
-    const kind = item.kind === "tool_definition" ? item.kind : HELD_KIND[item.kind];
+    const kind = HELD_KIND[item.kind];
     const tool = toolOf(item);
     const key = `${kind} ${tool ?? ""}`;
     const part = parts.get(key) ?? { kind, tool, tokens: 0, count: 0 };

@@ -3,8 +3,10 @@ import type { StopReason } from "@plimsoll/protocol/pure";
 import { CallLog } from "./call-outcomes.ts";
 import { type Dated, ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
+import { turnContents } from "./held-things.ts";
+import { HistoryTexts } from "./history-texts.ts";
 import { mergeLineUsage } from "./line-usage.ts";
-import type { ReaderOptions, SkipReason, Skips } from "./reader.ts";
+import type { HarnessReader, ReaderOptions, SkipReason, Skips } from "./reader.ts";
 import { fitName } from "./text.ts";
 
 /** One inference. Times are epoch ms. */
@@ -52,6 +54,7 @@ export class AgentHistory {
   readonly marks = new Map<string, RecordedMark>();
   /** A call names its turn by the turn's id. */
   readonly calls = new CallLog();
+  readonly texts: HistoryTexts;
   readonly models: Dated<string>[] = [];
   readonly windows: Dated<number>[] = [];
   readonly triggers: Dated<Trigger>[] = [];
@@ -60,6 +63,10 @@ export class AgentHistory {
   firstAt = Number.POSITIVE_INFINITY;
   lastAt = Number.NEGATIVE_INFINITY;
   isTouched = false;
+
+  constructor(texts = new HistoryTexts()) {
+    this.texts = texts;
+  }
 
   /** Notes the time of a line. */
   see(at: number): void {
@@ -185,13 +192,34 @@ export function ownerByParents(id: string, parentOf: (id: string) => string | un
   return { session: root, agent: agentName(id), parent: parentName, ownSession: id };
 }
 
+type OwnedHistory = readonly [AgentHistory, HistoryOwner];
+
+/** What a reader gives of its histories. @param histories also finds what only all lines together show */
+export const historyReading = (
+  histories: () => readonly OwnedHistory[],
+  options: ReaderOptions,
+  skips: Skips,
+): Pick<Required<HarnessReader>, "take" | "contents"> => ({
+  take: () => ({ events: sessionEvents(histories(), options, skips), skipped: skips.drain() }),
+  contents: () =>
+    histories().flatMap(([history, { session, agent }]) => {
+      const counted = { ...history, modelOf: modelsOf(history) };
+      return history.texts.isEmpty ? [] : (history.texts.contents(counted, { session, agent }) ?? []);
+    }),
+});
+
+function modelsOf(history: AgentHistory): (turn: HistoryTurn) => string {
+  const models = new ValuesByTime(history.models);
+  return ({ model, at }) => model ?? models.at(at) ?? models.first ?? "unknown";
+}
+
 /** Returns the events of every session with new lines. */
-export function sessionEvents(
-  histories: Iterable<readonly [AgentHistory, HistoryOwner]>,
+function sessionEvents(
+  histories: Iterable<OwnedHistory>,
   options: ReaderOptions,
   skips: Skips,
 ): PlimsollEventInput[] {
-  const sessions = new Map<string, (readonly [AgentHistory, HistoryOwner])[]>();
+  const sessions = new Map<string, OwnedHistory[]>();
   for (const entry of histories) {
     const session = sessions.get(entry[1].session);
     if (session === undefined) sessions.set(entry[1].session, [entry]);
@@ -210,7 +238,7 @@ export function sessionEvents(
 /** The start of a session, and its end if the recording has one. */
 function sessionFrame(
   session: string,
-  agents: readonly (readonly [AgentHistory, HistoryOwner])[],
+  agents: readonly OwnedHistory[],
   options: ReaderOptions,
 ): PlimsollEventInput[] {
   const joined = new AgentHistory();
@@ -258,12 +286,13 @@ function agentEvents(
     ...(agent !== undefined && { agent, parent_agent: parent ?? "main" }),
     ...(own !== undefined && { own_session: sessionFields(options, own).session }),
   };
-  const models = new ValuesByTime(history.models);
+  const modelOf = modelsOf(history);
   const windows = new ValuesByTime(history.windows);
   const triggers = new ValuesByTime(history.triggers);
   const isCopied = (at: number) => owner.forkedAt !== undefined && at < owner.forkedAt;
   const turns = [...history.turns.values()];
   const outcomes = history.calls.outcomes(turns.map(({ id, at }) => ({ key: id, at })));
+  const { parts, held, survived } = history.texts.reading({ ...history, modelOf }) ?? {};
   const events: PlimsollEventInput[] = [];
   for (const turn of turns) {
     if (isCopied(turn.at)) {
@@ -272,12 +301,14 @@ function agentEvents(
     }
     const window = turn.window ?? windows.at(turn.at);
     const outcome = outcomes.get(turn.id);
+    const composition = turn.isCompaction === true ? undefined : parts?.get(turn.id);
+    const isLatest = turn.isCompaction !== true && turn.at === held?.at;
     events.push({
       ...fields,
       id: fitName(turn.id, 128),
       type: "turn",
       at: turn.at,
-      model: fitName(turn.model ?? models.at(turn.at) ?? models.first ?? "unknown", 200),
+      model: fitName(modelOf(turn), 200),
       usage: turn.usage,
       ...(turn.estimated === true && { estimated: true }),
       ...(window !== undefined && window > 0 && { context_window: window }),
@@ -285,6 +316,8 @@ function agentEvents(
       ...(turn.isCompaction === true && { purpose: "compaction" as const }),
       ...(turn.stop !== undefined && { stop_reason: turn.stop }),
       ...(outcome !== undefined && { outcome }),
+      ...(composition && { composition, composition_estimated: true }),
+      ...(isLatest && held!.items.length > 0 && { contents: turnContents(held!) }),
     });
   }
   for (const { id, at, event } of history.marks.values()) {
@@ -292,7 +325,11 @@ function agentEvents(
     else if (event.type !== "compacted") events.push({ ...fields, id: fitName(id, 128), at, ...event });
     else {
       const trigger = event.trigger ?? triggers.at(at) ?? "auto";
-      events.push({ ...fields, id: fitName(id, 128), at, ...event, trigger });
+      const left = survived?.get(at);
+      events.push({
+        ...{ ...fields, id: fitName(id, 128), at, ...event, trigger },
+        ...(left !== undefined && { survived: left }),
+      });
     }
   }
   return events;

@@ -93,7 +93,7 @@ export interface HarnessReader {
    * without it, a line that a later one may correct is held back.
    */
   take(final: boolean): Reading;
-  /** What the window of each agent holds at its latest turn. Absent if the recordings of the family do not show it. */
+  /** What the window of each agent holds at its latest turn. Absent if `contents` of the family says that recordings do not show it. */
   contents?(): AgentContents[];
 }
 

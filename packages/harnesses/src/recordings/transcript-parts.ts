@@ -3,14 +3,16 @@ import type { Composition } from "@plimsoll/protocol/events";
 import type { CompactionLoss } from "./compaction-loss.ts";
 import { asObject, asText } from "./json.ts";
 
-/** What a part of the context is. Thinking is none: that of earlier turns is not sent again. */
+/** What a part of the context is. */
 export const CONTENT_KINDS = [
   "system",
+  "tool_definition",
+  "deferred_tool",
   "summary",
   "user",
   "attachment",
-  "deferred_tool",
   "assistant",
+  "thinking",
   "tool_call",
   "tool_result",
 ] as const;
@@ -43,6 +45,8 @@ export interface PartsReset {
   at: number;
   /** Tokens of tool output that were cleared; undefined if everything was. */
   cleared?: number | undefined;
+  /** The recording repeats what is sent from then on, and nothing was compacted. */
+  isRepeated?: true;
 }
 
 export interface TurnLevel {
@@ -75,12 +79,26 @@ export interface AgentContents extends WindowContents {
 /** Estimates are left out if they explain less than this share of the level: the transcript begins in the middle. */
 const LEAST_SHARE = 0.01;
 
-type Parts = Pick<Composition, "system" | "history" | "tool_output">;
+type Parts = Pick<Composition, "system" | "tools" | "history" | "tool_output">;
 
 const PART_OF: Record<ContentKind, keyof Parts> = {
-  ...{ system: "system", summary: "history", user: "history", assistant: "history" },
-  ...{ attachment: "history", deferred_tool: "history" },
+  ...{ system: "system", tool_definition: "tools", summary: "history", user: "history" },
+  ...{ assistant: "history", thinking: "history", attachment: "history", deferred_tool: "history" },
   ...{ tool_call: "history", tool_result: "tool_output" },
+};
+
+/** What a compaction leaves, because it is sent beside the conversation. */
+const isBeside = ({ kind }: Pick<ContentItem, "kind">) => kind === "system" || kind === "tool_definition";
+
+/** The next prompt ends a run. Not every provider keeps the thinking of earlier runs, but all keep that of the latest. */
+const endsRun = (items: readonly Pick<ContentItem, "kind">[]) => items.some(({ kind }) => kind === "user");
+
+/** A prompt without the thinking of earlier runs. */
+export const withoutEarlierThinking = <Item extends Pick<ContentItem, "kind">>(
+  items: readonly Item[],
+): Item[] => {
+  const latest = items.findLastIndex(({ kind }) => kind === "user");
+  return items.filter(({ kind }, index) => kind !== "thinking" || index > latest);
 };
 
 /**
@@ -90,25 +108,36 @@ const PART_OF: Record<ContentKind, keyof Parts> = {
 export function partsAtTurns({ turns, lines, resets }: Filling): Map<string, Parts> {
   const steps = inOrder({ lines, resets });
   const found = new Map<string, Parts>();
-  const sums = { system: 0, history: 0, tool_output: 0 };
+  const sums = { system: 0, tools: 0, history: 0, tool_output: 0 };
+  /** Of `history`, what the next prompt takes out. */
+  let thinking = 0;
   let next = 0;
   for (const { key, at, level, scale } of [...turns].sort((a, b) => a.at - b.at)) {
     for (let step = steps[next]; step !== undefined && step.at < at; step = steps[++next]) {
       if (step.line !== undefined) {
-        for (const { kind, tokens } of step.line.items) sums[PART_OF[kind]] += tokens;
+        if (endsRun(step.line.items)) {
+          sums.history -= thinking;
+          thinking = 0;
+        }
+        for (const { kind, tokens } of step.line.items) {
+          sums[PART_OF[kind]] += tokens;
+          if (kind === "thinking") thinking += tokens;
+        }
       } else if (step.reset.cleared !== undefined) {
         sums.tool_output = Math.max(0, sums.tool_output - step.reset.cleared / scale);
       } else {
         sums.history = 0;
         sums.tool_output = 0;
+        thinking = 0;
       }
     }
-    const factor = scaleTo(level, sums.system + sums.history + sums.tool_output, scale);
+    const factor = scaleTo(level, sums.system + sums.tools + sums.history + sums.tool_output, scale);
     if (factor === undefined) continue;
-    const [system, history, output] = [sums.system, sums.history, sums.tool_output].map((sum) =>
-      Math.floor(sum * factor),
-    ) as [number, number, number];
-    found.set(key, { system: system > 0 ? system : undefined, history, tool_output: output });
+    const scaled = (sum: number) => Math.floor(sum * factor);
+    found.set(key, {
+      ...{ system: scaled(sums.system) || undefined, tools: scaled(sums.tools) || undefined },
+      ...{ history: scaled(sums.history), tool_output: scaled(sums.tool_output) },
+    });
   }
   return found;
 }
@@ -149,23 +178,27 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
     ),
   );
   let held: HeldItem[] = [];
+  let thinking: HeldItem[] = [];
   let turn = 1;
   const steps = inOrder({ lines, resets });
   for (const step of steps) {
     if (step.at >= last.at) break;
     while (times[turn - 1]! <= step.at) turn += 1;
     if (step.line !== undefined) {
+      if (endsRun(step.line.items)) thinking = [];
       for (const item of step.line.items) {
         const { tool, file } = (item.call === undefined ? undefined : calls.get(item.call)) ?? item;
-        held.push({ ...item, tool, file, turn, at: times[turn - 1]! });
+        const into = item.kind === "thinking" ? thinking : held;
+        into.push({ ...item, tool, file, turn, at: times[turn - 1]! });
       }
     } else if (step.reset.cleared === undefined) {
-      held = held.filter(({ kind }) => kind === "system");
+      held = held.filter(isBeside);
+      thinking = [];
     } else {
       held = withoutOldest(held, step.reset.cleared / last.scale);
     }
   }
-  const items = scaledItems(held, last) ?? [];
+  const items = scaledItems([...held, ...thinking], last) ?? [];
   const rest = last.level - sumOf(items);
   const results = steps.flatMap(({ line }) =>
     (line?.items ?? []).flatMap((item) =>
@@ -178,13 +211,17 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
   return { turn: times.length, at: last.at, level: last.level, rest, items, since, results };
 }
 
+/** Whether the model wrote it. */
+export const isWritten = ({ kind }: Pick<ContentItem, "kind">): boolean =>
+  kind === "assistant" || kind === "tool_call" || kind === "thinking";
+
 function sinceTurn(steps: ReturnType<typeof inOrder>, { at, scale }: TurnLevel): WindowContents["since"] {
   const sums = { answer: 0, added: 0 };
   for (const step of steps) {
     if (step.at < at) continue;
     if (step.line === undefined) return undefined;
     for (const { kind, tokens } of step.line.items)
-      sums[kind === "assistant" || kind === "tool_call" ? "answer" : "added"] += tokens * scale;
+      sums[isWritten({ kind }) ? "answer" : "added"] += tokens * scale;
   }
   return { answer: Math.ceil(sums.answer), added: Math.ceil(sums.added) };
 }

@@ -318,7 +318,7 @@ describe("what a prompt in telemetry holds", () => {
     }
   });
 
-  it("leaves images, files and thinking to the rest", () => {
+  it("leaves images and files to the rest", () => {
     const data = "aGVsbG8".repeat(9_000);
     const content = [
       { type: "text", text: "Look at this picture, please." },
@@ -326,8 +326,6 @@ describe("what a prompt in telemetry holds", () => {
       { type: "file", mediaType: "image/png", data },
       { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } },
       { type: "blob", mime_type: "image/png", content: data },
-      { type: "reasoning", text: data },
-      { type: "thinking", thinking: data },
       { media: { url: data } },
       { inlineData: { mimeType: "image/png", data } },
       {
@@ -343,6 +341,24 @@ describe("what a prompt in telemetry holds", () => {
     expect(contentsOf({ "ai.prompt.messages": json([{ role: "user", content }]) }, call)?.parts).toEqual([
       { kind: "user", tool: undefined, tokens: 6, count: 1 },
     ]);
+  });
+
+  it("has the thinking since the latest prompt, which no provider takes out", () => {
+    const thought = (text: string) => [
+      { role: "assistant", content: [{ type: "reasoning", text }] },
+      { role: "assistant", content: [{ type: "thinking", thinking: text }] },
+      { role: "model", parts: [{ text, thought: true }] },
+    ];
+    const prompt = { role: "user", content: "Look at this picture, please." };
+    const partsAfter = (messages: object[]) =>
+      contentsOf({ "ai.prompt.messages": json(messages) }, { ...CALL, "gen_ai.usage.input_tokens": 500 })
+        ?.parts;
+    expect(partsAfter([...thought("a ".repeat(90)), prompt])).toEqual([
+      { kind: "user", tool: undefined, tokens: 6, count: 1 },
+    ]);
+    expect(partsAfter([prompt, ...thought("Is it a cat?")])).toContainEqual(
+      expect.objectContaining({ kind: "thinking", count: 3 }),
+    );
   });
 
   it("takes the tool of a result from the latest call with its id, else from the result", () => {

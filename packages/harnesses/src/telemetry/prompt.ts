@@ -3,8 +3,8 @@ import { estimateTokens, tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput, TurnContents, Usage } from "@plimsoll/protocol/events";
 import { partsOf, type SizedItem } from "../recordings/held-things.ts";
 import { asArray, asObject, type JsonObject } from "../recordings/json.ts";
-import { scaledItems } from "../recordings/transcript-parts.ts";
-import { definitionTexts, messageTexts, type PromptText } from "./prompt-messages.ts";
+import { definitionTexts, messageTexts, type PromptText } from "../recordings/message-texts.ts";
+import { scaledItems, withoutEarlierThinking } from "../recordings/transcript-parts.ts";
 
 /** The attributes of a span that hold the prompt of its call. Nothing of them is kept but sizes and names of tools. */
 export interface SentPrompt {
@@ -46,7 +46,7 @@ export function promptContents(
   const level = contextTokens(usage as Usage);
   const sent = level === undefined ? undefined : (listedMessages(prompt) ?? fieldMessages(prompt));
   if (sent === undefined || sent.messages.length === 0) return undefined;
-  const texts = messageTexts(sent.messages);
+  const texts = withoutEarlierThinking(messageTexts(sent.messages));
   if (prompt.names.has(INSTRUCTIONS) && !texts.some(({ kind }) => kind === "system"))
     texts.push(...messageTexts([{ role: "system", content: jsonIn(prompt, INSTRUCTIONS) }]));
   texts.push(...definitionTexts(sent.tools ?? definitions(prompt)));

@@ -65,6 +65,8 @@ export interface LogRecord extends TelemetryOrigin {
   /** Epoch ms. */
   at: number;
   attributes: Attributes;
+  /** As that of a span. */
+  prompt?: SentPrompt | undefined;
 }
 
 export interface MetricRecord extends TelemetryOrigin {

@@ -1,11 +1,10 @@
 import { ANTHROPIC } from "@plimsoll/fold";
-import { AgentHistory, ownerByParents, sessionEvents } from "../recordings/history.ts";
+import { AgentHistory, historyReading, ownerByParents } from "../recordings/history.ts";
 import { asArray, asObject, asText, asTime, type JsonObject, parseObject } from "../recordings/json.ts";
 import {
   type FileHint,
   type HarnessReader,
   type ReaderOptions,
-  type Reading,
   type Recordings,
   type SkipReason,
   Skips,
@@ -30,7 +29,7 @@ function zedReader(options: ReaderOptions): HarnessReader {
 
   return {
     read: (text: string, _file: FileHint) => skips.count(readRow(text)),
-    take,
+    ...historyReading(histories, options, skips),
   };
 
   function readRow(text: string): SkipReason | undefined {
@@ -52,11 +51,10 @@ function zedReader(options: ReaderOptions): HarnessReader {
     return readLevel(known.history, thread, at);
   }
 
-  function take(): Reading {
-    const entries = [...threads].map(
+  function histories() {
+    return [...threads].map(
       ([id, { history }]) => [history, ownerByParents(id, (thread) => threads.get(thread)?.parent)] as const,
     );
-    return { events: sessionEvents(entries, options, skips), skipped: skips.drain() };
   }
 }
 

@@ -138,7 +138,9 @@ function spanEvent(fields: Fields, span: PromptHolder): SpanEvent {
 }
 
 function logOf(fields: Fields, origin: TelemetryOrigin): LogRecord {
-  const attributes = attributesOf(fields);
+  const holder: PromptHolder = { prompt: undefined };
+  const attributes = attributesOf(fields, holder);
+  const isCut = Number(fields.droppedAttributesCount) > 0 || attributes.size >= MOST_ATTRIBUTES;
   return {
     resource: origin.resource,
     scope: origin.scope,
@@ -148,6 +150,7 @@ function logOf(fields: Fields, origin: TelemetryOrigin): LogRecord {
     spanId: textIn(fields, "spanId").toLowerCase(),
     at: nanosecondsToMs(fields.timeUnixNano) || nanosecondsToMs(fields.observedTimeUnixNano),
     attributes,
+    prompt: isCut ? undefined : holder.prompt,
   };
 }
 
@@ -165,16 +168,16 @@ function metricOf(fields: Fields, origin: TelemetryOrigin): MetricRecord {
   };
 }
 
-function attributesOf(fields: Fields | undefined, span?: PromptHolder): Attributes {
+function attributesOf(fields: Fields | undefined, holder?: PromptHolder): Attributes {
   const attributes = new Map<string, AttributeValue>();
   for (const pair of objectsIn(fields, "attributes").slice(0, MOST_ATTRIBUTES)) {
     const key = textIn(pair, "key");
     if (key === "") continue;
     attributes.set(key, attributeValue(firstAnswer(key, pair.value), longestText(key)));
     // The record is parsed already, and is not larger than a prompt may be.
-    if (span !== undefined && isOfPrompt(key)) {
-      span.prompt ??= new PromptAttributes();
-      span.prompt.add(key, 0, () => plainValue(pair.value));
+    if (holder !== undefined && isOfPrompt(key)) {
+      holder.prompt ??= new PromptAttributes();
+      holder.prompt.add(key, 0, () => plainValue(pair.value));
     }
   }
   return attributes;

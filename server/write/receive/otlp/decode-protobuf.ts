@@ -181,10 +181,13 @@ function logOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigin
   let traceId = "";
   let spanId = "";
   let name = "";
+  const holder: PromptHolder = { prompt: undefined };
+  let isCut = false;
   reader.read(range, (field) => {
     if (field === 1) at = nanosecondsToMs(reader.fixed64());
     else if (field === 5) body = valueIn(reader);
-    else if (field === 6) return addAttribute(reader, attributes);
+    else if (field === 6) return addAttribute(reader, attributes, holder);
+    else if (field === 7) isCut = reader.int32() !== 0;
     else if (field === 9) traceId = reader.hex();
     else if (field === 10) spanId = reader.hex();
     else if (field === 11) observedAt = nanosecondsToMs(reader.fixed64());
@@ -192,6 +195,7 @@ function logOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigin
     else return false;
     return true;
   });
+  if (isCut || attributes.size >= MOST_ATTRIBUTES || holder.prompt?.isTooLarge) holder.prompt = undefined;
   return {
     resource: origin.resource,
     scope: origin.scope,
@@ -201,6 +205,7 @@ function logOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigin
     spanId,
     at: at || observedAt,
     attributes,
+    prompt: holder.prompt,
   };
 }
 
@@ -240,7 +245,7 @@ function metricOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOri
 function addAttribute(
   reader: ProtobufReader,
   attributes: Map<string, AttributeValue>,
-  span?: PromptHolder,
+  holder?: PromptHolder,
 ): boolean {
   if (attributes.size >= MOST_ATTRIBUTES) return false;
   let key = "";
@@ -248,10 +253,12 @@ function addAttribute(
   reader.nested((field) => {
     if (field === 1) key = textIn(reader) ?? "";
     else if (field === 2) {
-      if (span !== undefined && isOfPrompt(key)) {
+      if (holder !== undefined && isOfPrompt(key)) {
         const range = reader.ahead();
-        span.prompt ??= new PromptAttributes();
-        span.prompt.add(key, range.to - range.from, () => reader.within(range, () => plainValue(reader, 0)));
+        holder.prompt ??= new PromptAttributes();
+        holder.prompt.add(key, range.to - range.from, () =>
+          reader.within(range, () => plainValue(reader, 0)),
+        );
       }
       value = valueIn(reader, longestText(key), isListOfAnswers(key));
     } else return false;

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BodyBudget } from "../../../bodies/body-budget.ts";
 import { PlimsollError } from "../../../errors.ts";
-import { encodeSpans, type OtlpValue } from "../../../testing/otlp-protobuf.ts";
+import { encodeLogs, encodeSpans, type OtlpValue } from "../../../testing/otlp-protobuf.ts";
 import { decodeJson as decodeJsonWithin } from "./decode-json.ts";
 import { decodeProtobuf as decodeProtobufWithin } from "./decode-protobuf.ts";
 
@@ -280,6 +280,33 @@ describe("the prompt of a call", () => {
     expect(found).toHaveLength(1);
     return found[0];
   };
+  /** The event with the details of a call, and its span without them: protobuf, and JSON. */
+  const details = (
+    attributes: Record<string, OtlpValue>,
+    more: { dropped?: number; spanId?: string } = {},
+  ) => {
+    const name = "gen_ai.client.inference.operation.details";
+    const log = { name, traceId: "aa", spanId: "00", endNs: 10n ** 18n, attributes, ...more };
+    const json = JSON.parse(
+      toJson({ resource: {}, scope: "", spans: [{ ...log, status: 0, events: [] }] }, true).toString(),
+    );
+    const [
+      {
+        scopeSpans: [group],
+      },
+    ] = json.resourceSpans;
+    const [{ name: eventName, endTimeUnixNano: timeUnixNano, ...fields }] = group.spans;
+    const logRecords = [{ ...fields, eventName, timeUnixNano, traceId: "aa" }];
+    const body = { resourceLogs: [{ scopeLogs: [{ logRecords }] }] };
+    return [
+      [encodeLogs({}, "", [log]), decodeProtobuf],
+      [Buffer.from(JSON.stringify(body)), decodeJson],
+    ] as const;
+  };
+  const turnsOf = ([body, decode]: readonly [Buffer, typeof decodeJson], signal: TelemetrySignal) =>
+    [...decode(body, signal)].flatMap(
+      (record) => (record && readRecord(record as TelemetryRecord).reading.events) ?? [],
+    );
   const message = (text: string) => ({ role: "user", parts: [{ type: "text", content: text }] });
   const LONG = "word ".repeat(20_000);
 
@@ -311,6 +338,29 @@ describe("the prompt of a call", () => {
           parts: [{ kind: "user", tokens: 25_024, count: 1 }],
           largest: [],
         });
+  });
+
+  it("is read from the event with the details of a call, as the turn of its span", () => {
+    const calls: Record<string, OtlpValue>[] = [CALL, { ...CALL, "gen_ai.response.id": "resp-1" }];
+    for (const call of calls) {
+      const span = { name: "", spanId: "00", traceId: "aa", endNs: 10n ** 18n, attributes: call };
+      const [counted] = turnsOf([encodeSpans({}, "", [span]), decodeProtobuf], "traces");
+      for (const body of details({ ...call, [NAME]: JSON.stringify([message(LONG)]) })) {
+        const [told, ...others] = turnsOf(body, "logs");
+        expect(others).toEqual([]);
+        expect(told).toEqual({
+          ...{ ...counted, duration_ms: undefined },
+          contents: { parts: [{ kind: "user", tokens: 25_024, count: 1 }], largest: [] },
+        });
+      }
+    }
+    const prompt = { ...CALL, [NAME]: JSON.stringify([message(LONG)]) };
+    for (const body of details(prompt, { dropped: 1 }))
+      expect(turnsOf(body, "logs").map((event) => event.type === "turn" && event.contents)).toEqual([
+        undefined,
+      ]);
+    // Without a span, nothing names its call.
+    for (const body of details(prompt, { spanId: "" })) expect(turnsOf(body, "logs")).toEqual([]);
   });
 
   it("is unknown if the sender cut attributes off, or if it is larger than a record may be", () => {

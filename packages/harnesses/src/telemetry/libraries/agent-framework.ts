@@ -1,7 +1,7 @@
 import { textOf } from "../attributes.ts";
 import { serviceFamily } from "../event-envelope.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
-import { readGenAiSpan } from "./gen-ai.ts";
+import { callRecord, readGenAiSpan } from "./gen-ai.ts";
 
 /**
  * Microsoft Agent Framework: GenAI conventions, with the agent's name on calls; `invoke_agent` has sums. Names:
@@ -11,8 +11,9 @@ export const agentFramework: TelemetryDialect = {
   name: "agent-framework",
   speaks: ({ scope }) =>
     /^(agent_framework|Microsoft\.Agents\.AI|Experimental\.Microsoft\.Agents\.AI)\b/.test(scope),
-  read(record) {
-    if (record.signal !== "traces") return noEvent("reported_elsewhere");
+  read(found) {
+    const record = callRecord(found);
+    if (record === undefined) return noEvent("reported_elsewhere");
     return readGenAiSpan(record, {
       family: serviceFamily(record.resource, "agent-framework"),
       agent: textOf(record.attributes, ["gen_ai.agent.name"]),

@@ -6,7 +6,7 @@ import { type EventOwner, harnessName, serviceFamily } from "../event-envelope.t
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
 import { refusalIn, reportedRefusal } from "../refusal.ts";
-import type { Attributes, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
+import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
 import { toolResult } from "../tool-result.ts";
 
 /** The GenAI semantic conventions of OpenTelemetry, and what libraries that follow them add in their own words. */
@@ -46,8 +46,9 @@ const AGENT = ["gen_ai.agent.name", "gen_ai.agent.id"];
 export const genAi: TelemetryDialect = {
   name: "gen-ai",
   speaks: ({ attributes, signal }) => signal !== "metrics" && speaksGenAi(attributes),
-  read(record) {
-    if (record.signal !== "traces") return noEvent("reported_elsewhere");
+  read(found) {
+    const record = callRecord(found);
+    if (record === undefined) return noEvent("reported_elsewhere");
     const { attributes } = record;
     const sender = {
       family: serviceFamily(record.resource, "opentelemetry"),
@@ -59,6 +60,18 @@ export const genAi: TelemetryDialect = {
     return readGenAiSpan(record, sender);
   },
 };
+
+/** The event that has the messages of a call which its span leaves out. */
+const DETAILS = "gen_ai.client.inference.operation.details";
+
+/** A span, or the event with the details of one call: what it says is part of the span in whose context it was written. */
+export function callRecord(record: SpanRecord | LogRecord): SpanRecord | undefined {
+  if (record.signal === "traces") return record;
+  const { name, at, spanId, attributes } = record;
+  if (name !== DETAILS || spanId === "") return undefined;
+  const failed = attributes.has("error.type");
+  return { ...record, signal: "traces", parentSpanId: "", startAt: 0, endAt: at, failed, events: [] };
+}
 
 /** Packages of OpenTelemetry that watch an SDK from outside. The SDK, or a framework on it, may have spans of its own for its calls. */
 const INSTRUMENTATION = /\binstrumentation\b/;

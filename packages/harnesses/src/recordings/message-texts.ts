@@ -1,10 +1,10 @@
-import { asArray, asObject, asText, type JsonObject } from "../recordings/json.ts";
-import type { ContentKind } from "../recordings/transcript-parts.ts";
+import { estimateTokens } from "@plimsoll/guard/measure";
+import { asArray, asCount, asObject, asText, type JsonObject } from "./json.ts";
+import { isPrompt } from "./text.ts";
+import { type ContentItem, type ContentKind, LONGEST_PROMPT } from "./transcript-parts.ts";
 
 /** A part of a prompt before it is measured. */
-export interface PromptText {
-  kind: ContentKind | "tool_definition";
-  tool?: string | undefined;
+export interface PromptText extends Pick<ContentItem, "kind" | "call" | "tool" | "file"> {
   /** Empty for a deferred tool: the provider puts no word of it into the prompt. */
   text: string;
 }
@@ -16,36 +16,36 @@ const ROLES: ReadonlyMap<unknown, ContentKind> = new Map([
   ["model", "assistant"],
   ["ai", "assistant"],
   ["tool", "tool_result"],
+  ["toolResult", "tool_result"],
   ["function", "tool_result"],
 ]);
-const CALL = /^(?:tool[_-]call|tool_use|function_call)$/;
+const THINKING = /^(?:thinking|think|reasoning)$/;
+const CALL = /^(?:tool[_-]?call|tool_use|function_call)$/i;
 const RESULT = /^(?:tool[_-]call[_-]response|tool[_-]result|function_call_output)$/;
 const OUTPUT = /^(?:(?:error-)?(?:text|json)|content)$/;
 const TEXT = /^(?:text|input_text|output_text)$/;
 /** One of these says that a block holds an image or another file. */
 const MEDIA_TYPES = ["mediaType", "mimeType", "mime_type", "media_type"];
 
-/**
- * The texts in the messages of a prompt, whatever provider or library they are of. What has no text, such as an image, is left out, and
- * so is thinking.
- */
+/** The texts in the messages of a prompt, whatever provider or library they are of. What has no text, such as an image, is left out. */
 export function messageTexts(messages: readonly unknown[]): PromptText[] {
   const found: PromptText[] = [];
   const calls = new Map<string, string | undefined>();
   for (const message of messages) {
     const fields = asObject(message) ?? { content: message };
-    const isCalled = asArray(fields.tool_calls);
+    const isCalled = asArray(fields.tool_calls ?? fields.toolCalls);
     const id = firstText(fields.tool_call_id, fields.toolCallId);
     const role = id === undefined ? (ROLES.get(fields.role) ?? "user") : "tool_result";
-    const addResult = (content: unknown, call = id, name = asText(fields.name)) => {
+    const addResult = (content: unknown, call = id, name = firstText(fields.name, fields.toolName)) => {
       const tool = (call === undefined ? undefined : calls.get(call)) ?? name;
-      for (const text of resultTexts(content)) found.push({ kind: "tool_result", tool, text });
+      for (const text of resultTexts(content)) found.push({ kind: "tool_result", call, tool, text });
     };
     const addCall = (call: JsonObject) => {
       const { name, input } = calledTool(call);
       const key = firstText(call.id, call.toolCallId, call.tool_call_id, call.call_id, call.ref);
       if (key !== undefined) calls.set(key, name);
-      found.push({ kind: "tool_call", tool: name, text: `${name ?? ""} ${textOf(input)}` });
+      const text = `${name ?? ""} ${textOf(input)}`;
+      found.push({ kind: "tool_call", call: key, tool: name, file: fileIn(input), text });
     };
     const isTyped = CALL.test(String(fields.type)) || RESULT.test(String(fields.type));
     for (const block of isTyped ? [fields] : blocksIn(fields)) {
@@ -62,6 +62,9 @@ export function messageTexts(messages: readonly unknown[]): PromptText[] {
           firstText(toolCallId, tool_use_id, call_id, ref, own) ?? id,
           firstText(toolName, name),
         );
+      } else if (THINKING.test(type) || part.thought === true) {
+        const text = firstText(part.thinking, part.think, part.reasoning, part.text, part.content);
+        if (text !== undefined) found.push({ kind: "thinking", text });
       } else if (TEXT.test(type)) {
         const text = firstText(part.text, part.content);
         if (text === undefined) continue;
@@ -72,6 +75,37 @@ export function messageTexts(messages: readonly unknown[]): PromptText[] {
     for (const call of isCalled) addCall(asObject(call) ?? {});
   }
   return found;
+}
+
+/**
+ * What a message adds to the context. Prompts keep their texts.
+ * @param as what its own texts are, if they are not those of its role
+ */
+export const messageItems = (message: JsonObject, as?: ContentKind): ContentItem[] =>
+  messageTexts([message]).map((found): ContentItem => {
+    const isOwn = found.kind === "user" || found.kind === "assistant" || found.kind === "system";
+    return measuredItem(as !== undefined && isOwn ? { ...found, kind: as } : found);
+  });
+
+export function measuredItem({ text, ...item }: PromptText): ContentItem {
+  const isKept =
+    item.kind === "summary" || (item.kind === "user" && text.length <= LONGEST_PROMPT && isPrompt(text));
+  return { ...item, tokens: estimateTokens(text), ...(isKept && { text }) };
+}
+
+/** Items of a text of which only the beginning was read. @param length of all of it, in characters */
+export function wholeItems(items: readonly ContentItem[], begin: unknown, length: unknown): ContentItem[] {
+  const read = asText(begin)?.length;
+  const factor = read === undefined ? 1 : Math.max(1, (asCount(length) ?? read) / read);
+  return items.map((item) => ({ ...item, tokens: Math.ceil(item.tokens * factor) }));
+}
+
+const FILES = ["file_path", "filePath", "path", "absolute_path", "notebook_path"] as const;
+
+/** The file that a call is about. */
+function fileIn(input: unknown): string | undefined {
+  const given = asObject(input);
+  return given && firstText(...FILES.map((name) => given[name]));
 }
 
 export function definitionTexts(definitions: readonly unknown[]): PromptText[] {
