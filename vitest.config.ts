@@ -17,7 +17,7 @@ const OUTSIDE = new RegExp(
     'from "@anthropic-ai/claude-agent-sdk"',
     "sdkUnderTest",
     "\\./phantom/main\\.ts",
-    "testing/(alerts|certificate|child-process|database|deliveries|fifo|http-stack|ingest|pgbouncer|real-harness|real-server|real-terminal|server)\\.ts",
+    "testing/(alerts|certificate|child-process|connect-run|database|deliveries|fifo|http-stack|ingest|pgbouncer|real-harness|real-server|real-terminal|server)\\.ts",
   ].join("|"),
 );
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 
-describe.skipIf(!hasServer)("plimsoll alerts with a real server", () => {
+describe("plimsoll alerts with a real server", () => {
   let server: Plimsoll;
   let folder: string;
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import { createProgram } from "../program.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 import { rolloutPlanOf } from "./rollout.ts";
 
 describe("the options of a rollout", () => {
@@ -35,7 +35,7 @@ describe("the options of a rollout", () => {
   });
 });
 
-describe.skipIf(!hasServer)("plimsoll policy rollout with a real server", () => {
+describe("plimsoll policy rollout with a real server", () => {
   let server: Plimsoll;
   let folder: string;
   let file: string;
