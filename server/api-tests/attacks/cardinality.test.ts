@@ -43,7 +43,7 @@ beforeAll(async () => {
   );
   await sendAll(Array.from({ length: THRESHOLDS }, (_, n) => crossing(n)));
   await sendAll(honest("after"));
-  await caughtUp(server, 60_000);
+  await caughtUp(server);
 }, 120_000);
 afterAll(() => server?.stop());
 

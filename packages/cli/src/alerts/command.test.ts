@@ -133,7 +133,7 @@ describe("plimsoll alerts with a real server", () => {
       body: JSON.stringify([turn]),
     });
     expect(sent.status).toBe(200);
-    await expect.poll(() => plimsoll(), { timeout: 20_000 }).toContain("1 of 1 live agent");
+    await expect.poll(() => plimsoll()).toContain("1 of 1 live agent");
     expect(process.exitCode).toBe(2);
     const rule = join(folder, "rule.yaml");
     await writeFile(rule, "name: Any\ncondition: { type: tokens, at_least: 1 }\n");

@@ -120,7 +120,7 @@ describe("plimsoll policy rollout with a real server", () => {
     });
     expect(await sent.json()).toMatchObject({ accepted: 2 });
     await expect
-      .poll(() => plimsoll("rollout"), { timeout: 10_000 })
+      .poll(() => plimsoll("rollout"))
       .toMatch(/halted, because a harness rejected it\n.*\n.*phantom@vm-3 rejected it: at most 60%\n/);
     expect(await plimsoll("rollout", "--resume")).toContain(
       "All harnesses of this step rejected it, so nobody is left to apply it. Roll it back, or go on with --next-set.\n",
