@@ -32,10 +32,10 @@ it("has a recording of each format", () => {
 it("sends policies and rules as YAML, too", () => {
   const inputAt = queryInputs(7, NOW, IDS, []);
   let sent = 0;
-  for (let index = 0; sent <= 20 && index < 100_000; index++) {
+  for (let index = 0; sent < 5 && index < 100_000; index++) {
     const { method, path, body } = inputAt(index);
     if (method === "PUT" && path.startsWith("/api/v1/policy") && /"policy":"/.test(body.toString()))
       sent += 1;
   }
-  expect(sent).toBeGreaterThan(20);
+  expect(sent).toBe(5);
 });

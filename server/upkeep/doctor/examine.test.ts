@@ -12,7 +12,7 @@ let examined: ExaminedHistories["examined"];
 let faults: ExaminedHistories["faults"];
 
 beforeAll(async () => {
-  ({ path, examined, faults } = await examinedHistories());
+  ({ path, examined, faults } = await examinedHistories(60));
 });
 afterAll(() => path?.close());
 
