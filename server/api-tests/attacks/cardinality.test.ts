@@ -44,7 +44,7 @@ beforeAll(async () => {
   await sendAll(Array.from({ length: THRESHOLDS }, (_, n) => crossing(n)));
   await sendAll(honest("after"));
   await caughtUp(server);
-}, 120_000);
+});
 afterAll(() => server?.stop());
 
 const turn = (harness: string, session: string, model: string, n: number) => ({

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await person.run(["connect", "claude-code", "--yes", "--no-wait"]);
   key = /plim_\w+/.exec(await person.read(".claude/settings.json"))![0];
   readKey = /plim_\w+/.exec(await person.run(["key", "create", "--name", "reader", "--scope", "read"]))![0];
-}, 120_000);
+});
 afterAll(async () => {
   await person.run(["disconnect", "--all"]);
   await server.stop();

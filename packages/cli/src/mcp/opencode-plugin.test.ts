@@ -23,7 +23,7 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "plimsoll-opencode-plugin-"));
   await promisify(execFile)("npm", ["run", "--silent", "build"], { cwd: PACKAGE });
   text = execFileSync(process.execPath, [PROGRAM, "mcp", "--plugin", "opencode"], { encoding: "utf8" });
-}, 180_000);
+});
 afterEach(async () => {
   for (const plugin of plugins.splice(0)) await plugin.dispose();
 });

@@ -35,7 +35,7 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "plimsoll-mcp-http-"));
   await mkdir(join(home, "project"));
   plimsoll = await startPlimsoll();
-}, 120_000);
+});
 afterAll(async () => {
   await plimsoll?.stop();
   await rm(home, { recursive: true, force: true });
