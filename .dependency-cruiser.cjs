@@ -103,14 +103,12 @@ module.exports = {
       HARNESSES,
       [RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
     ),
-    never("cli-alone", "The command line is installed without the server.", CLI, [
-      RUNTIME,
-      SERVER,
-      COMPONENTS,
-      APP,
-      EXAMPLES,
-      OUTSIDE,
-    ]),
+    never(
+      "cli-alone",
+      "The command line is installed without the server. One helper of its tests starts a real one.",
+      { path: CLI, pathNot: "^packages/cli/src/testing/real-server[.]ts$" },
+      [RUNTIME, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
+    ),
     never("examples-from-outside", "An example uses what its reader can install.", EXAMPLES, [
       SERVER,
       COMPONENTS,

@@ -150,6 +150,10 @@ const sizeOf = (message: Message) =>
   estimateTokens(message.content) +
   (message.toolCalls ?? []).reduce((sum, call) => sum + estimateTokens(JSON.stringify(call.arguments)), 0);
 
+/** Most messages of a prompt are the objects of the prompt before. */
+const isSame = (one: Message | undefined, other: Message | undefined) =>
+  one === other || JSON.stringify(one) === JSON.stringify(other);
+
 /**
  * Runs a session under a policy, with a summariser that writes as much as it may.
  * @param ahead whether edits are prepared in the background. All of them are ready by the next call
@@ -197,7 +201,7 @@ export async function policyCost(
     unguarded += whole;
     sent += tokens;
     let same = 0;
-    while (same < previous.length && JSON.stringify(previous[same]) === JSON.stringify(view[same])) same++;
+    while (same < previous.length && isSame(previous[same], view[same])) same++;
     kept += previous.slice(0, same).reduce((sum, message) => sum + size(message), 0);
     reusable += previous.reduce((sum, message) => sum + size(message), 0);
     previous = view;

@@ -295,7 +295,6 @@ test("an agent that runs nears its line, and the webhook names it and what ended
   page,
   server,
 }) => {
-  test.setTimeout(240_000);
   const target = { kind: "webhook", url: `${receiver.url}/hook` };
   const { signing_secret } = await server.mutate<AlertEndpointWithSecret>("alerts.endpoints.create", {
     name: "ops",

@@ -54,9 +54,7 @@ test("a person sees where the harness compacts, and is warned where that is not 
       ...compacting(steady, [955_000, 961_000, 958_000]).take(),
     ]);
     const line = page.getByRole("region", { name: "Key numbers" }).getByTestId("harness-line");
-    await expect(line).toContainText("Harness compacts at 167k (computed; observed 3 times, 85k–88k).", {
-      timeout: 60_000,
-    });
+    await expect(line).toContainText("Harness compacts at 167k (computed; observed 3 times, 85k–88k).");
     await expect(line).toContainText("It compacts earlier than its line of 167,000 tokens says.");
     await expect(line).toHaveAttribute("data-differs");
     await line.getByText("Usual causes").click();

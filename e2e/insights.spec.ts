@@ -200,7 +200,7 @@ test("from which level on calls fail more often, and a policy draft from it @pho
       /^Failed tool calls rise from [\d.]+% to \d+% of calls from 50k tokens on \(32 sessions, [\d.]+ to [\d.]+ points\)/,
       { timeout: 3_000 },
     );
-  }).toPass({ timeout: 60_000 });
+  }).toPass();
   await expect(panel.getByRole("row", { name: /^50k to 100k/ })).toContainText(/\+[\d.]+ to \+[\d.]+/);
   expect(await violations(page)).toEqual([]);
 
@@ -255,7 +255,7 @@ test("what goes wrong after compactions, with rules put back and without @phone"
     await page.goto(`/insights?harness=${harness}`);
     await expect(table.getByRole("row").nth(1)).toContainText("32", { timeout: 3_000 });
     await expect(table.getByRole("row").nth(2)).toContainText("4", { timeout: 1_000 });
-  }).toPass({ timeout: 60_000 });
+  }).toPass();
   const cells = (row: number) => table.getByRole("row").nth(row).getByRole("cell");
   const shown = (row: number) => cells(row).filter({ visible: true });
   if (project.name === "desktop") {

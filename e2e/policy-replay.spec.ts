@@ -104,8 +104,8 @@ test("history is judged again by a policy, with its progress, also after the ser
   await expect(progress).toContainText("Recorded turns are being judged again");
   await server.kill();
   await server.begin();
-  await expect.poll(warned, { timeout: 60_000 }).toBe(40);
-  await expect(progress).toBeHidden({ timeout: 30_000 });
+  await expect.poll(warned).toBe(40);
+  await expect(progress).toBeHidden();
 });
 
 /** Sends sessions that fill up to 168k of their window again and again. */
@@ -126,9 +126,7 @@ async function recordLongWork(server: PlimsollServer, agents: number, turns: num
   }
   const range = { from: new Date(start).toISOString(), to: new Date().toISOString() };
   // The projector reads the table that the stories lock.
-  await expect
-    .poll(async () => (await server.query<FleetStatus>("status", range)).behind, { timeout: 60_000 })
-    .toBeNull();
+  await expect.poll(async () => (await server.query<FleetStatus>("status", range)).behind).toBeNull();
 }
 
 test("a long replay shows its progress and can be cancelled", async ({ page, server }) => {
@@ -146,9 +144,7 @@ test("a long replay shows its progress and can be cancelled", async ({ page, ser
     await free();
   }
   await panel.getByRole("button", { name: "Replay again" }).click();
-  await expect(panel.getByTestId("replay-result")).toContainText("30,000 turns of 30 agents", {
-    timeout: 60_000,
-  });
+  await expect(panel.getByTestId("replay-result")).toContainText("30,000 turns of 30 agents");
 });
 
 test("a replay that is cancelled before it began ends as well", async ({ page, server }) => {

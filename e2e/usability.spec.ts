@@ -118,7 +118,6 @@ test("the questions are answered in at most two clicks from Fleet", async ({
   server,
   send,
 }) => {
-  test.setTimeout(240_000);
   const { events, fellAt } = claudeCode();
   const settings = { masking: { enabled: true } };
   await server.mutate<WholePolicy>("policies.save", { policy: { settings }, expected: 0, reason: "mask" });

@@ -60,6 +60,8 @@ const CASES: [path: string, text: string, rules: string[]][] = [
     ["components-without-readers"],
   ],
   ["packages/cli/src/up.ts", 'import "../../../server/write/receive/ingest.ts";', ["cli-alone"]],
+  ["packages/cli/src/testing/up.ts", 'import "../../../../server/testing/database.ts";', ["cli-alone"]],
+  ["packages/cli/src/testing/real-server.ts", 'import "../../../../server/testing/database.ts";', []],
   ["packages/cli/src/down.ts", 'import "../../guard/src/index.ts";', []],
   ["examples/loop/up.ts", 'import "../../server/write/receive/ingest.ts";', ["examples-from-outside"]],
   ["server/write/page.ts", 'import "../../app/page.tsx";', ["server-below-pages"]],

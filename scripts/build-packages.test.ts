@@ -53,7 +53,7 @@ beforeAll(async () => {
     tarballs.push(await pack(`./node_modules/${name}`, "--ignore-scripts"));
   }
   await install(withProtocol, tarballs);
-}, 240_000);
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 interface Manifest {

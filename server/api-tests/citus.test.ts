@@ -29,7 +29,7 @@ const ENV = {
   PLIMSOLL_WEBHOOK_ALLOW: "loopback",
   PLIMSOLL_SECRET: "a secret that the restored server has as well",
 };
-const PROGRAM = fileURLToPath(new URL("../../packages/cli/src/plimsoll.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../packages/cli/bin/plimsoll.js", import.meta.url));
 const run = promisify(execFile);
 
 /** A project of its own worker. */
@@ -99,7 +99,7 @@ describe.skipIf(CITUS === undefined)("a server on Citus", { timeout: 300_000 }, 
   const cli = async (env: Record<string, string>, ...args: string[]) => {
     const { PATH } = process.env;
     const options = { env: { NODE_ENV: "production", HOME: folder, PATH, ...env } as NodeJS.ProcessEnv };
-    return (await run(process.execPath, ["--import", "tsx", PROGRAM, ...args], options)).stdout;
+    return (await run(process.execPath, [PROGRAM, ...args], options)).stdout;
   };
 
   beforeAll(async () => {

@@ -136,7 +136,7 @@ describe("a journal commit whose connection is cut", () => {
       const { rows } = await admin.query<{ pid: number }>(CUT);
       for (const { pid } of rows) cut.add(pid);
       return cut.size >= CUTS && refusals >= CUTS;
-    }, 40_000);
+    });
     sending = false;
     await senders;
     await expectAllStoredOnce();

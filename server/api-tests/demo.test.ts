@@ -57,7 +57,7 @@ describe("the demo fleet", () => {
     await until(async () => (await demoKeys()).every(({ revoked_at }) => revoked_at !== null));
     expect(await demoKeys()).toMatchObject([{ scopes: ["ingest", "policy:read"] }]);
     await server.expectHealthy();
-  }, 150_000);
+  });
 
   it("is stopped on request, and its process ends with the server", async () => {
     const phantom = async () => (await view()).examples[0]!;

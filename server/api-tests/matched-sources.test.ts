@@ -161,7 +161,7 @@ const claudeCode: Harness = {
 };
 
 const run = promisify(execFile);
-const PROGRAM = fileURLToPath(new URL("../../packages/cli/src/plimsoll.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../packages/cli/bin/plimsoll.js", import.meta.url));
 
 /** Imports a recording, as a person does. */
 async function importRecording(
@@ -173,7 +173,7 @@ async function importRecording(
   await writeFile(file, [...begin, ...calls].map((line) => `${JSON.stringify(line)}\n`).join(""));
   const { stdout } = await run(
     process.execPath,
-    ["--import", "tsx", PROGRAM, "import", file, "--harness", `${name}@laptop`, "--url", url, "--key", key],
+    [PROGRAM, "import", file, "--harness", `${name}@laptop`, "--url", url, "--key", key],
     { env: { NODE_ENV: "production", HOME: home, PATH: process.env.PATH } },
   );
   expect(stdout).toContain("0 rejected");

@@ -387,7 +387,7 @@ describe("a person whose group is taken away", () => {
     provider.setGroups("member", ["member"]);
     expect((await signIn("member")).status).toBe(200);
     expect(await withKey()).toBe(200);
-  }, 100_000);
+  });
 
   it("loses what their keys may do at a sign-in that is refused, without an open session", async () => {
     const made = await ask("/api/trpc/keys.create", {

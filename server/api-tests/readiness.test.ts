@@ -64,7 +64,7 @@ function sender(server: TestServer, session: string) {
 }
 
 describe("/readyz", () => {
-  it.runIf(canMount)("says that the disk is full, and loses nothing", { timeout: 120_000 }, async () => {
+  it.runIf(canMount)("says that the disk is full, and loses nothing", async () => {
     const disk = await smallDisk();
     cleanUps.push(() => disk.unmount());
     const server = await startTestServer({ home: disk.home, embedded: true });
@@ -111,9 +111,7 @@ describe("/readyz", () => {
     expect((await server.send(turn(unique("session"), 1_000))).status).toBe(200);
   });
 
-  it("says that the network to the database is cut, and the server recovers", {
-    timeout: 90_000,
-  }, async () => {
+  it("says that the network to the database is cut, and the server recovers", async () => {
     const { url, close } = await migratedDatabase();
     cleanUps.push(close);
     const proxy = await silentProxy(url);

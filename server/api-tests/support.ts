@@ -57,11 +57,11 @@ export async function finishedReplay(
 }
 
 /** Waits until everything acknowledged so far is projected. */
-export async function caughtUp(server: TestServer, limit = 30_000): Promise<void> {
+export async function caughtUp(server: TestServer): Promise<void> {
   await until(async () => {
     const { status, body } = await server.get<FleetStatus>(`/api/v1/status?${rangeQuery}`);
     return status === 200 && body.behind === null;
-  }, limit);
+  });
 }
 
 export async function makeKey(server: TestServer, ...scopes: Scope[]): Promise<CreatedKey> {

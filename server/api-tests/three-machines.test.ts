@@ -101,5 +101,4 @@ it.skipIf(!isPlayed)(
     const resumed = await server.get<SessionPage>(`/api/v1/sessions?${range}&q=${id}`);
     expect(resumed.body.items.map(({ machine, turns }) => [machine, turns])).toEqual([["desktop", 2]]);
   },
-  120_000,
 );

@@ -26,7 +26,7 @@ beforeAll(async () => {
   url.pathname = "/plimsoll";
   admin = new pg.Client({ connectionString: url.href });
   await admin.connect();
-}, 60_000);
+});
 afterAll(async () => {
   await admin.end();
   await database.stop();

@@ -46,35 +46,31 @@ describe("probeWrite", () => {
     await database.$disconnect();
   });
 
-  it.runIf(canMount)(
-    "finds a disk that is full, and that it has room again",
-    { timeout: 60_000 },
-    async () => {
-      const disk = await smallDisk();
-      const embedded = await startEmbedded({ home: disk.home, log });
-      const control = openDatabase({ url: embedded.url, poolSize: 1, log, purpose: "control" });
-      const writers = openWriters({ url: embedded.url, size: 1, log });
-      const store = () =>
-        writers.transaction((sql) =>
-          sql.execute("INSERT INTO notes SELECT repeat('x', 1000) FROM generate_series(1, 1000)"),
-        );
-      try {
-        await writers.transaction((sql) => sql.execute("CREATE TABLE notes (text text)"));
-        await store();
-        disk.fill();
-        expect(await probeWrite(control)).toBe("disk_full");
-        await expect(store()).rejects.toMatchObject({ code: "53100" });
-        expect(writers.failure()).toBe("disk_full");
-        await disk.free();
-        expect(await probeWrite(control)).toBeUndefined();
-        await store();
-        expect(writers.failure()).toBeUndefined();
-      } finally {
-        await control.$disconnect();
-        await writers.end();
-        await embedded.stop();
-        await disk.unmount();
-      }
-    },
-  );
+  it.runIf(canMount)("finds a disk that is full, and that it has room again", async () => {
+    const disk = await smallDisk();
+    const embedded = await startEmbedded({ home: disk.home, log });
+    const control = openDatabase({ url: embedded.url, poolSize: 1, log, purpose: "control" });
+    const writers = openWriters({ url: embedded.url, size: 1, log });
+    const store = () =>
+      writers.transaction((sql) =>
+        sql.execute("INSERT INTO notes SELECT repeat('x', 1000) FROM generate_series(1, 1000)"),
+      );
+    try {
+      await writers.transaction((sql) => sql.execute("CREATE TABLE notes (text text)"));
+      await store();
+      disk.fill();
+      expect(await probeWrite(control)).toBe("disk_full");
+      await expect(store()).rejects.toMatchObject({ code: "53100" });
+      expect(writers.failure()).toBe("disk_full");
+      await disk.free();
+      expect(await probeWrite(control)).toBeUndefined();
+      await store();
+      expect(writers.failure()).toBeUndefined();
+    } finally {
+      await control.$disconnect();
+      await writers.end();
+      await embedded.stop();
+      await disk.unmount();
+    }
+  });
 });

@@ -114,7 +114,7 @@ test("an export that nobody reads stops reading pages, and goes on with its read
   expect(stopped).toBeLessThan(40);
   socket.resume();
   await untilPasses(() => expect(read.pages).toBeGreaterThan(stopped + 40));
-}, 30_000);
+});
 
 test("an export ends when its client leaves", async () => {
   const { read, sessions } = endless();
@@ -141,7 +141,7 @@ test("an export whose client takes nothing for a while is cut", async () => {
   socket.resume();
   await closed;
   expect(tail).not.toContain("0\r\n\r\n");
-}, 30_000);
+});
 
 test("an export of turns has the rows of the pages", async () => {
   const path = await testIngest();
@@ -181,4 +181,4 @@ test("an export of turns has the rows of the pages", async () => {
   expect(lines.pop()).toBe("");
   expect(lines).toHaveLength(5_000);
   expect(lines).toEqual(expected);
-}, 60_000);
+});

@@ -465,7 +465,7 @@ it("cuts a client that never reads when its key is revoked", async () => {
   } finally {
     server.close();
   }
-}, 30_000);
+});
 
 it("tells pages every moment, and at once when it changes, whether the database answers", async () => {
   let outage: { message: string; for_ms: number } | undefined;

@@ -140,7 +140,7 @@ describe("a series by name", () => {
       ),
       { numRuns: Number(process.env.FUZZ_RUNS ?? 20) },
     );
-  }, 120_000);
+  });
 
   it("ranks by the metric over the whole range, and equal ones by name", async () => {
     const turn = (harness: string, hour: number, share: number): Turn => ({

@@ -17,11 +17,14 @@ export interface ExaminedHistories {
   faults(): Promise<string>;
 }
 
-/** A database with histories of many agents, and the doctor to examine it. */
-export async function examinedHistories(): Promise<ExaminedHistories> {
+/**
+ * A database with histories, and the doctor to examine it.
+ * @param agents besides three with long histories: how many have one turn each
+ */
+export async function examinedHistories(agents: number): Promise<ExaminedHistories> {
   const path = await testIngest();
   await setTestWindows(path.prisma);
-  await sendHistories(path);
+  await sendHistories(path, agents);
 
   function examined(options: Partial<ExamineOptions> = {}) {
     const reader = { projectId: 1 };
@@ -49,7 +52,7 @@ export async function examinedHistories(): Promise<ExaminedHistories> {
 }
 
 /** Two sessions of three agents: falls, marks, reports, ends; a third of it late, repeated or out of order. */
-async function sendHistories(path: TestIngest): Promise<void> {
+async function sendHistories(path: TestIngest, agents: number): Promise<void> {
   const server = await path.start({ segmentTurns: 3 });
   const events: { id: string; at: number; [field: string]: unknown }[] = [];
   for (const [session, agent] of [
@@ -97,7 +100,7 @@ async function sendHistories(path: TestIngest): Promise<void> {
       context_tokens: 1_501,
     });
   }
-  for (let n = 0; n < 60; n++) {
+  for (let n = 0; n < agents; n++) {
     const turn = { type: "turn", at: HOUR + n, model: "model-a", usage: { input_tokens: 100 * n } };
     events.push({ ...turn, id: "only", harness: "h@one", session: "many", agent: `agent-${n}` });
   }

@@ -19,14 +19,14 @@ declare module "vitest" {
   }
 }
 
-/** Builds dist/server from the current sources, unless it is up to date: once, and not for each file that starts it. */
-async function buildServer(): Promise<void> {
-  await run("npm", ["run", "--silent", "build:server"], {
+/** Builds the server and the command line that tests start from the current sources, unless they are up to date. */
+async function buildPrograms(): Promise<void> {
+  await run("npm", ["run", "--silent", "build:programs"], {
     cwd: projectRoot(),
     env: { ...process.env, WIREIT_CACHE: "none" },
     shell: process.platform === "win32",
   }).catch(({ stdout, stderr }) => {
-    throw new Error(`npm run build:server failed:\n${stdout}${stderr}`);
+    throw new Error(`npm run build:programs failed:\n${stdout}${stderr}`);
   });
 }
 
@@ -35,7 +35,7 @@ async function buildServer(): Promise<void> {
  * pure tests starts none, and workers do not share the connections of one. Each PostgreSQL stops here, after the last test.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await buildServer();
+  await buildPrograms();
   const homes = await mkdtemp(join(tmpdir(), "plimsoll-test-"));
   // As root, PostgreSQL runs as another user, who must be able to enter the folder.
   await chmod(homes, 0o711);

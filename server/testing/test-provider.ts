@@ -45,6 +45,12 @@ export interface TestProvider {
   restart(): Promise<void>;
 }
 
+/** Making one takes longer than most tests. */
+const SIGNING_KEY = {
+  ...generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" }),
+  ...{ kid: "test", alg: "RS256", use: "sig" },
+};
+
 const CLIENT = { client_id: "plimsoll", client_secret: "the secret/of+the client" };
 
 /** A port that nobody listens on now. The provider has to know the address of the server before there is one. */
@@ -61,7 +67,6 @@ export async function startTestProvider(options: TestProviderOptions): Promise<T
   let server = await listen(createServer(), options.port ?? 0);
   const { port } = server.address() as AddressInfo;
   const issuer = `http://127.0.0.1:${port}`;
-  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const grants = new Map<string, Set<string>>();
   const tokens: string[] = [];
   let refreshes = 0;
@@ -73,7 +78,7 @@ export async function startTestProvider(options: TestProviderOptions): Promise<T
         grant_types: ["authorization_code", ...(refreshTokens ? ["refresh_token"] : [])],
       },
     ],
-    jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), kid: "test", alg: "RS256", use: "sig" }] },
+    jwks: { keys: [SIGNING_KEY] },
     cookies: { keys: ["test"] },
     claims: { openid: ["sub"], profile: ["name", "groups"], email: ["email", "email_verified"] },
     features: { devInteractions: { enabled: true } },

@@ -1,15 +1,23 @@
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { expect, it } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { childProgram } from "../../guard/src/testing/child-process.ts";
 
-const program = `import { readInput } from ${JSON.stringify(fileURLToPath(new URL("./read-input.ts", import.meta.url)))};
-process.stdout.write(String((await readInput()).length));`;
+let folder: string;
+let program: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "plimsoll-input-"));
+  const source = `import { readInput } from ${JSON.stringify(join(import.meta.dirname, "read-input.ts"))};
+    process.stdout.write(String((await readInput()).length));`;
+  program = await childProgram(folder, source);
+});
+afterAll(() => rm(folder, { recursive: true }));
 
 /** The length of what a program reads from an input, which may have no end. */
 async function lengthOf(write: (input: NodeJS.WritableStream) => void): Promise<number> {
-  const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", program], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = spawn(process.execPath, [program], { stdio: ["pipe", "pipe", "inherit"] });
   child.stdin.on("error", () => {});
   write(child.stdin);
   let text = "";

@@ -6,11 +6,11 @@ import { createClient } from "./client.ts";
 import { connect } from "./connection.ts";
 import { request } from "./request.ts";
 import { startFakeServer } from "./testing/fake-server.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "./testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "./testing/real-server.ts";
 
 const NOT_OURS = /it is not the server that this command's local token belongs to. The token was not sent/;
 
-describe.skipIf(!hasServer)("with the local token", () => {
+describe("with the local token", () => {
   let server: Plimsoll;
   let token: string;
   const listeners: Server[] = [];

@@ -6,10 +6,10 @@ import { until } from "../../guard/src/testing/until.ts";
 import { FIXTURES, hasFixtures } from "../../harnesses/src/testing/fold.ts";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "./testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "./testing/real-server.ts";
 
 /** Runs the commands against a real server. */
-describe.skipIf(!hasServer)("plimsoll with a real server", () => {
+describe("plimsoll with a real server", () => {
   let server: Plimsoll;
   let folder: string;
   beforeAll(async () => {

@@ -115,7 +115,7 @@ describe("random message streams", () => {
       ),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 });
 
 it("creates event ids that are unique across runs of a session", () => {

@@ -43,8 +43,8 @@ beforeAll(async () => {
   );
   await sendAll(Array.from({ length: THRESHOLDS }, (_, n) => crossing(n)));
   await sendAll(honest("after"));
-  await caughtUp(server, 60_000);
-}, 120_000);
+  await caughtUp(server);
+});
 afterAll(() => server?.stop());
 
 const turn = (harness: string, session: string, model: string, n: number) => ({

@@ -52,7 +52,7 @@ beforeAll(async () => {
     inProject(own.id),
   );
   sessionId = body.items[0]!.id;
-}, 120_000);
+});
 afterAll(async () => {
   await server?.expectHealthy();
   await server?.stop();

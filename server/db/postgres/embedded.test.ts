@@ -5,12 +5,12 @@ import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/p
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ENDED } from "../../testing/ended.ts";
+import { until } from "../../testing/until.ts";
 import { openDatabase } from "../client.ts";
 import { databaseUser } from "./database-user.ts";
 import { type EmbeddedDatabase, startEmbedded } from "./embedded.ts";
@@ -81,14 +81,6 @@ async function query(url: string, sql: string) {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   return client.query(sql).finally(() => client.end());
-}
-
-async function until(what: () => boolean | Promise<boolean>, limit = 20_000): Promise<void> {
-  const deadline = Date.now() + limit;
-  while (!(await what())) {
-    if (Date.now() > deadline) throw new Error(`not within ${limit} ms: ${what}`);
-    await sleep(20);
-  }
 }
 
 describe("a first start", () => {

@@ -12,7 +12,7 @@ let examined: ExaminedHistories["examined"];
 let faults: ExaminedHistories["faults"];
 
 beforeAll(async () => {
-  ({ path, examined, faults } = await examinedHistories());
+  ({ path, examined, faults } = await examinedHistories(60));
 });
 afterAll(() => path?.close());
 
@@ -67,7 +67,7 @@ describe("a healthy database", () => {
     }
     expect(await faults()).toBe("");
     expect(await path.prisma.rejectedEvent.findMany({ select: { error: true } })).toEqual([]);
-  }, 120_000);
+  });
 });
 
 describe("a history cut between a crossing and its report", () => {

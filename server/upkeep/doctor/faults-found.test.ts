@@ -9,7 +9,7 @@ let path: TestIngest;
 let faults: ExaminedHistories["faults"];
 
 beforeAll(async () => {
-  ({ path, faults } = await examinedHistories());
+  ({ path, faults } = await examinedHistories(4));
 });
 afterAll(() => path?.close());
 
@@ -267,9 +267,11 @@ const FAULTS: Fault[] = [
 
 // A check that never fails proves nothing: each fault is made by hand, found, named and undone.
 describe("the doctor finds", () => {
+  const kept = new Set<string>();
   it.each(FAULTS)("%s", async (_what, table, change, named) => {
     const { prisma } = path;
-    await prisma.$executeRawUnsafe(`CREATE TABLE kept AS TABLE ${table}`);
+    if (!kept.has(table)) await prisma.$executeRawUnsafe(`CREATE TABLE kept_${table} AS TABLE ${table}`);
+    kept.add(table);
     try {
       const changed = await (typeof change === "string"
         ? prisma.$executeRawUnsafe(change)
@@ -278,8 +280,7 @@ describe("the doctor finds", () => {
       expect(await faults()).toContain(named);
     } finally {
       await prisma.$executeRawUnsafe(`TRUNCATE ${table}`);
-      await prisma.$executeRawUnsafe(`INSERT INTO ${table} SELECT * FROM kept`);
-      await prisma.$executeRawUnsafe("DROP TABLE kept");
+      await prisma.$executeRawUnsafe(`INSERT INTO ${table} SELECT * FROM kept_${table}`);
     }
   });
 

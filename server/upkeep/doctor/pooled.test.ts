@@ -6,7 +6,7 @@ describe.skipIf(!hasPgbouncer)("the doctor through PgBouncer", () => {
   it.each(["session", "transaction"])(
     "examines everything with pool_mode %s, again and again",
     async (pool_mode) => {
-      const { path, examined } = await examinedHistories();
+      const { path, examined } = await examinedHistories(60);
       const pooling = { pool_mode, server_round_robin: "1", min_pool_size: "3" };
       const pooler = await startPgbouncer(path.databaseUrl, pooling);
       try {

@@ -234,6 +234,7 @@ describe("what came of tool calls", () => {
     it("takes a call that was refused and then reported as failed for refused", async () => {
       await server.send(turns[0], result("a", 3, { result: "failed" }));
       await server.send(result("a", 2, { result: "rejected" }));
+      await prisma.$executeRaw`UPDATE agents SET last_received_at = last_received_at - interval '1 minute'`;
       await counted();
       expect(await stored()).toEqual(asked([{ calls: 1, failed: 0, rejected: 1 }]));
     });

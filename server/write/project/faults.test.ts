@@ -404,7 +404,7 @@ describe("refolds after a window size was set", () => {
       expect(sizes.get(70_000) ?? 0).toBe((20 - seen.at(-1)!) * 3);
     }
     expect(seen.at(-1)).toBe(0);
-  }, 120_000);
+  });
 });
 
 describe("an agent that ended", () => {

@@ -117,7 +117,7 @@ describe("a history that is folded again in steps", () => {
     model: "model-c",
     usage: { input_tokens: 1_000 + (n % 90), output_tokens: 1 },
   });
-  const LONG = 6_000;
+  const LONG = 1_200;
   const turns = Array.from({ length: LONG }, (_, n) => turn(n));
   const restart = {
     id: "r",
@@ -135,47 +135,43 @@ describe("a history that is folded again in steps", () => {
   it.skipIf(inject("citus")).each([
     ["after a new window size", async (server: TestPipeline) => setWindow(server, "model-c", 50_000)],
     ["after a late event that changes all turns", async (server: TestPipeline) => server.send(restart)],
-  ])(
-    "%s goes on after crashes from where it was, with true totals at each step",
-    async (_, change) => {
-      const options = { refoldEvents: 1_000 };
-      let server = await path.start(options);
-      await server.send(...turns);
-      await change(server);
-      await until(async () => (await prisma.refold.count()) === 1);
-      let lock = await lockRefold();
-      const places = [lock.doneTo];
-      for (let crashes = 0; crashes < 2; crashes++) {
-        await lock.reached();
-        await lock.terminate();
-        await crash(server);
-        expect((await prisma.agent.findFirstOrThrow()).turns).toBe(LONG);
-        expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
-        server = await path.start(options);
-        await lock.reached();
-        const next = lockRefold();
-        await until(async () => (await lock.waiting()).length === 2);
-        await lock.release();
-        lock = await next;
-        places.push(lock.doneTo);
-      }
-      expect(places[1]).toBeGreaterThan(places[0]!);
-      expect(places[2]).toBeGreaterThan(places[1]!);
+  ])("%s goes on after crashes from where it was, with true totals at each step", async (_, change) => {
+    const options = { segmentTurns: 100, refoldEvents: 200 };
+    let server = await path.start(options);
+    await server.send(...turns);
+    await change(server);
+    await until(async () => (await prisma.refold.count()) === 1);
+    let lock = await lockRefold();
+    const places = [lock.doneTo];
+    for (let crashes = 0; crashes < 2; crashes++) {
+      await lock.reached();
+      await lock.terminate();
+      await crash(server);
+      expect((await prisma.agent.findFirstOrThrow()).turns).toBe(LONG);
+      expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
+      server = await path.start(options);
+      await lock.reached();
+      const next = lockRefold();
+      await until(async () => (await lock.waiting()).length === 2);
       await lock.release();
-      await server.send(turn(LONG));
-      await upkeepDone(prisma);
-      await server.close();
-      const stepped = await dumpTables(prisma, { counts: false });
+      lock = await next;
+      places.push(lock.doneTo);
+    }
+    expect(places[1]).toBeGreaterThan(places[0]!);
+    expect(places[2]).toBeGreaterThan(places[1]!);
+    await lock.release();
+    await server.send(turn(LONG));
+    await upkeepDone(prisma);
+    await server.close();
+    const stepped = await dumpTables(prisma, { counts: false });
 
-      await emptyTables(prisma);
-      server = await path.start();
-      await server.send(...turns, turn(LONG));
-      await change(server);
-      await upkeepDone(prisma);
-      await server.close();
-      expect(stepped).toEqual(await dumpTables(prisma, { counts: false }));
-      expect([...(await countTurnsBy(prisma, "windowTokens")).values()]).toEqual([LONG + 1]);
-    },
-    120_000,
-  );
+    await emptyTables(prisma);
+    server = await path.start();
+    await server.send(...turns, turn(LONG));
+    await change(server);
+    await upkeepDone(prisma);
+    await server.close();
+    expect(stepped).toEqual(await dumpTables(prisma, { counts: false }));
+    expect([...(await countTurnsBy(prisma, "windowTokens")).values()]).toEqual([LONG + 1]);
+  });
 });

@@ -83,7 +83,6 @@ describe("plimsoll acp before a real agent", () => {
           await rm(home, { recursive: true, force: true });
         }
       },
-      120_000,
     );
   }
 });

@@ -13,7 +13,7 @@ import { promptAgent } from "../testing/acp-client.ts";
 import { type AcpContext, runAcp } from "./run-acp.ts";
 
 const AGENT = fileURLToPath(new URL("../testing/acp-agent.ts", import.meta.url));
-const PROGRAM = fileURLToPath(new URL("../plimsoll.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../bin/plimsoll.js", import.meta.url));
 const node = (script: string) => [process.execPath, "-e", script];
 
 function stage(
@@ -270,14 +270,10 @@ describe("plimsoll acp", () => {
   it("as a program passes signals to the agent and ends as it does", async () => {
     const script =
       "process.on('SIGTERM', () => process.exit(42)); console.log('ready'); setInterval(() => {}, 1e6)";
-    const program = spawn(
-      process.execPath,
-      ["--import", "tsx", PROGRAM, "acp", "--harness", "x", "--", ...node(script)],
-      {
-        env: { NODE_ENV: "test", PATH: process.env.PATH, PLIMSOLL_HOME: "/nowhere" },
-        stdio: ["pipe", "pipe", "inherit"],
-      },
-    );
+    const program = spawn(process.execPath, [PROGRAM, "acp", "--harness", "x", "--", ...node(script)], {
+      env: { NODE_ENV: "test", PATH: process.env.PATH, PLIMSOLL_HOME: "/nowhere" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
     const [ready] = (await once(program.stdout, "data")) as [Buffer];
     expect(ready.toString()).toBe("ready\n");
     program.kill("SIGTERM");
@@ -292,14 +288,10 @@ describe("plimsoll acp", () => {
       left.unref();
       console.log(JSON.stringify([process.pid, left.pid]));
       process.exitCode = 4;`;
-    const program = spawn(
-      process.execPath,
-      ["--import", "tsx", PROGRAM, "acp", "--harness", "x", "--", ...node(leaves)],
-      {
-        env: { NODE_ENV: "test", PATH: process.env.PATH, PLIMSOLL_HOME: "/nowhere" },
-        stdio: ["pipe", "pipe", "ignore"],
-      },
-    );
+    const program = spawn(process.execPath, [PROGRAM, "acp", "--harness", "x", "--", ...node(leaves)], {
+      env: { NODE_ENV: "test", PATH: process.env.PATH, PLIMSOLL_HOME: "/nowhere" },
+      stdio: ["pipe", "pipe", "ignore"],
+    });
     const [line] = (await once(program.stdout, "data")) as [Buffer];
     const [agent, left] = JSON.parse(line.toString()) as [number, number];
     try {

@@ -17,13 +17,7 @@ import { readSettings } from "./settings-session.ts";
 const PATIENCE = 180_000;
 const MODEL = "claude-sonnet-4-5";
 const WINDOW_VARIABLE = { CLAUDE_CODE_AUTO_COMPACT_WINDOW: "140000" };
-const ROOT = join(import.meta.dirname, "../../../..");
-const PLIMSOLL = [
-  process.execPath,
-  "--import",
-  join(ROOT, "node_modules/tsx/dist/loader.mjs"),
-  join(ROOT, "packages/cli/src/plimsoll.ts"),
-];
+const PLIMSOLL = [process.execPath, join(import.meta.dirname, "../../bin/plimsoll.js")];
 
 let home = "";
 let project = "";

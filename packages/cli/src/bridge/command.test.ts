@@ -397,8 +397,8 @@ describe("plimsoll bridge", () => {
       PLIMSOLL_KEY: POLICY_KEY,
     };
     const root = join(import.meta.dirname, "../../../..");
-    const program = join(root, "packages/cli/src/plimsoll.ts");
-    const child = spawn(process.execPath, ["--import", "tsx", program, "bridge", ...CLAUDE], {
+    const program = join(root, "packages/cli/bin/plimsoll.js");
+    const child = spawn(process.execPath, [program, "bridge", ...CLAUDE], {
       env,
       cwd: root,
     });

@@ -19,6 +19,7 @@ import type { SettingsChange } from "@plimsoll/harnesses/bridge";
 import { ADAPTERS } from "@plimsoll/harnesses/bridge";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { childProgram } from "../../../guard/src/testing/child-process.ts";
 import { editSettings, parseSettings } from "./edit/edit.ts";
 import { readSettingsFile, replaceSettingsFile } from "./settings-file.ts";
 import { editFor, readSettings, undo, writeEdit } from "./settings-session.ts";
@@ -284,20 +285,18 @@ describe("the settings of a harness", () => {
 
   it("are whole after a kill -9 at any time", async () => {
     await writeFile(path, MINE);
-    const program = `
-      const { ADAPTERS } = await import(${JSON.stringify(join(import.meta.dirname, "../../../harnesses/src/bridge.ts"))});
-      const { editFor, readSettings, writeEdit } = await import(${JSON.stringify(join(import.meta.dirname, "settings-session.ts"))});
+    const source = `
+      import { ADAPTERS } from ${JSON.stringify(join(import.meta.dirname, "../../../harnesses/src/bridge.ts"))};
+      import { editFor, readSettings, writeEdit } from ${JSON.stringify(join(import.meta.dirname, "settings-session.ts"))};
       const [claude] = ADAPTERS;
       for (let value = 100000; ; value += 1) {
         const reading = await readSettings(claude, ${JSON.stringify(path)}, ${JSON.stringify(home)});
         await writeEdit(claude, reading, editFor(claude, reading, [{ path: ["autoCompactWindow"], value }], false), Date.now());
         process.stdout.write(".");
       }`;
+    const program = await childProgram(folder, source);
     for (let round = 0; round < 5; round += 1) {
-      const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", program], {
-        stdio: ["ignore", "pipe", "inherit"],
-        cwd: join(import.meta.dirname, "../../../.."),
-      });
+      const child = spawn(process.execPath, [program], { stdio: ["ignore", "pipe", "inherit"] });
       let writes = 0;
       for await (const chunk of child.stdout) {
         writes += String(chunk).length;
@@ -305,6 +304,7 @@ describe("the settings of a harness", () => {
       }
       child.kill("SIGKILL");
       if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      expect(writes).toBeGreaterThan(round * 7);
       expect(parseSettings("json", await text())).toMatchObject({ model: "opus" });
       expect((await readSettings(claude, path, home)).drifted).toEqual([]);
     }

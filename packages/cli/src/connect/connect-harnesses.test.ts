@@ -9,13 +9,12 @@ import { describe, expect, it } from "vitest";
 import { parseSettings } from "../bridge/edit/edit.ts";
 import { stateFolder } from "../bridge/journal.ts";
 import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
-import { hasServer } from "../testing/real-server.ts";
 import { allRecords } from "./record.ts";
 
 const run = promisify(execFile);
 const _ENDPOINT = ["env", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-describe.runIf(hasServer)("plimsoll connect, with each harness and a real server", () => {
+describe("plimsoll connect, with each harness and a real server", () => {
   const stage = connectStage();
 
   it("finds what is installed and asks for each", async () => {

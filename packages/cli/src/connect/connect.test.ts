@@ -7,12 +7,11 @@ import { at } from "@plimsoll/harnesses/fields";
 import { describe, expect, it } from "vitest";
 import { parseSettings } from "../bridge/edit/edit.ts";
 import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
-import { hasServer } from "../testing/real-server.ts";
 
 const _run = promisify(execFile);
 const ENDPOINT = ["env", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-describe.runIf(hasServer)("plimsoll connect claude-code, against a real server", () => {
+describe("plimsoll connect claude-code, against a real server", () => {
   const stage = connectStage();
 
   it("creates a file that only its owner can read, with a key that works and is not shown", async () => {

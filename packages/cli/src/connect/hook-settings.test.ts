@@ -6,7 +6,6 @@ import { at } from "@plimsoll/harnesses/fields";
 import { describe, expect, it } from "vitest";
 import { editSettings, parseSettings } from "../bridge/edit/edit.ts";
 import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
-import { hasServer } from "../testing/real-server.ts";
 import type { KnownConnection } from "./disconnect-harness.ts";
 import { hookSettings, passingProgram } from "./hook-settings.ts";
 import { allRecords, writeRecord } from "./record.ts";
@@ -97,7 +96,7 @@ describe("the hooks of a connection", () => {
   });
 });
 
-describe.runIf(hasServer)("plimsoll connect, with hooks", () => {
+describe("plimsoll connect, with hooks", () => {
   const stage = connectStage();
   const events = async () => Object.keys(((await stage.settings()).hooks ?? {}) as object);
   const groups = async (event: string) => at(await stage.settings(), ["hooks", event]) as object[];

@@ -2,11 +2,10 @@ import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
-import { hasServer } from "../testing/real-server.ts";
 
 const GEMINI = ".gemini/settings.json";
 
-describe.runIf(hasServer)("plimsoll disconnect, without a record", () => {
+describe("plimsoll disconnect, without a record", () => {
   const stage = connectStage();
   const disconnect = (...args: string[]) => stage.person.run(["disconnect", ...args]);
   const forget = () => rm(join(stage.server.home, "connect"), { recursive: true });

@@ -23,7 +23,6 @@ import {
 } from "../testing/harness-trials.ts";
 import { ASIDE, type LedgerEntry, startLedger } from "../testing/model-ledger.ts";
 import { EXPORTS_SOON, harnessEnv, harnessProgram, runHarness } from "../testing/real-harness.ts";
-import { hasServer } from "../testing/real-server.ts";
 import { type SessionWithTurns, storedSessions } from "../testing/stored-sessions.ts";
 import { isInstanceOf } from "./first-event.ts";
 
@@ -137,7 +136,7 @@ const FACT_NAMES: Readonly<Record<SourceFact, string>> = {
   summary: "which call wrote a summary",
 };
 
-it.runIf(hasServer)("lists what each source tells in docs/connect.md", async () => {
+it("lists what each source tells in docs/connect.md", async () => {
   const path = fileURLToPath(new URL("../../../../docs/connect.md", import.meta.url));
   const page = await readFile(path, "utf8");
   const rows = TRIALS.flatMap(({ family, sources, lacks }) => {
@@ -161,7 +160,7 @@ it.runIf(hasServer)("lists what each source tells in docs/connect.md", async () 
   ).toMatchFileSnapshot(path);
 });
 
-describe.runIf(hasServer)("the numbers of a real harness agree with the ledger of its model", () => {
+describe("the numbers of a real harness agree with the ledger of its model", () => {
   const stage = connectStage();
 
   // A hook of the harness starts the built program.

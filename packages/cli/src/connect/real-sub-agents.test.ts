@@ -5,7 +5,6 @@ import { type ScriptedCall, startScriptedModel } from "../../../guard/src/testin
 import { connectStage } from "../testing/connect-run.ts";
 import { type HarnessPrompt, type HarnessTrial, TRIALS } from "../testing/harness-trials.ts";
 import { EXPORTS_SOON, harnessProgram, runHarness, shellCall } from "../testing/real-harness.ts";
-import { hasServer } from "../testing/real-server.ts";
 import { storedSessions } from "../testing/stored-sessions.ts";
 import { isInstanceOf } from "./first-event.ts";
 
@@ -60,7 +59,7 @@ async function startModel({ thread: told, end, prompt }: HarnessTrial) {
   };
 }
 
-describe.runIf(hasServer)("a sub-agent of a connected harness", () => {
+describe("a sub-agent of a connected harness", () => {
   const stage = connectStage();
 
   /** A home with the harness, and what the server has of it beside what it had before. */

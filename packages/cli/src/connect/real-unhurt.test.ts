@@ -16,7 +16,6 @@ import { startScriptedModel } from "../../../guard/src/testing/scripted-model/in
 import { type ConnectHome, connectHome, connectStage } from "../testing/connect-run.ts";
 import { TRIALS } from "../testing/harness-trials.ts";
 import { type HarnessResult, harnessProgram, runApart } from "../testing/real-harness.ts";
-import { hasServer } from "../testing/real-server.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const PROGRAM = join(PACKAGE, "bin/plimsoll.js");
@@ -105,7 +104,7 @@ const shown = ({ stdout, stderr, code }: HarnessResult) => ({
 
 const CONNECTED = TRIALS.filter(({ greeting }) => greeting !== undefined);
 
-describe.runIf(hasServer)("a connected harness", () => {
+describe("a connected harness", () => {
   const stage = connectStage();
 
   // Hooks start the built program.

@@ -108,7 +108,7 @@ describe("a forwarder", () => {
     const { got, url } = await serverWith(...replies);
     const forwarder = await forwarderTo(url);
     expect(await post(forwarder.url, "one")).toEqual([200, "{}"]);
-    await until(() => got.length === 2, 15_000);
+    await until(() => got.length === 2);
     expect(got.map(({ body }) => body)).toEqual(["one", "one"]);
     await until(async () => (await kept()) === 0);
   });

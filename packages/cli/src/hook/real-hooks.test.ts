@@ -20,7 +20,6 @@ import {
   runHarness,
   shellCall,
 } from "../testing/real-harness.ts";
-import { hasServer } from "../testing/real-server.ts";
 import { startInTerminal } from "../testing/real-terminal.ts";
 import { storedSessions } from "../testing/stored-sessions.ts";
 
@@ -82,7 +81,7 @@ const TRIALS: readonly Trial[] = [
 const isSummary = ({ messages }: ModelRequest) =>
   JSON.stringify(messages.at(-1) ?? {}).includes("CHECKPOINT COMPACTION");
 
-describe.runIf(hasServer)("the hooks of a real harness", () => {
+describe("the hooks of a real harness", () => {
   const stage = connectStage();
   const run = (command: readonly [string, ...string[]], env: Record<string, string> = {}) =>
     runHarness(command, {

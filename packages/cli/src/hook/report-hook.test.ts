@@ -11,7 +11,6 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../../../guard/src/testing/until.ts";
 import { allRecords } from "../connect/record.ts";
 import { connectStage } from "../testing/connect-run.ts";
-import { hasServer } from "../testing/real-server.ts";
 import { hookArguments } from "./hook-arguments.ts";
 import { hookEvents } from "./hook-events.ts";
 import { connectedTarget, reportHook } from "./report-hook.ts";
@@ -25,7 +24,7 @@ const compacted = (session: string) =>
   );
 const asked = (...words: string[]) => hookArguments(["hook", ...words]);
 
-describe.runIf(hasServer)("a hook of a connection", () => {
+describe("a hook of a connection", () => {
   const stage = connectStage();
 
   async function folderOf(family: string): Promise<string> {

@@ -115,5 +115,5 @@ describe.skipIf(!existsSync(CASES))("recordings of which public reports show wro
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
-  }, 120_000);
+  });
 });

@@ -131,7 +131,7 @@ describe("plimsoll tail of a server of opencode", () => {
     target.server.seen.flatMap(({ body }) =>
       body.split("\n").map((line) => (JSON.parse(line) as { id: string }).id),
     );
-  const until = (check: () => unknown) => expect.poll(check, { timeout: 10_000, interval: 20 });
+  const until = (check: () => unknown) => expect.poll(check, { interval: 20 });
 
   it("reads what is there and follows what comes, with the size of the window", async () => {
     opencode.sessions.set("a", session("a"));

@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import { startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
 import { connectStage } from "../testing/connect-run.ts";
 import { harnessProgram, piModels, runHarness, shellCall } from "../testing/real-harness.ts";
-import { hasServer } from "../testing/real-server.ts";
 import { storedSessions } from "../testing/stored-sessions.ts";
 
 const PROGRAM = harnessProgram("pi");
@@ -11,7 +10,7 @@ const PROGRAM = harnessProgram("pi");
 const MODEL = "claude-sonnet-4-5";
 const WINDOW = 200_000;
 
-describe.runIf(hasServer)("the recording of a real harness", () => {
+describe("the recording of a real harness", () => {
   const stage = connectStage();
 
   it.skipIf(PROGRAM === undefined)(

@@ -5,7 +5,7 @@ import type { TurnPage } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { reportStatus } from "../statusline/report.ts";
 import { type ConnectHome, connectHome } from "../testing/connect-run.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 
 /** One call of Claude Code, as its telemetry, its transcript and its status line report it. */
 const CALL = { fresh: 3, read: 100_000, write: 2_997, output: 640 };
@@ -19,16 +19,14 @@ let key: string;
 let readKey: string;
 
 beforeAll(async () => {
-  if (!hasServer) return;
   server = await startPlimsoll();
   home = await mkdtemp(join(tmpdir(), "plimsoll-sources-"));
   person = connectHome(home, server);
   await person.run(["connect", "claude-code", "--yes", "--no-wait"]);
   key = /plim_\w+/.exec(await person.read(".claude/settings.json"))![0];
   readKey = /plim_\w+/.exec(await person.run(["key", "create", "--name", "reader", "--scope", "read"]))![0];
-}, 120_000);
+});
 afterAll(async () => {
-  if (!hasServer) return;
   await person.run(["disconnect", "--all"]);
   await server.stop();
   await rm(home, { recursive: true, force: true });
@@ -150,7 +148,7 @@ const ORDERS = [
   ["status_line", "transcript", "otlp"],
 ] as const;
 
-it.runIf(hasServer).each(ORDERS.map((order, index) => ({ order, index })))(
+it.each(ORDERS.map((order, index) => ({ order, index })))(
   "a call that $order.0, $order.1 and $order.2 report is one turn",
   async ({ order, index }) => {
     const session = `${SESSION}${1_000 + index}`;

@@ -11,7 +11,7 @@ import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import type { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 import { readLogin, writeLogin } from "./stored-login.ts";
 
 let home: string;
@@ -49,7 +49,7 @@ const failure = (args: string[], env: Record<string, string> = {}): Promise<CliE
     (error: CliError) => error,
   );
 
-describe.skipIf(!hasServer)("a machine that logs in at a real server", () => {
+describe("a machine that logs in at a real server", () => {
   let server: Plimsoll;
   beforeAll(async () => {
     server = await startPlimsoll({ PLIMSOLL_PUBLIC_URL: "https://plimsoll.example" });

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { until } from "../../../guard/src/testing/until.ts";
 import { createProgram } from "../program.ts";
 import type { Terminal } from "../terminal.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 
 const AT = Math.floor(Date.now() / 1_000) * 1_000 - 600_000;
 
@@ -152,7 +152,7 @@ describe("a mapping file", () => {
   });
 });
 
-describe.skipIf(!hasServer)("plimsoll map with a server", () => {
+describe("plimsoll map with a server", () => {
   let plimsoll: Plimsoll;
   beforeAll(async () => {
     plimsoll = await startPlimsoll();

@@ -241,7 +241,7 @@ describe("plimsoll mcp", () => {
       const tried = events().length;
       const sent = () => events().slice(tried);
       await ask(await start(env), "checkpoint", { note: "Next: the mast." }, agent.call(50_000));
-      await until(() => sent().length >= 2, 10_000);
+      await until(() => sent().length >= 2);
       const [one, two] = sent();
       expect(parseEvent(one)).toMatchObject({ ok: true });
       expect(one).toMatchObject({
@@ -255,7 +255,7 @@ describe("plimsoll mcp", () => {
     } finally {
       await server.close();
     }
-  }, 30_000);
+  });
 
   it("answers no call that nothing ties to a session", async () => {
     const agent = worker(3);
@@ -275,7 +275,7 @@ describe("plimsoll mcp", () => {
     const marked = await ask(client, "headroom", {});
     cleared.result(cleared.call(11_000), JSON.stringify(marked));
     expect(await ask(client, "headroom", { detail: true })).toMatchObject({ level: { counted: 11_000 } });
-  }, 30_000);
+  });
 
   it("answers only for the session that a person named", async () => {
     const agent = worker(3);
@@ -308,7 +308,7 @@ describe("plimsoll mcp", () => {
     );
     await client.subscribeResource({ uri });
     agent.call(55_000);
-    await until(() => updated.length > 0, 5_000);
+    await until(() => updated.length > 0);
     expect(updated).toEqual([uri]);
     await client.unsubscribeResource({ uri });
   });
@@ -371,5 +371,5 @@ describe("plimsoll mcp", () => {
     const { isError } = await ask(client, "checkpoint", { note: "A note" }, next.call(30_000));
     expect(isError).toBe(true);
     expect(await ask(client, "headroom", {}, next.call(31_000))).toMatchObject({ verdict: "plenty" });
-  }, 30_000);
+  });
 });

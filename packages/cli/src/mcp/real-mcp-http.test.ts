@@ -15,7 +15,7 @@ import {
   runHarness,
   shellCall,
 } from "../testing/real-harness.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 
 const PATIENCE = 180_000;
 /** Claude Code's own program, which its SDK brings. */
@@ -34,8 +34,8 @@ let home: string;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "plimsoll-mcp-http-"));
   await mkdir(join(home, "project"));
-  if (hasServer) plimsoll = await startPlimsoll();
-}, 120_000);
+  plimsoll = await startPlimsoll();
+});
 afterAll(async () => {
   await plimsoll?.stop();
   await rm(home, { recursive: true, force: true });
@@ -53,73 +53,71 @@ async function keyFor(scope: string, ...more: string[]): Promise<string> {
   return text.trim();
 }
 
-it.skipIf(!hasServer)(
-  "Claude Code, which sends only telemetry, asks the server about its own session",
-  { timeout: PATIENCE },
-  async () => {
-    const session = randomUUID();
-    const answers: Record<string, unknown>[] = [];
-    const model = await startScriptedModel(async (request) => {
-      const shell = shellCall(request, "true");
-      const messages = JSON.stringify(request.messages);
-      if (shell === undefined || !messages.includes("Have-it-done"))
-        return { text: "Aside.", promptTokens: 77 };
-      const found = /\{"verdict":.*?"server":"known"\}/.exec(messages.replaceAll(/\\+"/g, '"'))?.[0];
-      if (found !== undefined) {
-        answers.push(JSON.parse(found) as Record<string, unknown>);
-        return { text: "All done.", promptTokens: 60_400 };
-      }
-      const steps = messages.match(/"tool_use"/g)?.length ?? 0;
-      const { is_background: _, ...given } = shell.arguments as Record<string, unknown>;
-      if (steps === 0) return { calls: [{ ...shell, arguments: given }], promptTokens: 50_000 };
-      await new Promise((resolve) => setTimeout(resolve, SENT_MS));
-      const name = "mcp__plimsoll__headroom";
-      return { calls: [{ name, arguments: { detail: true } }], promptTokens: 60_000 };
-    });
-    try {
-      const url = `${plimsoll.url}/api/v1/mcp`;
-      const headers = {
-        Authorization: `Bearer ${await keyFor("self", "--harness", "claude-code")}`,
-        // Claude Code puts in the variable.
-        "Plimsoll-Session": "$".concat("{AGENT_SESSION}"),
-        "Plimsoll-Agent": "main",
-      };
-      const server = { type: "http", url, alwaysLoad: true, headers };
-      await writeFile(join(home, "project/mcp.json"), JSON.stringify({ mcpServers: { plimsoll: server } }));
-      const env = {
-        ...claudeEnv(model.url),
-        ...EXPORTS_SOON,
-        AGENT_SESSION: session,
-        CLAUDE_CODE_ENABLE_TELEMETRY: "1",
-        OTEL_LOGS_EXPORTER: "otlp",
-        OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
-        OTEL_EXPORTER_OTLP_ENDPOINT: `${plimsoll.url}/otlp`,
-        OTEL_EXPORTER_OTLP_HEADERS: `Authorization=Bearer ${await keyFor("ingest")}`,
-      };
-      const words = [
-        "-p",
-        "--dangerously-skip-permissions",
-        "--mcp-config=mcp.json",
-        "--disallowedTools=Agent",
-        `--session-id=${session}`,
-      ];
-      const run = { home, cwd: join(home, "project"), limit: PATIENCE - 60_000, env };
-      const asHeaders = Object.entries(headers).flatMap(([name, value]) => ["--header", `${name}: ${value}`]);
-      const added = ["mcp", "add", "--scope", "user", "--transport", "http", "added", url, ...asHeaders];
-      await runHarness([CLAUDE, ...added], run);
-      expect(await runHarness([CLAUDE, "mcp", "list"], run)).toMatch(/added.*Connected/);
-      const output = await runHarness([CLAUDE, ...words, "Have-it-done"], run);
-      expect(
-        answers,
-        `${output}\n${JSON.stringify(model.requests.at(-1)?.messages).slice(-2_000)}`,
-      ).toMatchObject([{ verdict: "plenty", level: { counted: expect.any(Number) } }]);
-      const { counted } = answers[0]!.level as { counted: number };
-      expect([50_000, 60_000]).toContain(counted);
-    } finally {
-      await model.close();
+it("Claude Code, which sends only telemetry, asks the server about its own session", {
+  timeout: PATIENCE,
+}, async () => {
+  const session = randomUUID();
+  const answers: Record<string, unknown>[] = [];
+  const model = await startScriptedModel(async (request) => {
+    const shell = shellCall(request, "true");
+    const messages = JSON.stringify(request.messages);
+    if (shell === undefined || !messages.includes("Have-it-done"))
+      return { text: "Aside.", promptTokens: 77 };
+    const found = /\{"verdict":.*?"server":"known"\}/.exec(messages.replaceAll(/\\+"/g, '"'))?.[0];
+    if (found !== undefined) {
+      answers.push(JSON.parse(found) as Record<string, unknown>);
+      return { text: "All done.", promptTokens: 60_400 };
     }
-  },
-);
+    const steps = messages.match(/"tool_use"/g)?.length ?? 0;
+    const { is_background: _, ...given } = shell.arguments as Record<string, unknown>;
+    if (steps === 0) return { calls: [{ ...shell, arguments: given }], promptTokens: 50_000 };
+    await new Promise((resolve) => setTimeout(resolve, SENT_MS));
+    const name = "mcp__plimsoll__headroom";
+    return { calls: [{ name, arguments: { detail: true } }], promptTokens: 60_000 };
+  });
+  try {
+    const url = `${plimsoll.url}/api/v1/mcp`;
+    const headers = {
+      Authorization: `Bearer ${await keyFor("self", "--harness", "claude-code")}`,
+      // Claude Code puts in the variable.
+      "Plimsoll-Session": "$".concat("{AGENT_SESSION}"),
+      "Plimsoll-Agent": "main",
+    };
+    const server = { type: "http", url, alwaysLoad: true, headers };
+    await writeFile(join(home, "project/mcp.json"), JSON.stringify({ mcpServers: { plimsoll: server } }));
+    const env = {
+      ...claudeEnv(model.url),
+      ...EXPORTS_SOON,
+      AGENT_SESSION: session,
+      CLAUDE_CODE_ENABLE_TELEMETRY: "1",
+      OTEL_LOGS_EXPORTER: "otlp",
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+      OTEL_EXPORTER_OTLP_ENDPOINT: `${plimsoll.url}/otlp`,
+      OTEL_EXPORTER_OTLP_HEADERS: `Authorization=Bearer ${await keyFor("ingest")}`,
+    };
+    const words = [
+      "-p",
+      "--dangerously-skip-permissions",
+      "--mcp-config=mcp.json",
+      "--disallowedTools=Agent",
+      `--session-id=${session}`,
+    ];
+    const run = { home, cwd: join(home, "project"), limit: PATIENCE - 60_000, env };
+    const asHeaders = Object.entries(headers).flatMap(([name, value]) => ["--header", `${name}: ${value}`]);
+    const added = ["mcp", "add", "--scope", "user", "--transport", "http", "added", url, ...asHeaders];
+    await runHarness([CLAUDE, ...added], run);
+    expect(await runHarness([CLAUDE, "mcp", "list"], run)).toMatch(/added.*Connected/);
+    const output = await runHarness([CLAUDE, ...words, "Have-it-done"], run);
+    expect(
+      answers,
+      `${output}\n${JSON.stringify(model.requests.at(-1)?.messages).slice(-2_000)}`,
+    ).toMatchObject([{ verdict: "plenty", level: { counted: expect.any(Number) } }]);
+    const { counted } = answers[0]!.level as { counted: number };
+    expect([50_000, 60_000]).toContain(counted);
+  } finally {
+    await model.close();
+  }
+});
 
 const [CODEX, GEMINI] = [harnessProgram("codex"), harnessProgram("gemini")];
 
@@ -154,7 +152,7 @@ const askingModel = (
     return { calls: [call()], promptTokens: 60_000 };
   });
 
-it.skipIf(!hasServer || CODEX === undefined)(
+it.skipIf(CODEX === undefined)(
   "Codex, which sends only telemetry, asks about its own thread without a header",
   { timeout: PATIENCE },
   async () => {
@@ -202,7 +200,7 @@ it.skipIf(!hasServer || CODEX === undefined)(
   },
 );
 
-it.skipIf(!hasServer || GEMINI === undefined)(
+it.skipIf(GEMINI === undefined)(
   "Gemini CLI, which sends only telemetry, asks about the session and agent of its headers",
   { timeout: PATIENCE },
   async () => {

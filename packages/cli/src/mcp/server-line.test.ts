@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import { connectStage } from "../testing/connect-run.ts";
-import { hasServer } from "../testing/real-server.ts";
 import { type ConnectServer, ServerLines } from "./server-line.ts";
 
 const SESSION = "3f2a91c0-5d7e-4b1a-9c7f-0a1b2c3d4e5f";
@@ -41,7 +40,7 @@ describe("the line that the server knows", () => {
     expect(asked).toBe(2);
   });
 
-  describe.runIf(hasServer)("of a real one", () => {
+  describe("of a real one", () => {
     const stage = connectStage();
 
     it("is that of the policy, until the server was away for too long", async () => {

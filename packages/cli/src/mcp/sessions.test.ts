@@ -25,7 +25,7 @@ function boundOf(answer: BoundOrRefused) {
 }
 
 describe("a session that grows long", () => {
-  it("has its level, its falls and its pace at each call", { timeout: 60_000 }, async () => {
+  it("has its level, its falls and its pace at each call", async () => {
     const agent = new ClaudeAgent(home).prompt("Go");
     let falls = 0;
     let level = 20_000;
@@ -126,9 +126,7 @@ describe("a machine whose time is not even", () => {
 });
 
 describe("what a call says of itself", () => {
-  it("never makes the server fail or take a session that it does not prove", {
-    timeout: 60_000,
-  }, async () => {
+  it("never makes the server fail or take a session that it does not prove", async () => {
     const agent = new ClaudeAgent(home).prompt("Go");
     agent.result(agent.call(20_000), "ok");
     const odd = fc.oneof(

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 
 const POLICY = `# The lines of everybody
 settings:
@@ -16,7 +16,7 @@ layers:
     settings: { thresholds: { warning: 15%, ceiling: 20% } }
 `;
 
-describe.skipIf(!hasServer)("plimsoll policy with a real server", () => {
+describe("plimsoll policy with a real server", () => {
   let server: Plimsoll;
   let folder: string;
   let file: string;

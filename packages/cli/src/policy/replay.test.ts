@@ -9,7 +9,7 @@ import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 
 const POLICY = "settings:\n  thresholds: { warning: 20%, ceiling: 30%, soft: null, hard: null }\n";
 const ID = "6a9b1f0e-1f7c-4a52-9a35-0a8f4f8b9a10";
@@ -60,7 +60,7 @@ const failureOf = async (run: Promise<unknown>): Promise<CliError> => {
   return error as CliError;
 };
 
-describe.skipIf(!hasServer)("plimsoll policy replay with a real server", () => {
+describe("plimsoll policy replay with a real server", () => {
   let server: Plimsoll;
   let env: Record<string, string>;
 

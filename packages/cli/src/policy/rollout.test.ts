@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import { createProgram } from "../program.ts";
-import { hasServer, type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
+import { type Plimsoll, startPlimsoll } from "../testing/real-server.ts";
 import { rolloutPlanOf } from "./rollout.ts";
 
 describe("the options of a rollout", () => {
@@ -35,7 +35,7 @@ describe("the options of a rollout", () => {
   });
 });
 
-describe.skipIf(!hasServer)("plimsoll policy rollout with a real server", () => {
+describe("plimsoll policy rollout with a real server", () => {
   let server: Plimsoll;
   let folder: string;
   let file: string;
@@ -120,7 +120,7 @@ describe.skipIf(!hasServer)("plimsoll policy rollout with a real server", () => 
     });
     expect(await sent.json()).toMatchObject({ accepted: 2 });
     await expect
-      .poll(() => plimsoll("rollout"), { timeout: 10_000 })
+      .poll(() => plimsoll("rollout"))
       .toMatch(/halted, because a harness rejected it\n.*\n.*phantom@vm-3 rejected it: at most 60%\n/);
     expect(await plimsoll("rollout", "--resume")).toContain(
       "All harnesses of this step rejected it, so nobody is left to apply it. Roll it back, or go on with --next-set.\n",

@@ -83,7 +83,7 @@ describe("Claude Code with a scripted model", () => {
         expect(after.includes("as the policy of this project asks")).toBe(isOn);
         expect(after).not.toContain(`- ${OF_TOOL}`);
         if (isOn) {
-          await until(() => events.length > 0, 10_000);
+          await until(() => events.length > 0);
           expect(events).toMatchObject([{ type: "reinjected", rules: 1, lines: 1, checkpoint: false }]);
         } else expect(events).toEqual([]);
         expect(JSON.stringify(events)).not.toMatch(/generated|tabs|obey/);

@@ -8,9 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startInTerminal } from "../testing/real-terminal.ts";
 
 const run = promisify(execFile);
-const PROGRAM = fileURLToPath(new URL("../plimsoll.ts", import.meta.url));
-const TSCONFIG = fileURLToPath(new URL("../../../../tsconfig.json", import.meta.url));
-const LOADER = fileURLToPath(import.meta.resolve("tsx"));
+const PROGRAM = fileURLToPath(new URL("../../bin/plimsoll.js", import.meta.url));
 const isMissing = (program: string) => spawnSync(program, ["--version"]).error !== undefined;
 
 /** A folder with the program plimsoll, and with a file that has a space in its name. */
@@ -19,10 +17,7 @@ const env = () => ({ ...process.env, PATH: [folder, process.env.PATH].join(delim
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "plimsoll-shells-"));
   const program = join(folder, "plimsoll");
-  await writeFile(
-    program,
-    `#!/bin/sh\nTSX_TSCONFIG_PATH=${TSCONFIG} exec ${process.execPath} --import ${LOADER} ${PROGRAM} "$@"\n`,
-  );
+  await writeFile(program, `#!/bin/sh\nexec ${process.execPath} ${PROGRAM} "$@"\n`);
   await chmod(program, 0o755);
   await writeFile(join(folder, "a policy.yaml"), "");
   for (const shell of ["bash", "zsh", "fish"]) {

@@ -8,9 +8,7 @@ import { type FakeServer, startFakeServer } from "../testing/fake-server.ts";
 import { fleetAgent, fleetStatus, fleetView } from "../testing/fleet.ts";
 import { type RealTerminal, startInTerminal } from "../testing/real-terminal.ts";
 
-const PROGRAM = fileURLToPath(new URL("../plimsoll.ts", import.meta.url));
-const TSCONFIG = fileURLToPath(new URL("../../../../tsconfig.json", import.meta.url));
-const LOADER = fileURLToPath(import.meta.resolve("tsx"));
+const PROGRAM = fileURLToPath(new URL("../../bin/plimsoll.js", import.meta.url));
 
 let home: string;
 let server: FakeServer;
@@ -37,10 +35,10 @@ beforeEach(async () => {
     live: true,
     procedures: { status: () => long, fleet: () => fleetView(agents) },
   });
-  const command = `${process.execPath} --import ${LOADER} ${PROGRAM} status --watch --url ${server.url} --key k`;
+  const command = `${process.execPath} ${PROGRAM} status --watch --url ${server.url} --key k`;
   terminal = startInTerminal(
     command,
-    { home, cwd: home, env: { PLIMSOLL_HOME: home, TSX_TSCONFIG_PATH: TSCONFIG }, limit: 100_000 },
+    { home, cwd: home, env: { PLIMSOLL_HOME: home }, limit: 100_000 },
     { rows: 24, columns: 80 },
   );
   await expect.poll(() => terminal.frame().at(-1)).toMatch(/^\d\d:\d\d:\d\d UTC .* live/);

@@ -6,7 +6,7 @@ import { readStatus } from "@plimsoll/harnesses/status-line";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connectHome } from "../testing/connect-run.ts";
-import { hasServer, startPlimsoll } from "../testing/real-server.ts";
+import { startPlimsoll } from "../testing/real-server.ts";
 import { tailOf } from "./recording-tail.ts";
 import { reportStatus } from "./report.ts";
 import { runStatusline } from "./run-statusline.ts";
@@ -419,7 +419,7 @@ describe("plimsoll statusline", () => {
     expect((await draw(claude(91_000))).reports).toEqual([]);
   });
 
-  it.runIf(hasServer)("gives the turn of the telemetry its window, and adds no second turn", async () => {
+  it("gives the turn of the telemetry its window, and adds no second turn", async () => {
     const server = await startPlimsoll();
     try {
       const person = connectHome(home, server);
@@ -461,7 +461,7 @@ describe("plimsoll statusline", () => {
     }
   });
 
-  it.runIf(hasServer)("reports the limits under a hash of the account, also without a call", async () => {
+  it("reports the limits under a hash of the account, also without a call", async () => {
     const server = await startPlimsoll();
     try {
       const person = connectHome(home, server);

@@ -120,4 +120,4 @@ it("each action sends exactly one event, and no event reports an action that did
   const withheld = ["max_restarts", "unconfirmed", "no_gain", "no_summary"];
   for (const kind of [...done, ...withheld]) expect([...seen]).toContain(kind);
   expect(overtaken).toBe(true);
-}, 60_000);
+});

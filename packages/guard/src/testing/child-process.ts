@@ -14,7 +14,10 @@ export interface ChildExit {
   stderr: string;
 }
 
-/** Bundles a TypeScript program that imports the guard's sources, and returns the path of the bundle. */
+/**
+ * Bundles a TypeScript program that imports sources, and returns the path of the bundle. Loading the sources with tsx takes
+ * ten times as long at each start.
+ */
 export async function childProgram(folder: string, source: string, name = "child"): Promise<string> {
   const outfile = join(folder, `${name}.mjs`);
   await writeFile(join(folder, `${name}.ts`), source);
@@ -25,6 +28,11 @@ export async function childProgram(folder: string, source: string, name = "child
     bundle: true,
     platform: "node",
     format: "esm",
+    // Packages may have a wrapper that hides what it requires, and CommonJS that requires modules of Node.
+    mainFields: ["module", "main"],
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
   });
   return outfile;
 }

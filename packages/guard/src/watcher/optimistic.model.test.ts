@@ -258,4 +258,4 @@ it("whatever the harness and the summariser do, no edit is stale or foreign, no 
   );
   for (const kind of ["summarised", "aborted", "applied a summary", "applied a text", "within", "exhausted"])
     expect([...seen]).toContain(kind);
-}, 120_000);
+});

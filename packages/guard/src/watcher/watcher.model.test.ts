@@ -134,7 +134,7 @@ describe("under concurrent appends", () => {
       "left_out",
     ])
       expect([...seen]).toContain(kind);
-  }, 60_000);
+  });
 });
 
 type Summariser = "short" | "long" | "nothing" | "empty" | "throws" | "rejects" | "late";

@@ -68,7 +68,7 @@ describe("several orchestrator processes on one state.json", () => {
     expect(await readdir(`${path}.lock`)).toHaveLength(2);
     expect((await runChild(program, path, "20")).stdout).toBe("resumed\ncompleted\n");
     expect(await readdir(join(folder, "deep"))).toEqual(["state.json", "state.json.log"]);
-  }, 30_000);
+  });
 
   it("run one after another without losing each other's changes [A12]", async () => {
     const program = await childProgram(folder, ORCHESTRATOR);
@@ -81,7 +81,7 @@ describe("several orchestrator processes on one state.json", () => {
     for (const id of ids) expect(phases[id]).toMatchObject({ status: "completed", summary: `done by ${id}` });
     const log = (await readFile(`${path}.log`, "utf8")).trim().split("\n");
     for (let at = 0; at < log.length; at += 2) expect(log[at + 1]).toBe(log[at]!.replace("in", "out"));
-  }, 60_000);
+  });
 });
 
 describe("a lock", () => {
@@ -121,7 +121,7 @@ describe("a lock", () => {
     };
     await Promise.all(Array.from({ length: 12 }, one));
     expect([most, entered]).toEqual([1, 12]);
-  }, 60_000);
+  });
 
   it("stops the writes of a process that lost its lock", async () => {
     const path = join(folder, "state.json");
