@@ -53,37 +53,23 @@ export function resampled(sessions: number, terms: readonly Terms[]): Float64Arr
   const drawn = terms.map(() => new Float64Array(RESAMPLES));
   const random = randomNumbers(sessions);
   const times = new Float64Array(sessions);
-  const width = 2 * terms.length;
-  const bySession = termsBySession(sessions, terms);
-  const sums = new Float64Array(width);
   for (let resample = 0; resample < RESAMPLES; resample++) {
     times.fill(0);
     for (let draw = 0; draw < sessions; draw++) times[(random() * sessions) >>> 0]! += 1;
-    sums.fill(0);
-    for (let session = 0; session < sessions; session++) {
-      const drawnTimes = times[session]!;
-      if (drawnTimes === 0) continue;
-      const from = session * width;
-      for (let at = 0; at < width; at++) sums[at]! += drawnTimes * bySession[from + at]!;
-    }
-    for (let border = 0; border < terms.length; border++) {
-      const whole = sums[2 * border + 1]!;
-      drawn[border]![resample] = whole === 0 ? 0 : sums[2 * border]! / whole;
-    }
+    for (let border = 0; border < terms.length; border++)
+      drawn[border]![resample] = difference(times, terms[border]!);
   }
   return drawn;
 }
 
-/** What each session tells and its weight, border by border: resamples read them in this order. */
-function termsBySession(sessions: number, terms: readonly Terms[]): Float64Array {
-  const all = new Float64Array(2 * sessions * terms.length);
-  for (const [border, { told, weight }] of terms.entries())
-    for (let session = 0; session < sessions; session++) {
-      const at = 2 * (session * terms.length + border);
-      all[at] = told[session]!;
-      all[at + 1] = weight[session]!;
-    }
-  return all;
+/** Sums stay in registers, so this is several times as fast as one pass for all terms. */
+function difference(times: Float64Array, { told, weight }: Terms): number {
+  let [above, whole] = [0, 0];
+  for (let session = 0; session < times.length; session++) {
+    above += times[session]! * told[session]!;
+    whole += times[session]! * weight[session]!;
+  }
+  return whole === 0 ? 0 : above / whole;
 }
 
 /** Numbers from 0 to 1, not included (mulberry32). */
