@@ -1,6 +1,13 @@
 import type { HeldToolView, HeldWindowView } from "@plimsoll/protocol/api";
 import { describe, expect, it } from "vitest";
-import { callersText, heldName, heldRows, recentCallsText, toolRows, toolsInShort } from "./contents-words.ts";
+import {
+  callersText,
+  heldName,
+  heldRows,
+  recentCallsText,
+  toolRows,
+  toolsInShort,
+} from "./contents-words.ts";
 
 describe("what fills a window, in words", () => {
   it.each([
@@ -75,7 +82,12 @@ describe("what fills a window, in words", () => {
   it("says never only of what cannot have been called", () => {
     const said = (recent_calls: number | null, never_called = false) =>
       recentCallsText(row({ recent_calls, never_called }));
-    expect([said(1_200), said(0, true), said(0), said(null)]).toEqual(["1,200", "never", "none told", "not told"]);
+    expect([said(1_200), said(0, true), said(0), said(null)]).toEqual([
+      "1,200",
+      "never",
+      "none told",
+      "not told",
+    ]);
   });
 
   it("names the harnesses whose agents do not all name their tools", () => {

@@ -139,7 +139,12 @@ describe("what windows hold", () => {
     const own = (session: string, minute: number, more: object) =>
       turn(session, minute, 100_000, { harness: "named@vm", ...more });
     const parts = [tool("mcp__git__log", 900), { kind: "deferred_tool", tool: "mcp__git__idle", tokens: 9 }];
-    const loaded = [...parts, { kind: "tool_definition", tool: "Unused", tokens: 70 }, tool("Ended", 50), tool("Old", 40)];
+    const loaded = [
+      ...parts,
+      { kind: "tool_definition", tool: "Unused", tokens: 70 },
+      tool("Ended", 50),
+      tool("Old", 40),
+    ];
     const called = [
       { tool: "mcp__git__log", day: dayOf(START), calls: 3, failed: 1 },
       { tool: "Old", day: dayOf(START - 40 * DAY), calls: 9, failed: 0 },
@@ -151,7 +156,10 @@ describe("what windows hold", () => {
         name ?? server,
         ...[recent_calls, recent_failed, never_called],
       ]);
-      return { counts: Object.fromEntries(counts.map(([name, ...rest]) => [name, rest])), callers: view.callers };
+      return {
+        counts: Object.fromEntries(counts.map(([name, ...rest]) => [name, rest])),
+        callers: view.callers,
+      };
     };
     await server.send(own("named", 30, { contents: { parts: loaded, largest: [], called } }));
     // An agent that called nothing says so.

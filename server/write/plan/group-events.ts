@@ -328,7 +328,9 @@ function addContents({ contents: latest }: Arrivals, { agent }: Owner, event: Tu
   const { called, ...contents } = event.contents!;
   const row = {
     ...{ agentId: agent.id, at: event.at, tokens, contents: JSON.stringify(contents) },
-    called: packCalled(called?.map(({ tool, day, ...counts }) => ({ ...counts, tool: toolMark(tool), day: Date.parse(day) }))),
+    called: packCalled(
+      called?.map(({ tool, day, ...counts }) => ({ ...counts, tool: toolMark(tool), day: Date.parse(day) })),
+    ),
   };
   const known = latest.get(agent.id);
   latest.set(agent.id, known === undefined ? row : laterContents(known, row));

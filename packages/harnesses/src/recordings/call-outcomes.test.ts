@@ -66,9 +66,13 @@ describe("what came of tool calls", () => {
       { tool: "unnamed", day: "1970-01-02", calls: 1, failed: 0 },
       { tool: "Read", day: "1970-01-01", calls: 1, failed: 0 },
     ]);
-    expect(log.called(turns, () => true, (call) => call === "c")).toEqual([
-      { tool: "Read", day: "1970-01-02", calls: 1, failed: 0 },
-    ]);
+    expect(
+      log.called(
+        turns,
+        () => true,
+        (call) => call === "c",
+      ),
+    ).toEqual([{ tool: "Read", day: "1970-01-02", calls: 1, failed: 0 }]);
   });
 
   it("is counted of inputs with numbers beyond those of JSON", () => {

@@ -635,9 +635,7 @@ export const WindowContentsView = z.object({
   /** Tools and servers by the tokens they take in the windows of the range, the largest first. */
   tools: z.array(HeldToolView),
   /** Agents with a turn in the 30 days before the end of the range, and those of them that name the tools that they call. */
-  callers: z.array(
-    z.object({ harness: z.string(), agents: z.number().int(), telling: z.number().int() }),
-  ),
+  callers: z.array(z.object({ harness: z.string(), agents: z.number().int(), telling: z.number().int() })),
   /** With a session, the windows of its agents, the latest first. */
   windows: z.array(HeldWindowView),
 });
