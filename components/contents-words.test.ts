@@ -75,7 +75,7 @@ describe("what fills a window, in words", () => {
     );
     const unused = [row({ tool: "Idle", never_called: true }), row({ tool: "Web", never_called: true })];
     expect(toolsInShort([server, row({ harness: "phantom" }), ...unused])).toBe(
-      "Tools in windows: git in codex 24.0%, Read in phantom 10.0%, Idle in codex 10.0% · 2 loaded and never called in 30 days",
+      "Tools in windows: git 24.0%, Idle 10.0%, Web 10.0% of codex · Read 10.0% of phantom · 2 loaded and never called in 30 days",
     );
   });
 

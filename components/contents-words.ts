@@ -92,21 +92,20 @@ export function toolRows(tools: readonly HeldToolView[]): ToolRow[] {
 /** Whether a row is a tool of a harness or a whole server. */
 const isWhole = ({ server, tool }: HeldToolView) => server === null || tool === null;
 
-const MOST_IN_SHORT = 3;
+const SHORT = { harnesses: 2, tools: 3 };
 
-/** The tools that take most, and how many were never called, in one line. */
+/** The tools that take most of the windows of each kind of harness, and how many were never called, in one line. */
 export function toolsInShort(tools: readonly HeldToolView[]): string {
   const whole = tools.filter(isWhole);
-  const several = new Set(whole.map(({ harness }) => harness)).size > 1;
-  const largest = whole
-    .slice(0, MOST_IN_SHORT)
-    .map(
-      ({ harness, server, tool, share }) =>
-        `${server ?? tool}${several ? ` in ${harness}` : ""} ${percent(share)}`,
-    );
+  const harnesses = [...new Set(whole.map(({ harness }) => harness))];
+  const parts = harnesses.slice(0, SHORT.harnesses).map((of) => {
+    const largest = whole.filter(({ harness }) => harness === of).slice(0, SHORT.tools);
+    const shares = largest.map(({ server, tool, share }) => `${server ?? tool} ${percent(share)}`).join(", ");
+    return harnesses.length === 1 ? shares : `${shares} of ${of}`;
+  });
   const unused = whole.filter(({ never_called }) => never_called).length;
-  const never = unused === 0 ? "" : ` · ${exact(unused)} loaded and never called in 30 days`;
-  return `Tools in windows: ${largest.join(", ")}${never}`;
+  const never = unused === 0 ? [] : [`${exact(unused)} loaded and never called in 30 days`];
+  return `Tools in windows: ${[...parts, ...never].join(" · ")}`;
 }
 
 /** How often a tool was called in 30 days. */

@@ -22,7 +22,10 @@ export function ToolsInWindows({ className }: { className?: string }) {
     <Link
       href={`/insights?${params}#tools`}
       data-testid="tools-in-windows"
-      className={cn("min-w-0 truncate text-[13px] text-muted hover:text-ink", className)}
+      className={cn(
+        "min-w-0 text-[13px] text-muted underline-offset-2 hover:text-ink hover:underline",
+        className,
+      )}
     >
       {toolsInShort(data.tools)}
     </Link>

@@ -158,7 +158,17 @@ test("what fills a window, and what tools take over all sessions @phone", async 
   ]);
   expect(await violations(page)).toEqual([]);
 
+  const line = page.getByTestId("tools-in-windows");
+  const inShort =
+    "Tools in windows: Read 40.0%, github 24.0%, a_server_with_a_long_name 6.0% · 3 loaded and never";
+  await page.goto(`/?harness=${harness}`);
+  await expect(line).toContainText(inShort);
+  await line.click();
+  await expect(page).toHaveURL(/\/insights\?.*harness=.*#tools$/);
+  await expect(tools).toBeInViewport();
+
   await page.goto(`/sessions?harness=${harness}`);
+  await expect(line).toContainText(inShort);
   await page.getByTestId("session-row").first().getByRole("link").first().click();
   const window = page.getByRole("region", { name: "What fills the window" });
   await expect(window).toContainText("150k tokens at turn 3");

@@ -123,10 +123,10 @@ function SessionList() {
       <div className="sticky top-0 z-20 flex h-10 items-center gap-2 bg-bg">
         {selection.ids.size === 0 ? (
           <>
-            <span className="text-[13px] text-muted" role="status" data-testid="session-count">
+            <span className="shrink-0 text-[13px] text-muted" role="status" data-testid="session-count">
               {total !== undefined && totalText(total)}
             </span>
-            <ToolsInWindows className="ml-2" />
+            <ToolsInWindows className="ml-2 truncate max-sm:hidden" />
             {/* Cards have no column headers that could explain the words. */}
             <span className="flex gap-x-2 text-xs text-faint lg:hidden">
               <Term word={["load", "line"]}>Load</Term>
