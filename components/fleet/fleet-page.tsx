@@ -59,7 +59,7 @@ const BreakdownPanel = dynamic(() => import("./breakdown-panel.tsx").then((part)
   ssr: false,
 });
 const ToolsInWindows = dynamic(
-  () => import("../tools-in-windows.tsx").then(({ ToolsInWindows }) => ToolsInWindows),
+  () => import("./tools-in-windows.tsx").then(({ ToolsInWindows }) => ToolsInWindows),
   { ssr: false },
 );
 const FirstEvent = dynamic(() => import("../setup/first-event.tsx").then(({ FirstEvent }) => FirstEvent));

@@ -30,7 +30,7 @@ import { useSessionList } from "./use-session-list.ts";
 import { ViewsMenu } from "./views-menu.tsx";
 
 const ToolsInWindows = dynamic(
-  () => import("../tools-in-windows.tsx").then(({ ToolsInWindows }) => ToolsInWindows),
+  () => import("../fleet/tools-in-windows.tsx").then(({ ToolsInWindows }) => ToolsInWindows),
   { ssr: false },
 );
 const SelectionBar = lazyPart(() => import("./selection-bar.tsx").then(({ SelectionBar }) => SelectionBar));

@@ -136,10 +136,12 @@ export class CallLog {
     for (const [turn, made] of callsByTurn(this.#made(isOwn), [...turns].sort(inOrder))) {
       if (!isSent(turn)) continue;
       for (const { id, at, tool } of made) {
-        const day = new Date(at).toISOString().slice(0, 10);
-        const key = `${day} ${tool}`;
-        const sum = sums.get(key) ?? { tool, day, calls: 0, failed: 0 };
-        sums.set(key, sum);
+        const key = `${Math.floor(at / DAY_MS)} ${tool}`;
+        let sum = sums.get(key);
+        if (sum === undefined) {
+          sum = { tool, day: new Date(at).toISOString().slice(0, 10), calls: 0, failed: 0 };
+          sums.set(key, sum);
+        }
         sum.calls += 1;
         sum.failed += Number(this.#results.get(id) === "failed");
       }
@@ -152,6 +154,7 @@ export class CallLog {
   }
 }
 
+const DAY_MS = 86_400_000;
 /** Characters that the protocol takes of a name. */
 const LONGEST_TOOL = 128;
 

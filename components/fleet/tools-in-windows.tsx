@@ -2,12 +2,12 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { toolsInShort } from "./contents-words.ts";
-import { keep, useFleetQueries } from "./fleet/use-fleet-queries.ts";
-import { Link } from "./projects/link.tsx";
-import { serializeRange } from "./range.ts";
-import { cn } from "./ui/cn.ts";
-import { useHarness, useRange } from "./url.ts";
+import { toolsInShort } from "../contents-words.ts";
+import { Link } from "../projects/link.tsx";
+import { serializeRange } from "../range.ts";
+import { cn } from "../ui/cn.ts";
+import { useHarness, useRange } from "../url.ts";
+import { keep, useFleetQueries } from "./use-fleet-queries.ts";
 
 /** Which tools take most of the windows of the range, in one line that leads to the table of Insights. Nothing where no source tells. */
 export function ToolsInWindows({ className }: { className?: string }) {
