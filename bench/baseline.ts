@@ -169,6 +169,7 @@ function turnRows(): () => TurnRow[] {
       outcome: undefined,
       outcomeKnown: undefined,
       resultOf: undefined,
+      tool: undefined,
     };
   };
   return () => Array.from({ length: ROWS_A_STATEMENT }, row);

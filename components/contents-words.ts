@@ -1,5 +1,6 @@
-import type { HeldToolView, HeldWindowView } from "@plimsoll/protocol/api";
+import type { HeldToolView, HeldWindowView, WindowContentsView } from "@plimsoll/protocol/api";
 import { type HeldKind, mcpServerOf } from "@plimsoll/protocol/pure";
+import { exact, percent, plural } from "./format.ts";
 
 const KINDS: Record<HeldKind, string> = {
   system: "instructions",
@@ -73,7 +74,7 @@ const MOST_OF_SERVER = 5;
 /** MCP servers and tools by what they take, the largest first. */
 export function toolRows(tools: readonly HeldToolView[]): ToolRow[] {
   return tools
-    .filter(({ server, tool }) => server === null || tool === null)
+    .filter(isWhole)
     .slice(0, MOST_TOOL_ROWS)
     .map((of) => ({
       of,
@@ -87,4 +88,42 @@ export function toolRows(tools: readonly HeldToolView[]): ToolRow[] {
               )
               .slice(0, MOST_OF_SERVER),
     }));
+}
+
+/** Whether a row is a tool of a harness or a whole server. */
+const isWhole = ({ server, tool }: HeldToolView) => server === null || tool === null;
+
+const SHORT = { harnesses: 2, tools: 3 };
+
+/** The tools that take most of the windows of each kind of harness, and how many were never called, in one line. */
+export function toolsInShort(tools: readonly HeldToolView[]): string {
+  const whole = tools.filter(isWhole);
+  const harnesses = [...new Set(whole.map(({ harness }) => harness))];
+  const parts = harnesses.slice(0, SHORT.harnesses).map((of) => {
+    const largest = whole.filter(({ harness }) => harness === of).slice(0, SHORT.tools);
+    const shares = largest.map(({ server, tool, share }) => `${server ?? tool} ${percent(share)}`).join(", ");
+    return harnesses.length === 1 ? shares : `${shares} of ${of}`;
+  });
+  const unused = whole.filter(({ never_called }) => never_called).length;
+  const never = unused === 0 ? [] : [`${exact(unused)} loaded and never called in 30 days`];
+  return `Tools in windows: ${[...parts, ...never].join(" · ")}`;
+}
+
+/** How often a tool was called in 30 days. */
+export function recentCallsText({ recent_calls: calls, never_called: never }: HeldToolView): string {
+  if (calls === null) return "not told";
+  if (calls > 0) return exact(calls);
+  return never ? "never" : "none told";
+}
+
+/** Who tells which tools were called, where that is not every agent. */
+export function callersText({ tools, callers }: WindowContentsView): string[] {
+  const shown = new Set(tools.map(({ harness }) => harness));
+  return callers
+    .filter(({ harness, agents, telling }) => shown.has(harness) && telling < agents)
+    .map(({ harness, agents, telling }) =>
+      telling === 0
+        ? `No agent of ${harness} names the tools that it calls.`
+        : `Of ${plural(agents, "agent")} of ${harness} in 30 days, ${exact(telling)} ${telling === 1 ? "names the tools that it calls" : "name the tools that they call"}.`,
+    );
 }

@@ -131,8 +131,10 @@ test("what fills a window, and what tools take over all sessions @phone", async 
         { kind: "tool", tool: "mcp__github__search_code", tokens: 30_000, count: 3 },
         { kind: "tool", tool: "mcp__github__get_issue", tokens: 6_000, count: 2 },
         { kind: "tool", tool: long, tokens: 9_000, count: 1 },
-        { kind: "user", tokens: 5_000, count: 4 },
+        { kind: "tool_definition", tool: "mcp__idle__search", tokens: 3_000 },
+        { kind: "user", tokens: 2_000, count: 4 },
       ],
+      called: [{ tool: "Read", day: new Date(start).toISOString().slice(0, 10), calls: 1_214, failed: 2 }],
       largest: [
         { kind: "tool", tool: "Read", tokens: 31_000, at: start + MINUTE },
         { kind: "tool", tool: long, tokens: 9_000, at: start + 2 * MINUTE },
@@ -145,16 +147,28 @@ test("what fills a window, and what tools take over all sessions @phone", async 
   const tools = page.getByRole("region", { name: "What tools take" });
   await expect(tools.getByRole("row")).toHaveText([
     /Tokens/,
-    /^Read.*60k40.0%$/,
-    /^MCP server github.*36k24.0%$/,
-    /^search_code.*30k20.0%$/,
-    /^get_issue.*6k4.0%$/,
-    /^MCP server a_server.*9k6.0%$/,
-    /^a_tool_whose.*9k6.0%$/,
+    /^Read.*1,21460k40.0%$/,
+    /^MCP server github.*never36k24.0%$/,
+    /^search_code.*never30k20.0%$/,
+    /^get_issue.*never6k4.0%$/,
+    /^MCP server a_server.*never9k6.0%$/,
+    /^a_tool_whose.*never9k6.0%$/,
+    /^MCP server idle.*never3k2.0%$/,
+    /^search.*never3k2.0%$/,
   ]);
   expect(await violations(page)).toEqual([]);
 
+  const line = page.getByTestId("tools-in-windows");
+  const inShort =
+    "Tools in windows: Read 40.0%, github 24.0%, a_server_with_a_long_name 6.0% · 3 loaded and never";
+  await page.goto(`/?harness=${harness}`);
+  await expect(line).toContainText(inShort);
+  await line.click();
+  await expect(page).toHaveURL(/\/insights\?.*harness=.*#tools$/);
+  await expect(tools).toBeInViewport();
+
   await page.goto(`/sessions?harness=${harness}`);
+  await expect(line).toContainText(inShort);
   await page.getByTestId("session-row").first().getByRole("link").first().click();
   const window = page.getByRole("region", { name: "What fills the window" });
   await expect(window).toContainText("150k tokens at turn 3");
@@ -162,7 +176,8 @@ test("what fills a window, and what tools take over all sessions @phone", async 
     /^Read14.*60k40.0%$/,
     /^MCP server github5.*36k24.0%$/,
     /^MCP server a_server.*9k6.0%$/,
-    /^prompts and notices4.*5k3.3%$/,
+    /^MCP server idle.*3k2.0%$/,
+    /^prompts and notices4.*2k1.3%$/,
     /^not reported.*40k26.7%$/,
   ]);
   const largest = window.getByTestId("held-largest").getByRole("listitem");

@@ -58,6 +58,10 @@ const BeforeAfterLine = dynamic(() => import("./before-after.tsx").then((part) =
 const BreakdownPanel = dynamic(() => import("./breakdown-panel.tsx").then((part) => part.BreakdownPanel), {
   ssr: false,
 });
+const ToolsInWindows = dynamic(
+  () => import("./tools-in-windows.tsx").then(({ ToolsInWindows }) => ToolsInWindows),
+  { ssr: false },
+);
 const FirstEvent = dynamic(() => import("../setup/first-event.tsx").then(({ FirstEvent }) => FirstEvent));
 
 const DemoSights = dynamic(
@@ -273,6 +277,7 @@ function History() {
         <BeforeAfterLine group={chosen} range={drawn.range} onClose={() => marks.onChoose(null)} />
       )}
       <BreakdownPanel range={range} hrefTo={hrefTo} />
+      <ToolsInWindows className="col-span-full" />
     </div>
   );
 }

@@ -5,6 +5,8 @@ import { Term } from "../ui/term.tsx";
 
 interface Props<Data> {
   title: string;
+  /** Of the element, for links to it. */
+  id?: string;
   hint: string;
   /** What could not be loaded, in words. */
   what: string;
@@ -20,9 +22,9 @@ interface Props<Data> {
 
 /** A part of Insights: its title with a hint, and what it shows once that is loaded. */
 export function InsightPanel<Data>(props: Props<Data>) {
-  const { title, hint, what, data, error, retry, controls, children } = props;
+  const { title, id, hint, what, data, error, retry, controls, children } = props;
   return (
-    <section aria-label={title} className="panel min-w-0 px-4 py-3.5">
+    <section id={id} aria-label={title} className="panel min-w-0 px-4 py-3.5">
       <h2 className="text-[13px] font-semibold">
         <Term here={hint}>{title}</Term>
       </h2>

@@ -2,7 +2,7 @@
 "use client";
 
 import type { HeldToolView, WindowContentsView } from "@plimsoll/protocol/api";
-import { toolName, toolRows } from "../contents-words.ts";
+import { callersText, recentCallsText, toolName, toolRows } from "../contents-words.ts";
 import { compact, exact, percent } from "../format.ts";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
@@ -17,12 +17,16 @@ interface Props {
 }
 
 const HINT =
-  "What the calls of each tool and their results take in the windows of the range, as the latest turn of each agent reports it. Calls that a compaction removed are not in it. An estimate from recordings, from the guard, or from prompts in OpenTelemetry spans.";
+  "What the calls of each tool and their results take in the windows of the range, as the latest turn of each agent reports it. An estimate from recordings, from the guard, or from prompts in OpenTelemetry spans. Calls in 30 days include those that a compaction removed; recordings and records of tool calls name their tools.";
 
 /** Which MCP servers and tools take how much of the windows. */
 export function ToolsPanel({ contents, error, retry }: Props) {
   return (
-    <InsightPanel title="What tools take" hint={HINT} what="the tools" data={contents} {...{ error, retry }}>
+    <InsightPanel
+      {...{ title: "What tools take", id: "tools", hint: HINT, what: "the tools" }}
+      data={contents}
+      {...{ error, retry }}
+    >
       {(data) =>
         data.tools.length === 0 ? (
           <p className="mt-1 text-[13px] text-muted">
@@ -37,11 +41,12 @@ export function ToolsPanel({ contents, error, retry }: Props) {
   );
 }
 
-const HEAD = ["Windows", "Calls", "Tokens", "Share"];
+const HEAD = ["Windows", "Calls in them", "Calls in 30 days", "Tokens", "Share"];
 /** A phone has no room for these. */
-const ROOMY = new Set(["Windows", "Calls"]);
+const ROOMY = new Set(["Windows", "Calls in them", "Tokens"]);
 
-function Tools({ contents: { tools, complete } }: { contents: WindowContentsView }) {
+function Tools({ contents }: { contents: WindowContentsView }) {
+  const { tools, complete } = contents;
   return (
     <>
       {!complete && (
@@ -52,7 +57,7 @@ function Tools({ contents: { tools, complete } }: { contents: WindowContentsView
       <table aria-label="What tools take" className="mt-2 w-full table-fixed text-[13px]">
         <thead className="text-xs text-faint">
           <tr>
-            <th scope="col" className="w-[56%] sm:w-[40%]">
+            <th scope="col" className="w-[50%] sm:w-[34%]">
               <span className="sr-only">Server or tool</span>
             </th>
             {HEAD.map((name) => (
@@ -75,6 +80,11 @@ function Tools({ contents: { tools, complete } }: { contents: WindowContentsView
           ])}
         </tbody>
       </table>
+      {callersText(contents).map((text) => (
+        <p key={text} className="mt-2 text-xs text-muted">
+          {text}
+        </p>
+      ))}
     </>
   );
 }
@@ -90,6 +100,7 @@ function Row({ row, isOfServer }: { row: HeldToolView; isOfServer: boolean }) {
   const cells = [
     `${exact(windows)} of ${exact(all)}`,
     calls === 0 ? "none" : exact(calls),
+    recentCallsText(row),
     compact(tokens),
     percent(share),
   ];

@@ -2,6 +2,7 @@
 "use client";
 
 import { Download, RefreshCw, X } from "lucide-react";
+import dynamic from "next/dynamic";
 import { useState } from "react";
 import { exact, plural } from "../format.ts";
 import { withProject } from "../projects/address.ts";
@@ -28,6 +29,10 @@ import { BrowserColumns, useBrowserChoice, useColumns, useSessionFilters } from 
 import { useSessionList } from "./use-session-list.ts";
 import { ViewsMenu } from "./views-menu.tsx";
 
+const ToolsInWindows = dynamic(
+  () => import("../fleet/tools-in-windows.tsx").then(({ ToolsInWindows }) => ToolsInWindows),
+  { ssr: false },
+);
 const SelectionBar = lazyPart(() => import("./selection-bar.tsx").then(({ SelectionBar }) => SelectionBar));
 /** The bar with what opens from it. */
 const loadSelection = () => Promise.all([SelectionBar.load(), import("./tag-options.tsx")]);
@@ -118,9 +123,10 @@ function SessionList() {
       <div className="sticky top-0 z-20 flex h-10 items-center gap-2 bg-bg">
         {selection.ids.size === 0 ? (
           <>
-            <span className="text-[13px] text-muted" role="status" data-testid="session-count">
+            <span className="shrink-0 text-[13px] text-muted" role="status" data-testid="session-count">
               {total !== undefined && totalText(total)}
             </span>
+            <ToolsInWindows className="ml-2 truncate max-sm:hidden" />
             {/* Cards have no column headers that could explain the words. */}
             <span className="flex gap-x-2 text-xs text-faint lg:hidden">
               <Term word={["load", "line"]}>Load</Term>

@@ -2,6 +2,7 @@ import type { ContentsQuery } from "@plimsoll/protocol/api";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PolicyBook } from "../lines/policy-book.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
+import { until } from "../testing/until.ts";
 import { readContents } from "./contents.ts";
 
 const MINUTE = 60_000;
@@ -130,6 +131,69 @@ describe("what windows hold", () => {
       const { windows } = await contents({ session: id });
       expect(windows).toMatchObject([{ context_tokens: 50_000, parts: [{ tool: "Read", tokens: 8_000 }] }]);
     }
+  });
+
+  test("has the calls of 30 days, and says never only where every agent names its tools", async () => {
+    const DAY = 24 * 60 * MINUTE;
+    const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+    const own = (session: string, minute: number, more: object) =>
+      turn(session, minute, 100_000, { harness: "named@vm", ...more });
+    const parts = [tool("mcp__git__log", 900), { kind: "deferred_tool", tool: "mcp__git__idle", tokens: 9 }];
+    const loaded = [
+      ...parts,
+      { kind: "tool_definition", tool: "Unused", tokens: 70 },
+      tool("Ended", 50),
+      tool("Old", 40),
+    ];
+    const called = [
+      { tool: "mcp__git__log", day: dayOf(START), calls: 3, failed: 1 },
+      { tool: "Old", day: dayOf(START - 40 * DAY), calls: 9, failed: 0 },
+      { tool: "Ended", day: dayOf(START - 20 * DAY), calls: 2, failed: 2 },
+    ];
+    const rows = async () => {
+      const view = await contents({ harness: "named@vm" });
+      const counts = view.tools.map(({ tool: name, server, recent_calls, recent_failed, never_called }) => [
+        name ?? server,
+        ...[recent_calls, recent_failed, never_called],
+      ]);
+      return {
+        counts: Object.fromEntries(counts.map(([name, ...rest]) => [name, rest])),
+        callers: view.callers,
+      };
+    };
+    await server.send(own("named", 30, { contents: { parts: loaded, largest: [], called } }));
+    // An agent that called nothing says so.
+    await server.send(own("idle", 31, { contents: { parts, largest: [], called: [] } }));
+    const told = {
+      git: [3, 1, false],
+      mcp__git__log: [3, 1, false],
+      mcp__git__idle: [0, 0, true],
+      Unused: [0, 0, true],
+      Ended: [2, 2, false],
+      Old: [0, 0, true],
+    };
+    expect(await rows()).toEqual({ counts: told, callers: [{ harness: "named", agents: 2, telling: 2 }] });
+
+    // Of one whose calls have no names, any tool may have been called.
+    await server.send(own("unnamed", 32, {}));
+    const unsure = { ...told, mcp__git__idle: [0, 0, false], Unused: [0, 0, false], Old: [0, 0, false] };
+    expect(await rows()).toEqual({ counts: unsure, callers: [{ harness: "named", agents: 3, telling: 2 }] });
+
+    // The ends of its calls name them.
+    const end = { type: "tool_result", session: "unnamed", harness: "named@vm", result: "ok" };
+    await server.send({ ...end, id: "end", at: START + 33 * MINUTE, tool: "Unused" });
+    const { prisma } = path;
+    await prisma.$executeRaw`UPDATE agents SET last_received_at = last_received_at - interval '1 minute' WHERE uncounted`;
+    await until(async () => (await prisma.agent.count({ where: { uncounted: true } })) === 0);
+    expect(await rows()).toEqual({
+      counts: { ...told, Unused: [1, 0, false] },
+      callers: [{ harness: "named", agents: 3, telling: 3 }],
+    });
+    expect((await contents({ harness: "codex@vm" })).tools).toMatchObject([
+      { recent_calls: null, recent_failed: null, never_called: false },
+    ]);
+    const before = { from: iso(-3), to: iso(-2) };
+    expect((await contents({ harness: "named@vm", ...before })).callers).toEqual([]);
   });
 
   test("goes with the session", async () => {

@@ -210,7 +210,18 @@ function readStored(reader: Reader, query: FallsQuery): Promise<StoredAgent[]> {
 
 /** Newest first. */
 async function judge(reader: Reader, stored: readonly StoredAgent[]): Promise<JudgedFall[]> {
-  const agents = stored.map((of) => ({ of, falls: JSON.parse(of.falls) as StoredFall[] }));
+  const models = new Map<string, string>();
+  const agents = stored.map((of) => {
+    const falls = JSON.parse(of.falls) as StoredFall[];
+    // One text for each model: it is looked up and compared many times.
+    for (const stored of falls) {
+      const { model } = stored[5];
+      const known = models.get(model);
+      if (known === undefined) models.set(model, model);
+      else stored[5].model = known;
+    }
+    return { of, falls };
+  });
   const newest = ({ falls }: (typeof agents)[number]) => falls.at(-1)!;
   const followed = agents
     .filter(({ of }) => of.next === null)
@@ -238,8 +249,10 @@ function judgeAgent(
     const sequel = isLatest
       ? { turns: since.turns, refill: since.refill, isOver: of.ended }
       : { turns: next.turns, refill: next.refill, isOver: true };
-    const levels = { tokensBefore: before ?? undefined, tokensAfter: after ?? undefined };
-    const worth = fallWorth({ ...levels, fall }, sequel);
+    const worth = fallWorth(
+      { tokensBefore: before ?? undefined, tokensAfter: after ?? undefined, fall },
+      sequel,
+    );
     return { of, id, type, at, before, after, fall, isLatest, sequel, worth, thrash: false };
   });
   for (const [index, thrash] of thrashes(falls).entries()) falls[index]!.thrash = thrash;

@@ -118,6 +118,7 @@ export const anyEvent = fc
             result: CALL_RESULTS[output % CALL_RESULTS.length],
             ...(witness && { witness }),
             ...(compaction && { turn: `turn-${Math.max(0, n - 2)}` }),
+            ...(output % 2 === 0 && { tool: model }),
           };
         case "session":
           return {
@@ -160,7 +161,13 @@ export const anyEvent = fc
             ...(witness && { witness }),
             ...(outcome && { outcome }),
             ...(output % 5 === 0 && {
-              contents: { parts: [{ kind: "tool", tool: model, tokens: output }], largest: [] },
+              contents: {
+                parts: [{ kind: "tool", tool: model, tokens: output }],
+                largest: [],
+                ...(n % 3 === 0 && {
+                  called: [{ tool: model, day: "2026-11-20", calls: output, failed: n }],
+                }),
+              },
             }),
           };
       }

@@ -41,6 +41,7 @@ export function anyTurnRow(agent: number): fc.Arbitrary<TurnRow> {
     outcome: maybe,
     outcomeKnown: maybe,
     resultOf: maybe,
+    tool: maybe,
   });
 }
 

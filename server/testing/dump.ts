@@ -1,5 +1,6 @@
 import type { PrismaClient } from "../db/client.ts";
 import { unpackAroundFalls, unpackOutcomes } from "../db/tables/agent-outcomes.ts";
+import { unpackCalled } from "../db/tables/called-tools.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
 import { countsOf } from "../write/project/count-outcomes.ts";
@@ -89,6 +90,7 @@ async function countOutcomes(prisma: PrismaClient): Promise<Record<string, unkno
       return {
         ...{ id, cells: Object.fromEntries(cells) },
         ...{ work: unpackAroundFalls(counts.work), wrong: unpackAroundFalls(counts.wrong) },
+        called: unpackCalled(counts.called),
       };
     }),
   );

@@ -163,6 +163,8 @@ export const HELD_KINDS = [
 export type HeldKind = (typeof HELD_KINDS)[number];
 /** Most parts of what a window holds, and most of its largest things. */
 export const MOST_HELD = { parts: 64, largest: 10 } as const;
+/** Most tools and days of the calls that an agent has made. */
+export const MOST_CALLED = 256;
 /** Tools of an MCP server have names such as `mcp__github__search`. Returns the server; undefined for other tools. */
 export const mcpServerOf = (tool: string): string | undefined => /^mcp__(.+?)__./.exec(tool)?.[1];
 

@@ -8,17 +8,25 @@ export const agentContents = defineTable("agent_contents", ["agentId"], {
   tokens: "int4",
   /** JSON of `TurnContents`: a text, because two of these compare alike here and in SQL. */
   contents: "text",
+  /** Calls by tool and day, by `packCalled`. */
+  called: "bytea",
 });
 
 export type AgentContentsRow = RowOf<typeof agentContents>;
 
-const IS_LATER = `(EXCLUDED.at, EXCLUDED.contents COLLATE "C") > (t.at, t.contents COLLATE "C")`;
+const IS_LATER = `(EXCLUDED.at, EXCLUDED.contents COLLATE "C", EXCLUDED.called) > (t.at, t.contents COLLATE "C", t.called)`;
 const later = (column: string) => `CASE WHEN ${IS_LATER} THEN EXCLUDED.${column} ELSE t.${column} END`;
 
 /** The later turn counts; of two reports of one time always the same, whatever came first. As `laterContents`. */
-export const KEEP_LATEST = { at: later("at"), tokens: later("tokens"), contents: later("contents") };
+export const KEEP_LATEST = {
+  ...{ at: later("at"), tokens: later("tokens") },
+  ...{ contents: later("contents"), called: later("called") },
+};
 
 export function laterContents(a: AgentContentsRow, b: AgentContentsRow): AgentContentsRow {
-  const order = a.at - b.at || Buffer.compare(Buffer.from(a.contents), Buffer.from(b.contents));
+  const order =
+    a.at - b.at ||
+    Buffer.compare(Buffer.from(a.contents), Buffer.from(b.contents)) ||
+    Buffer.compare(a.called, b.called);
   return order >= 0 ? a : b;
 }

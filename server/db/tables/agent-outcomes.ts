@@ -16,6 +16,8 @@ export const agentOutcomes = defineTable("agent_outcomes", ["agent"], {
   work: "bytea",
   /** Calls that went wrong, by the same. */
   wrong: "bytea",
+  /** Calls by tool and day, as their ends tell, by `packCalled`. */
+  called: "bytea",
 });
 
 export type AgentOutcomesRow = RowOf<typeof agentOutcomes>;

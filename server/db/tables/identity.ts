@@ -49,6 +49,18 @@ export function turnMark(key: string): number {
   return Number(BigInt.asUintN(48, BigInt(key)));
 }
 
+const marks = new LRUCache<string, number>({ max: 10_000 });
+
+/** A tool by 32 bits of a hash of its name: enough to tell the tools of a project apart, and no name to store. */
+export function toolMark(name: string): number {
+  let mark = marks.get(name);
+  if (mark === undefined) {
+    mark = word(hash("sha256", name, "binary"), 0) >>> 0;
+    marks.set(name, mark);
+  }
+  return mark;
+}
+
 /** Four bytes as a number, the highest first. */
 function word(bytes: string, at: number): number {
   return (

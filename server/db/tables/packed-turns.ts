@@ -48,6 +48,7 @@ const COLUMNS: readonly Column[] = [
   { coding: "plain", read: (row) => row.outcomeKnown, write: (row, value) => (row.outcomeKnown = value) },
   { coding: "plain", read: (row) => row.resultOf, write: (row, value) => (row.resultOf = value) },
   { coding: "plain", read: (row) => row.cacheWriteHour, write: (row, value) => (row.cacheWriteHour = value) },
+  { coding: "plain", read: (row) => row.tool, write: (row, value) => (row.tool = value) },
 ];
 
 /** Bits of the first mask that say that some turn has such a list. */

@@ -65,6 +65,8 @@ export interface TurnRow {
   outcomeKnown: number | undefined;
   /** Of the end of a tool call: the turn that asked for it, by `turnMark`. */
   resultOf: number | undefined;
+  /** Of the end of a tool call: the tool, by `toolMark`. */
+  tool: number | undefined;
 }
 
 /** A turn of which nothing else is known. It has every field, so that all rows have the same shape in the engine. */
@@ -98,6 +100,7 @@ export function emptyTurn(agent: number, key: string): TurnRow {
     outcome: undefined,
     outcomeKnown: undefined,
     resultOf: undefined,
+    tool: undefined,
   };
 }
 
@@ -156,6 +159,7 @@ export function turnRow({ turn, report, ...reading }: TurnReading, place: TurnPl
     rebuild: reading.rebuild && packRebuild(reading.rebuild),
     ...packOutcome(turn.outcome),
     resultOf: turn.resultOf,
+    tool: turn.tool,
   };
 }
 
@@ -190,6 +194,7 @@ export function turnFactsOf(row: TurnRow, modelName: (id: number) => string): Tu
     outcome: unpackOutcome(row),
     isToolResult,
     resultOf: row.resultOf,
+    tool: row.tool,
     provenance: row.provenance ?? 0,
     limitClaims: row.limitClaims,
   };

@@ -229,6 +229,12 @@ const FAULTS: Fault[] = [
     `UPDATE agent_outcomes t SET cells = o.cells FROM agent_outcomes o WHERE length(o.cells) <> length(t.cells)`,
     "agent_outcomes.cells",
   ],
+  [
+    "other calls of tools in outcomes",
+    "agent_outcomes",
+    "UPDATE agent_outcomes SET called = '\\x01'",
+    "agent_outcomes.called",
+  ],
   ["lost outcomes", "agent_outcomes", "DELETE FROM agent_outcomes", "agent_outcomes (row missing)"],
   [
     "a day in no rollup",

@@ -131,10 +131,16 @@ async function outcomeDifferences(
   return rowDifferences("agent_outcomes", stored && inHex(agentOutcomes.parse(stored)), inHex(counts));
 }
 
-const inHex = ({ cells, work, wrong }: Pick<AgentOutcomesRow, "cells" | "work" | "wrong">) => ({
+const inHex = ({
+  cells,
+  work,
+  wrong,
+  called,
+}: Pick<AgentOutcomesRow, "cells" | "work" | "wrong" | "called">) => ({
   cells: Buffer.from(cells).toString("hex"),
   work: Buffer.from(work).toString("hex"),
   wrong: Buffer.from(wrong).toString("hex"),
+  called: Buffer.from(called).toString("hex"),
 });
 
 async function timelineOf(

@@ -25,7 +25,8 @@ import type {
 } from "@plimsoll/protocol/events";
 import { type AgentContentsRow, laterContents } from "../../db/tables/agent-contents.ts";
 import { detailOf, preferredMark, type ReportedMark } from "../../db/tables/boundaries.ts";
-import { eventKey, harnessId, turnMark } from "../../db/tables/identity.ts";
+import { packCalled } from "../../db/tables/called-tools.ts";
+import { eventKey, harnessId, toolMark, turnMark } from "../../db/tables/identity.ts";
 import { DAY_MS } from "../../times.ts";
 import {
   type AgentAddress,
@@ -321,12 +322,18 @@ function addReportedSize({ sizes }: Arrivals, event: TurnEvent | PromptRefusedEv
 }
 
 /** The prompt of a call that compacts is not what the window holds afterwards. */
-function addContents({ contents }: Arrivals, { agent }: Owner, event: TurnEvent): void {
+function addContents({ contents: latest }: Arrivals, { agent }: Owner, event: TurnEvent): void {
   const tokens = contextTokens(event.usage);
   if (tokens === undefined || event.purpose === "compaction") return;
-  const row = { agentId: agent.id, at: event.at, tokens, contents: JSON.stringify(event.contents) };
-  const known = contents.get(agent.id);
-  contents.set(agent.id, known === undefined ? row : laterContents(known, row));
+  const { called, ...contents } = event.contents!;
+  const row = {
+    ...{ agentId: agent.id, at: event.at, tokens, contents: JSON.stringify(contents) },
+    called: packCalled(
+      called?.map(({ tool, day, ...counts }) => ({ ...counts, tool: toolMark(tool), day: Date.parse(day) })),
+    ),
+  };
+  const known = latest.get(agent.id);
+  latest.set(agent.id, known === undefined ? row : laterContents(known, row));
 }
 
 function addEvent(
@@ -344,8 +351,9 @@ function addEvent(
   agent.stopped = laterStop(agent.stopped, stopOf(event));
   if (event.type === "turn") addTurn(agent, turnFacts(event, eventKey(event.id)), request, receivedAt);
   else if (event.type === "tool_result") {
-    const turn = event.turn === undefined ? undefined : turnMark(eventKey(event.turn));
-    addTurn(agent, toolResultFacts(event, eventKey(event.id), turn), request, receivedAt);
+    const resultOf = event.turn === undefined ? undefined : turnMark(eventKey(event.turn));
+    const tool = event.tool === undefined ? undefined : toolMark(event.tool);
+    addTurn(agent, toolResultFacts(event, eventKey(event.id), { resultOf, tool }), request, receivedAt);
   } else addMark(agent, event, request, receivedAt);
 }
 

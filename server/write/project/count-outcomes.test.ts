@@ -2,6 +2,8 @@ import { OutcomeCells } from "@plimsoll/fold";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../../db/client.ts";
 import { unpackAroundFalls, unpackOutcomes } from "../../db/tables/agent-outcomes.ts";
+import { unpackCalled } from "../../db/tables/called-tools.ts";
+import { toolMark } from "../../db/tables/identity.ts";
 import { emptyTables } from "../../testing/dump.ts";
 import { setTestWindows, type TestIngest, type TestPipeline, testIngest } from "../../testing/ingest.ts";
 import { until } from "../../testing/until.ts";
@@ -163,7 +165,7 @@ describe("what came of tool calls", () => {
     const result = (
       id: string,
       second: number,
-      rest: { result?: string; turn?: string; agent?: string; witness?: string } = {},
+      rest: { result?: string; turn?: string; agent?: string; witness?: string; tool?: string } = {},
     ) => ({
       ...{ type: "tool_result", id: `tool/${id}`, session: "s", harness: "h", agent: "main" },
       ...{ at: START + 1_000 * second, result: "ok", witness: "otlp", ...rest },
@@ -193,6 +195,34 @@ describe("what came of tool calls", () => {
       { calls: 1, failed: 0, rejected: 1 },
       { calls: 1, failed: 1, rejected: 0 },
     ]);
+
+    const calledTools = async () => {
+      const [row] = await prisma.agentOutcomes.findMany();
+      return unpackCalled(row!.called);
+    };
+
+    it("has the calls of each tool, if each end names its tool", async () => {
+      const day = Date.UTC(2026, 10, 20);
+      const named = [
+        result("a", 2, { tool: "Read" }),
+        result("b", 3, { tool: "Read", result: "failed" }),
+        // The same call, by another record.
+        result("b", 3, { tool: "Read", result: "rejected" }),
+        result("c", 4, { tool: "mcp__git__log" }),
+      ];
+      await server.send(...turns, ...named);
+      await server.send(...named.toReversed());
+      await prisma.$executeRaw`UPDATE agent_outcomes SET counted_at = counted_at - interval '10 minutes'`;
+      await counted();
+      expect(await calledTools()).toEqual([
+        { tool: toolMark("Read"), day, calls: 2, failed: 1 },
+        { tool: toolMark("mcp__git__log"), day, calls: 1, failed: 0 },
+      ]);
+      await server.send(result("d", 5));
+      await prisma.$executeRaw`UPDATE agent_outcomes SET counted_at = counted_at - interval '10 minutes'`;
+      await counted();
+      expect(await calledTools()).toBeUndefined();
+    });
 
     it("belongs to the turn that was told, or to the latest that had begun", async () => {
       await server.send(...turns, ...results);

@@ -21,9 +21,11 @@ import {
   packOutcomes,
 } from "../../db/tables/agent-outcomes.ts";
 import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
+import { type CalledOnDay, packCalled } from "../../db/tables/called-tools.ts";
 import { unpackOutcome } from "../../db/tables/codes.ts";
 import { turnMark } from "../../db/tables/identity.ts";
 import { readHistoryInRuns } from "../../db/tables/read-turns.ts";
+import { dayOf } from "../../db/tables/rollup-names.ts";
 import { numberTurns } from "../../db/tables/turn-order.ts";
 import { isLevel, levelOf, type TurnRow, turnsAndResults } from "../../db/tables/turns.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
@@ -107,12 +109,13 @@ export interface CountedHistory {
   modelName: (id: number) => string | undefined;
 }
 
-type Counts = Pick<AgentOutcomesRow, "cells" | "work" | "wrong">;
+type Counts = Pick<AgentOutcomesRow, "cells" | "work" | "wrong" | "called">;
 
 const NO_COUNTS: Counts = {
   cells: packOutcomes(new Map()),
   work: packAroundFalls([]),
   wrong: packAroundFalls([]),
+  called: packCalled(undefined),
 };
 
 /** Falls, and when rules were put back: a hook says how many if a policy asked for them. */
@@ -131,7 +134,8 @@ export async function countsOf(
   const models = new Map<number, OutcomeCells>();
   const work: SignalTurn[] = [];
   const wrong: SignalTurn[] = [];
-  for (const turn of await readOutcomes(sql, projectId, agent)) {
+  const { turns, called } = await readOutcomes(sql, projectId, agent);
+  for (const turn of turns) {
     const { number, level, outcome } = turn;
     // Where nobody compared the calls, how many repeat another one is not known.
     const { calls = 0, repeated } = outcome ?? {};
@@ -146,7 +150,7 @@ export async function countsOf(
     models.set(turn.modelId, cells);
     cells.add({ number, level, share, outcome });
   }
-  if (models.size === 0) return NO_COUNTS;
+  if (models.size === 0) return { ...NO_COUNTS, called };
   const marks = await sql.query<Pick<AgentFall, "at"> & { type: string }>(FALLS, projectId, agent);
   const falls = withReinjections(
     marks.flatMap(({ type, at }) => (isBoundary(type) ? [{ type, at }] : [])),
@@ -156,6 +160,7 @@ export async function countsOf(
     cells: packOutcomes(new Map([...models].map(([model, cells]) => [model, cells.cells()]))),
     work: packAroundFalls(callsAroundFalls(work, falls)),
     wrong: packAroundFalls(callsAroundFalls(wrong, falls)),
+    called,
   };
 }
 
@@ -176,14 +181,17 @@ interface TurnWithOutcome extends Pick<TurnRow, "at" | "key" | "modelId" | "wind
   tellsCalls: boolean;
 }
 
-/** All turns of an agent in their order, with what came of their calls: as a source of the turn told it, else by the ends of the calls. */
+/**
+ * All turns of an agent in their order, with what came of their calls: as a source of the turn told it, else by the ends of the calls.
+ * Beside them, which tools the ends of calls name.
+ */
 async function readOutcomes(
   sql: Pick<Sql, "query">,
   projectId: number,
   agent: number,
-): Promise<TurnWithOutcome[]> {
+): Promise<{ turns: TurnWithOutcome[]; called: Buffer }> {
   const all: TurnWithOutcome[] = [];
-  const ended: EndedCall[] = [];
+  const ended: (EndedCall & { tool: number | undefined })[] = [];
   for await (const rows of readHistoryInRuns(sql, projectId, agent, (every) => every)) {
     const { turns, results } = turnsAndResults(rows);
     const place = { turnsBefore: all.length, levelBefore: undefined };
@@ -198,9 +206,13 @@ async function readOutcomes(
       });
     }
     for (const row of results)
-      ended.push({ at: row.at, resultOf: row.resultOf, outcome: unpackOutcome(row) ?? {} });
+      ended.push({
+        ...{ at: row.at, resultOf: row.resultOf, tool: row.tool },
+        outcome: unpackOutcome(row) ?? {},
+      });
   }
-  if (ended.length === 0) return all;
+  const called = packCalled(calledTools(ended));
+  if (ended.length === 0) return { turns: all, called };
   const asking = all.filter(({ asksForTools }) => asksForTools);
   const marks = asking.map(({ at, durationMs = 0, key }) => ({
     beganAt: at - durationMs,
@@ -210,5 +222,18 @@ async function readOutcomes(
     const asked = asking[index]!;
     if (!asked.tellsCalls) asked.outcome = { ...asked.outcome, ...outcome };
   }
-  return all;
+  return { turns: all, called };
+}
+
+/** Undefined without calls, and if some call does not name its tool: it could be any. */
+function calledTools(
+  ended: readonly (EndedCall & { tool: number | undefined })[],
+): CalledOnDay[] | undefined {
+  if (ended.length === 0) return undefined;
+  const called: CalledOnDay[] = [];
+  for (const { at, tool, outcome } of ended) {
+    if (tool === undefined) return undefined;
+    called.push({ tool, day: dayOf(at), calls: outcome.calls ?? 0, failed: outcome.failed ?? 0 });
+  }
+  return called;
 }

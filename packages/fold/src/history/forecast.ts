@@ -30,7 +30,7 @@ export function forecast(recent: readonly number[], lineTokens: number | undefin
 
 /** The middle of some values, of which there must be one. */
 export function median(values: readonly number[]): number {
-  const sorted = Float64Array.from(values).sort();
+  const sorted = new Float64Array(values).sort();
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }

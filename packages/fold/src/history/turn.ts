@@ -43,6 +43,8 @@ export interface TurnFacts {
   isToolResult: boolean;
   /** Of the end of a tool call: what identifies the turn that asked for it, if that was told. */
   resultOf: number | undefined;
+  /** Of the end of a tool call: what identifies the tool, if that was told. */
+  tool: number | undefined;
   /** Who reported the call, and whose value each field has. */
   provenance: Provenance;
   /** What each witness said of the window. Undefined unless there are several witnesses. */
@@ -67,6 +69,7 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
     outcome: outcomeOf(event),
     isToolResult: false,
     resultOf: undefined,
+    tool: undefined,
     provenance: provenanceOf(event.witness),
     limitClaims: undefined,
   };
@@ -74,12 +77,12 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
 
 /**
  * The end of a tool call, in the shape of a turn: so it is stored, merged and found again like one.
- * @param resultOf identifies `event.turn`
+ * @param marks what identifies `event.turn` and `event.tool`
  */
 export function toolResultFacts(
   event: ToolResultEvent,
   key: string,
-  resultOf: number | undefined,
+  { resultOf, tool }: Pick<TurnFacts, "resultOf" | "tool">,
 ): TurnFacts {
   const { result } = event;
   return {
@@ -99,6 +102,7 @@ export function toolResultFacts(
     outcome: { calls: 1, failed: Number(result === "failed"), rejected: Number(result === "rejected") },
     isToolResult: true,
     resultOf,
+    tool,
     provenance: provenanceOf(event.witness),
     limitClaims: undefined,
   };
@@ -131,6 +135,7 @@ export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
     costUsd: take(cost, a.costUsd, b.costUsd),
     isToolResult: a.isToolResult && b.isToolResult,
     resultOf: a.isToolResult && b.isToolResult ? larger(a.resultOf, b.resultOf) : undefined,
+    tool: a.isToolResult && b.isToolResult ? larger(a.tool, b.tool) : undefined,
     outcome: outcome === "both" ? mergeOutcomes(a.outcome, b.outcome) : (outcome === "a" ? a : b).outcome,
     provenance: a.provenance,
     limitClaims,

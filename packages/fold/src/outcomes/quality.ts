@@ -85,6 +85,8 @@ interface Places {
   found: Float64Array;
 }
 
+const MOST_BANDS = Math.max(LEVEL_BANDS.length, SHARE_BANDS.length);
+
 /** @param bandOf negative where it is unknown */
 function placesOf(
   sessions: readonly (readonly OutcomeCell[])[],
@@ -100,18 +102,20 @@ function placesOf(
     calls: new Float64Array(most),
     found: new Float64Array(most),
   };
-  const own = new Map<number, number>();
+  /** One more than the place of the session's calls, by band and position. */
+  const own = new Uint32Array(MOST_BANDS * POSITION_BANDS.length);
   let count = 0;
   for (const [session, cells] of sessions.entries()) {
-    own.clear();
+    own.fill(0);
     for (const cell of cells) {
-      const [band, calls] = [bandOf(cell), callsOf(cell, signal)];
+      const band = bandOf(cell);
+      const calls = callsOf(cell, signal);
       if (band < 0 || calls === 0) continue;
       const key = band * POSITION_BANDS.length + cell.position;
-      let place = own.get(key);
-      if (place === undefined) {
+      let place = own[key]! - 1;
+      if (place < 0) {
         place = count++;
-        own.set(key, place);
+        own[key] = count;
         places.session[place] = session;
         places.band[place] = band;
         places.position[place] = cell.position;
@@ -196,14 +200,15 @@ function bordersOf(places: Places, bands: readonly number[]) {
   const rates = new Float64Array(places.calls.length);
   for (let place = 0; place < rates.length; place++)
     rates[place] = places.found[place]! / places.calls[place]!;
-  const left = withoutMeans(places, rates);
+  const effects = effectsOf(places);
+  const left = withoutMeans(places, effects, rates);
   const borders = bands.slice(1);
   return borders.flatMap((at, index) => {
     const side = new Float64Array(rates.length);
     for (let place = 0; place < side.length; place++) side[place] = Number(places.band[place]! > index);
     const both = bothSides(places, side);
     if (both.sessions === 0) return [];
-    const terms = termsOf(places, left, withoutMeans(places, side));
+    const terms = termsOf(places, left, withoutMeans(places, effects, side));
     // Where the place in a session alone tells the side, nothing can be compared.
     return total(terms.weight) < LEAST_WEIGHT ? [] : [{ at, ...both, tries: borders.length, terms }];
   });
@@ -217,48 +222,93 @@ function bothSides(places: Places, side: Float64Array): { sessions: number; rate
   const sides = new Uint8Array(places.sessions);
   for (let place = 0; place < side.length; place++)
     sides[places.session[place]!]! |= side[place] === 1 ? 2 : 1;
-  // One group is made of the calls below of sessions with both sides, the other of all else.
-  const isOfBoth = (place: number) => sides[places.session[place]!] === 3;
-  const below = sumBy(places, (place) => (side[place] === 0 && isOfBoth(place) ? 0 : 1), 2)[0]!;
+  const below = { calls: 0, found: 0, sessions: 0 };
+  let last = -1;
+  for (let place = 0; place < side.length; place++) {
+    const session = places.session[place]!;
+    if (side[place] === 1 || sides[session] !== 3) continue;
+    below.calls += places.calls[place]!;
+    below.found += places.found[place]!;
+    if (session !== last) below.sessions += 1;
+    last = session;
+  }
   return { sessions: below.sessions, rateBelow: rateOf(below) ?? 0 };
 }
 
-/** Rounds of taking means off, at most, and a mean below which more of them change nothing that is shown. */
-const ROUNDS = 10;
-const SMALL_MEAN = 1e-5;
-
-/** Values without the weighted mean of their session, and without that of their place in it. */
-function withoutMeans({ sessions, session, position, calls }: Places, values: Float64Array): Float64Array {
-  const groups = [groupsOf(position, POSITION_BANDS.length, calls), groupsOf(session, sessions, calls)];
-  const left = new Float64Array(values);
-  let last = groups[1]!;
-  let largest = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < ROUNDS && largest > SMALL_MEAN; round++) {
-    largest = 0;
-    for (const group of groups) {
-      const { of, means, calls: whole } = group;
-      const { of: lastOf, means: lastMeans } = last;
-      means.fill(0);
-      // The means of the group before are taken off in the same pass.
-      for (let place = 0; place < left.length; place++) {
-        left[place]! -= lastMeans[lastOf[place]!]!;
-        means[of[place]!]! += calls[place]! * left[place]!;
-      }
-      for (let index = 0; index < means.length; index++) {
-        means[index]! /= whole[index] || 1;
-        largest = Math.max(largest, Math.abs(means[index]!));
-      }
-      last = group;
-    }
-  }
-  for (let place = 0; place < left.length; place++) left[place]! -= last.means[last.of[place]!]!;
-  return left;
+/** Calls by place in a session, by session, and, by two places, those that sessions share between them. */
+interface Effects {
+  byPosition: Float64Array;
+  bySession: Float64Array;
+  shared: Float64Array;
 }
 
-function groupsOf(of: Uint8Array | Uint32Array, count: number, calls: Float64Array) {
-  const group = { of, calls: new Float64Array(count), means: new Float64Array(count) };
-  for (let place = 0; place < of.length; place++) group.calls[of[place]!]! += calls[place]!;
-  return group;
+const POSITIONS = POSITION_BANDS.length;
+
+function effectsOf({ sessions, session, position, calls }: Places): Effects {
+  const byPosition = new Float64Array(POSITIONS);
+  const bySession = new Float64Array(sessions);
+  const shared = new Float64Array(POSITIONS * POSITIONS);
+  const own = new Float64Array(POSITIONS);
+  let place = 0;
+  while (place < calls.length) {
+    const at = session[place]!;
+    own.fill(0);
+    // Places stand in the order of their sessions.
+    for (; place < calls.length && session[place] === at; place++) {
+      own[position[place]!]! += calls[place]!;
+      bySession[at]! += calls[place]!;
+    }
+    for (let one = 0; one < POSITIONS; one++) {
+      byPosition[one]! += own[one]!;
+      if (own[one] === 0) continue;
+      for (let other = 0; other < POSITIONS; other++)
+        shared[one * POSITIONS + other]! += (own[one]! * own[other]!) / bySession[at]!;
+    }
+  }
+  return { byPosition, bySession, shared };
+}
+
+/** Rounds, at most, and a change in one below which more of them change nothing that is shown. */
+const ROUNDS = 1_000;
+const SMALL_CHANGE = 1e-9;
+
+/**
+ * Values without what their session and their place in it explain, by least squares. The equations of all sessions reduce to one for each
+ * place, so only these few are solved in rounds.
+ */
+function withoutMeans(
+  { session, position, calls }: Places,
+  { byPosition, bySession, shared }: Effects,
+  values: Float64Array,
+): Float64Array {
+  const means = new Float64Array(bySession.length);
+  for (let place = 0; place < values.length; place++)
+    means[session[place]!]! += calls[place]! * values[place]!;
+  for (let at = 0; at < means.length; at++) means[at]! /= bySession[at] || 1;
+  const beyond = new Float64Array(POSITIONS);
+  for (let place = 0; place < values.length; place++)
+    beyond[position[place]!]! += calls[place]! * (values[place]! - means[session[place]!]!);
+  const effect = new Float64Array(POSITIONS);
+  let largest = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < ROUNDS && largest > SMALL_CHANGE; round++) {
+    largest = 0;
+    for (let one = 0; one < POSITIONS; one++) {
+      let sum = beyond[one]!;
+      for (let other = 0; other < POSITIONS; other++)
+        sum += shared[one * POSITIONS + other]! * effect[other]!;
+      const next = sum / (byPosition[one] || 1);
+      largest = Math.max(largest, Math.abs(next - effect[one]!));
+      effect[one] = next;
+    }
+  }
+  const explained = new Float64Array(bySession.length);
+  for (let place = 0; place < values.length; place++)
+    explained[session[place]!]! += calls[place]! * effect[position[place]!]!;
+  for (let at = 0; at < means.length; at++) means[at]! -= explained[at]! / (bySession[at] || 1);
+  const left = new Float64Array(values.length);
+  for (let place = 0; place < left.length; place++)
+    left[place] = values[place]! - effect[position[place]!]! - means[session[place]!]!;
+  return left;
 }
 
 function termsOf({ sessions, session, calls }: Places, rates: Float64Array, side: Float64Array): Terms {

@@ -362,13 +362,13 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       session.survived.set(agentId, known);
       survived.set(agentId, survivals(filling, known));
       const interrupted = interruptedTurns(session, turns);
-      const outcomes =
+      const log = agentId === undefined ? session.log : session.sideLog;
+      const places = [...(agentId === undefined ? main : turns).values()];
+      const isOwn =
         agentId === undefined
-          ? session.log.outcomes([...main.values()])
-          : session.sideLog.outcomes(
-              [...turns.values()],
-              (call) => agentAt(session.sideCalls.get(call)) === agentId,
-            );
+          ? undefined
+          : (call: string) => agentAt(session.sideCalls.get(call)) === agentId;
+      const outcomes = log.outcomes(places, isOwn);
       const retried = retriedTurns(session, agentId, turns, agentAt);
       const order = session.hasSeveralClocks ? placesOf(turns) : undefined;
       for (const turn of turns.values()) {
@@ -381,7 +381,13 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
           ...turnEvent(turn, parts),
           ...(stop && { stop_reason: stop }),
           ...(outcome !== undefined && { outcome }),
-          ...(turn.at === held?.at && held.items.length > 0 && { contents: turnContents(held) }),
+          ...(turn.at === held?.at &&
+            held.items.length > 0 && {
+              contents: turnContents(
+                held,
+                log.called(places, (key) => turns.has(key), isOwn),
+              ),
+            }),
           // Telemetry of a call has the time of its machine, and the earlier time counts.
           ...(seq !== undefined && { seq }),
         });

@@ -161,7 +161,16 @@ function readTool({ attributes, resource, name, ...record }: LogRecord | SpanRec
   const main = { harness: harnessName(resource, FAMILY), session };
   const owner = agent === undefined ? main : subAgent(main, agent, text("parent_agent_id"));
   const at = record.signal === "traces" ? record.endAt : record.at;
-  return { events: [toolResult({ owner, call, at, result, turn })] };
+  return { events: [toolResult({ owner, call, at, result, tool: toolOf(attributes), turn })] };
+}
+
+/** Without details, all tools of MCP servers have one name. With them, a recording has the same name. */
+function toolOf(attributes: Attributes): string | undefined {
+  const text = (attribute: string) => textOf(attributes, [attribute]);
+  const name = text("tool_name");
+  if (name !== "mcp_tool") return name;
+  const [server, tool] = [text("mcp_server_name"), text("mcp_tool_name")];
+  return server === undefined || tool === undefined ? undefined : `mcp__${server}__${tool}`;
 }
 
 function resultOfSuccess(attributes: Attributes): CallResult | undefined {

@@ -134,9 +134,12 @@ function codexReader(options: ReaderOptions): HarnessReader {
     const survived = survivals(filling, rollout.survived);
     const stops = stopsOf(rollout, counts);
     // A copied call belongs to a copied count, which is not sent.
-    const outcomes = rollout.log.outcomes(
-      [...rollout.counts.values(), ...rollout.records.values()].map(({ id, at }) => ({ key: id, at })),
-    );
+    const places = [...rollout.counts.values(), ...rollout.records.values()].map(({ id, at }) => ({
+      key: id,
+      at,
+    }));
+    const outcomes = rollout.log.outcomes(places);
+    const sent = new Set(counts.map(({ id }) => id));
     for (const count of counts) {
       const composition = partsAt.get(count.id);
       const stop = stops.get(count.id);
@@ -159,7 +162,13 @@ function codexReader(options: ReaderOptions): HarnessReader {
           : composition && { composition, composition_estimated: true }),
         ...(stop && { stop_reason: stop }),
         ...(outcome !== undefined && { outcome }),
-        ...(count.at === held?.at && held.items.length > 0 && { contents: turnContents(held) }),
+        ...(count.at === held?.at &&
+          held.items.length > 0 && {
+            contents: turnContents(
+              held,
+              rollout.log.called(places, (turn) => sent.has(turn)),
+            ),
+          }),
       });
     }
     for (const [id, at] of rollout.compactions) {

@@ -68,7 +68,9 @@ function readTool({ attributes, resource, at }: LogRecord, name: string): Record
   const time = timeOf(at, text("event.timestamp"));
   const call = text("call_id") ?? [time, text("tool_name"), text("duration_ms")].join("/");
   const owner = { harness: harnessName(resource, FAMILY), session };
-  return { events: [toolResult({ owner, call, at: time, result })] };
+  // With a namespace, the name alone is not what the model knows.
+  const tool = text("tool_namespace") === undefined ? text("tool_name") : undefined;
+  return { events: [toolResult({ owner, call, at: time, result, tool })] };
 }
 
 /** A rule or a reviewer that forbids a call makes it fail. What is allowed still has its result to come. */

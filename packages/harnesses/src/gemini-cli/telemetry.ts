@@ -88,6 +88,7 @@ function readTool({ attributes, at }: LogRecord, main: EventOwner): RecordReadin
     call: [...call, at].join("/"),
     at,
     result: success ? "ok" : isRejected ? "rejected" : "failed",
+    tool: textOf(attributes, ["function_name"]),
   });
   return { events: [event] };
 }

@@ -111,6 +111,7 @@ function readTool({
     call: text("call_id") ?? [...names, at].join("/"),
     at,
     result: told !== "ok" && attributes.get("decision") === "reject" ? "rejected" : told,
+    tool: text("function_name"),
     turn: text("response_id"),
   });
   return { events: [event] };

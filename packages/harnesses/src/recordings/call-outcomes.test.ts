@@ -44,6 +44,37 @@ describe("what came of tool calls", () => {
     ).toEqual([{ calls: 3, failed: 1, rejected: 1 }]);
   });
 
+  it("is counted by tool and day, of the turns that are sent", () => {
+    const day = 86_400_000;
+    const log = new CallLog();
+    const add = (id: string, at: number, turn: string | undefined, name: string) =>
+      log.add({ id, at, turn, name, input: {} });
+    add("a", day - 1, "first", "Read");
+    add("b", day, "first", "Read");
+    add("c", day, "copied", "Read");
+    add("d", day + 1, undefined, "");
+    add("d", day + 1, undefined, "");
+    add("later", day + 9, undefined, "Bash");
+    log.addResult("b", "failed");
+    const turns = [
+      { key: "copied", at: 0 },
+      { key: "first", at: day },
+      { key: "last", at: day + 2 },
+    ];
+    expect(log.called(turns, (turn) => turn !== "copied")).toEqual([
+      { tool: "Read", day: "1970-01-02", calls: 1, failed: 1 },
+      { tool: "unnamed", day: "1970-01-02", calls: 1, failed: 0 },
+      { tool: "Read", day: "1970-01-01", calls: 1, failed: 0 },
+    ]);
+    expect(
+      log.called(
+        turns,
+        () => true,
+        (call) => call === "c",
+      ),
+    ).toEqual([{ tool: "Read", day: "1970-01-02", calls: 1, failed: 0 }]);
+  });
+
   it("is counted of inputs with numbers beyond those of JSON", () => {
     const input: unknown = JSON.parse('{"timeout":1e400,"path":"x"}');
     expect(counts([call("Read", input)], [call("Read", input)])).toEqual([

@@ -1,7 +1,9 @@
 import { hash } from "node:crypto";
-import { type CallResult, canonicalJson, type ToolOutcome } from "@plimsoll/protocol/pure";
+import type { CalledTool } from "@plimsoll/protocol/events";
+import { type CallResult, canonicalJson, MOST_CALLED, type ToolOutcome } from "@plimsoll/protocol/pure";
 import { ValuesByTime } from "./dated.ts";
 import { asArray, asObject, asText } from "./json.ts";
+import { fitName } from "./text.ts";
 
 /** A tool call as a recording has it. */
 export interface RecordedCall {
@@ -25,11 +27,12 @@ const STATUSES: Readonly<Record<string, CallResult>> = {
 /** Of Gemini CLI and the harnesses that come from it. Undefined while a call runs. */
 export const resultOfStatus = (status: unknown): CallResult | undefined => STATUSES[asText(status) ?? ""];
 
-/** What is kept of a call: enough to count it, and none of its words. */
+/** What is kept of a call: enough to count it, its tool, and none of its words. */
 interface KeptCall {
   id: string;
   at: number;
   turn: string | undefined;
+  tool: string;
   /** Equal for equal calls. */
   key: string;
   isCommand: boolean;
@@ -74,7 +77,7 @@ export class CallLog {
     const command = COMMANDS.test(tool) ? commandOf(input) : undefined;
     const edits = command === undefined && EDITS.test(tool) ? [...filesOf(input)].map(digest) : [];
     this.#calls.set(id, {
-      ...{ id, at, turn, edits },
+      ...{ id, at, turn, edits, tool: fitName(name || "unnamed", LONGEST_TOOL) },
       // Models write the fields of an object in any order.
       key: digest(`${name}\n${jsonOf(input)}`),
       isCommand: command !== undefined,
@@ -104,18 +107,9 @@ export class CallLog {
     const outcomes = new Map<string, ToolOutcome>();
     if (this.#calls.size === 0 && this.#corrections.size === 0) return outcomes;
     const byTime = [...turns].sort(inOrder);
-    const byTurn = new Map<string, KeptCall[]>();
-    const nextTurn = nextOf(byTime);
-    const calls = [...this.#calls.values()].filter(({ id }) => isOwn(id)).sort(callsInOrder);
+    const calls = this.#made(isOwn);
     const counts = countCalls(calls, this.#results);
-    for (const call of calls) {
-      const turn = call.turn ?? nextTurn(call.at);
-      if (turn === undefined) continue;
-      const known = byTurn.get(turn);
-      if (known === undefined) byTurn.set(turn, [call]);
-      else known.push(call);
-    }
-    for (const [turn, made] of byTurn) {
+    for (const [turn, made] of callsByTurn(calls, byTime)) {
       outcomes.set(turn, sumOf(made.map((call) => counts.get(call.id)!)));
     }
     const turnAt = new ValuesByTime(byTime.map(({ key, at }) => ({ at, value: key })));
@@ -127,6 +121,58 @@ export class CallLog {
     }
     return outcomes;
   }
+
+  /**
+   * The calls that some of the turns asked for, by tool and day: the latest days, if there are too many.
+   * @param turns all of the agent
+   * @param isSent whether a turn counts, by its key
+   */
+  called(
+    turns: readonly TurnPlace[],
+    isSent: (turn: string) => boolean,
+    isOwn: (call: string) => boolean = () => true,
+  ): CalledTool[] {
+    const sums = new Map<string, CalledTool>();
+    for (const [turn, made] of callsByTurn(this.#made(isOwn), [...turns].sort(inOrder))) {
+      if (!isSent(turn)) continue;
+      for (const { id, at, tool } of made) {
+        const key = `${Math.floor(at / DAY_MS)} ${tool}`;
+        let sum = sums.get(key);
+        if (sum === undefined) {
+          sum = { tool, day: new Date(at).toISOString().slice(0, 10), calls: 0, failed: 0 };
+          sums.set(key, sum);
+        }
+        sum.calls += 1;
+        sum.failed += Number(this.#results.get(id) === "failed");
+      }
+    }
+    return [...sums.values()].sort(latestDaysFirst).slice(0, MOST_CALLED);
+  }
+
+  #made(isOwn: (call: string) => boolean): KeptCall[] {
+    return [...this.#calls.values()].filter(({ id }) => isOwn(id)).sort(callsInOrder);
+  }
+}
+
+const DAY_MS = 86_400_000;
+/** Characters that the protocol takes of a name. */
+const LONGEST_TOOL = 128;
+
+const latestDaysFirst = (a: CalledTool, b: CalledTool) =>
+  b.day.localeCompare(a.day) || b.calls - a.calls || (a.tool < b.tool ? -1 : 1);
+
+/** The calls of each turn, by its key. Both in order. */
+function callsByTurn(calls: readonly KeptCall[], turns: readonly TurnPlace[]): Map<string, KeptCall[]> {
+  const byTurn = new Map<string, KeptCall[]>();
+  const nextTurn = nextOf(turns);
+  for (const call of calls) {
+    const turn = call.turn ?? nextTurn(call.at);
+    if (turn === undefined) continue;
+    const known = byTurn.get(turn);
+    if (known === undefined) byTurn.set(turn, [call]);
+    else known.push(call);
+  }
+  return byTurn;
 }
 
 const RANK: Record<CallResult, number> = { ok: 0, failed: 1, rejected: 2 };

@@ -30,6 +30,7 @@ describe("what is sent of a window's contents", () => {
         item({ kind: "tool_result", tokens: 2, call: "c" }),
         item({ text: "a prompt that stays" }),
       ]),
+      [{ tool: "Read", day: "2026-11-29", calls: 4, failed: 1 }],
     );
     expect(sent).toEqual({
       parts: [
@@ -45,6 +46,7 @@ describe("what is sent of a window's contents", () => {
         { kind: "tool", tool: "Read", tokens: 5, at: 1_764_300_000_000 },
         { kind: "tool", tool: undefined, tokens: 2, at: 1_764_300_000_000 },
       ],
+      called: [{ tool: "Read", day: "2026-11-29", calls: 4, failed: 1 }],
     });
     expect(JSON.stringify(sent)).not.toMatch(/secret|prompt that/);
   });
@@ -67,7 +69,7 @@ describe("what is sent of a window's contents", () => {
     );
     fc.assert(
       fc.property(some, (items) => {
-        const sent = turnContents(windowOf(items.map(item)));
+        const sent = turnContents(windowOf(items.map(item)), []);
         expect(TurnContents.parse(sent)).toEqual(sent);
         const sum = (list: readonly { tokens: number }[]) =>
           list.reduce((all, { tokens }) => all + tokens, 0);

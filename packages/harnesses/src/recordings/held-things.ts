@@ -1,4 +1,4 @@
-import type { TurnContents } from "@plimsoll/protocol/events";
+import type { CalledTool, TurnContents } from "@plimsoll/protocol/events";
 import { type HeldKind, MOST_HELD } from "@plimsoll/protocol/pure";
 import { fitName } from "./text.ts";
 import type { ContentItem, ContentKind, HeldItem, WindowContents } from "./transcript-parts.ts";
@@ -48,8 +48,8 @@ export function partsOf(items: readonly SizedItem[]): TurnContents["parts"] {
   return [...parts.values()].sort((a, b) => b.tokens - a.tokens).slice(0, MOST_HELD.parts);
 }
 
-/** What may be sent of a window's contents: sums by kind and tool, and the largest things without their files. */
-export function turnContents({ items }: WindowContents): TurnContents {
+/** What may be sent of a window's contents: sums by kind and tool, the largest things without their files, and which tools were called. */
+export function turnContents({ items }: WindowContents, called: CalledTool[]): TurnContents {
   return {
     parts: partsOf(items),
     largest: largestThings(items).map((thing) => ({
@@ -58,6 +58,7 @@ export function turnContents({ items }: WindowContents): TurnContents {
       tokens: thing.tokens,
       at: thing.at,
     })),
+    called,
   };
 }
 

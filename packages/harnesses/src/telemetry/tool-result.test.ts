@@ -206,10 +206,30 @@ describe("the end of a tool call", () => {
     expect(read(record)).toEqual(read(record));
   });
 
-  it.each(ENDS)("from %s has no word of a conversation and no name of a tool", (_, record) => {
-    const told = JSON.stringify(read(record));
-    expect(told).not.toContain(SECRET);
-    expect(told).not.toMatch(/Bash|shell|search/);
+  it.each(ENDS)("from %s has no word of a conversation", (_, record) => {
+    expect(JSON.stringify(read(record))).not.toContain(SECRET);
+  });
+
+  const ofServer = (details: SampleAttributes) =>
+    claude("tool_result", { success: "true", tool_name: "mcp_tool", ...details });
+  it.each<[string, ToolRecord, string | undefined]>([
+    ["Claude Code", claude("tool_result", { success: "true" }), "Bash"],
+    ["Claude Code without details, of an MCP server", ofServer({}), undefined],
+    [
+      "Claude Code with details, of an MCP server",
+      ofServer({ mcp_server_name: "git", mcp_tool_name: "log" }),
+      "mcp__git__log",
+    ],
+    ["Codex", codex("tool_result", { success: "true" }), "shell"],
+    ["Codex, of a namespace", codex("tool_result", { success: "true", tool_namespace: "git" }), undefined],
+    ["Gemini CLI", gemini({ success: true }), "read_file"],
+    ["Qwen Code", qwen({ status: "success" }), "edit"],
+    ["the GenAI conventions", genAi({ "gen_ai.tool.name": "search" }), "search"],
+    ["the GenAI conventions without a name", genAi({}), undefined],
+    ["OpenInference", inference(false), "search"],
+    ["the Vercel AI SDK", aiSdk({}), "search"],
+  ])("names the tool, as the model knows it: %s", (_, record, tool) => {
+    expect(read(record).events?.map((event) => "tool" in event && event.tool)).toEqual([tool]);
   });
 
   const without = (record: ToolRecord, ...names: string[]): ToolRecord => ({

@@ -15,6 +15,8 @@ import { type PlimsollEventInput, parseEvent } from "@plimsoll/protocol/events";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/policy";
 import type { FileHint, HarnessReader } from "../recordings/reader.ts";
 
+const NO_MARKS = { resultOf: undefined, tool: undefined };
+
 /** Real recordings outside the repository. Tests that need them are skipped without them. */
 export const FIXTURES = fileURLToPath(new URL("../../../../../shared/fixtures", import.meta.url));
 export const hasFixtures = existsSync(FIXTURES);
@@ -32,7 +34,7 @@ export function foldEvents(inputs: readonly PlimsollEventInput[]): Map<string, F
     agents.set(key, agent);
     if (event.type === "turn" || event.type === "tool_result") {
       const facts =
-        event.type === "turn" ? turnFacts(event, event.id) : toolResultFacts(event, event.id, undefined);
+        event.type === "turn" ? turnFacts(event, event.id) : toolResultFacts(event, event.id, NO_MARKS);
       const seen = agent.turns.get(event.id);
       agent.turns.set(event.id, seen === undefined ? facts : mergeTurns(seen, facts));
     } else if (event.type !== "session" && event.type !== "harness") {

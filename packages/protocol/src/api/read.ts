@@ -596,10 +596,19 @@ export const HeldToolView = z.object({
   /** Windows that hold anything of it, of how many. */
   windows: z.number().int(),
   of_windows: z.number().int(),
+  /** Calls that are in these windows. */
   calls: z.number().int(),
   tokens,
   /** Of all tokens in the windows of these harnesses. */
   share: z.number(),
+  /**
+   * Calls in the 30 days before the end of the range, and how many of them failed, as the agents told that name their tools. Null if no
+   * agent does.
+   */
+  recent_calls: z.number().int().nullable(),
+  recent_failed: z.number().int().nullable(),
+  /** Whether every agent of these harnesses in the 30 days names the tools that it calls, and none called it. */
+  never_called: z.boolean(),
 });
 export type HeldToolView = z.infer<typeof HeldToolView>;
 
@@ -625,6 +634,8 @@ export const WindowContentsView = z.object({
   complete: z.boolean(),
   /** Tools and servers by the tokens they take in the windows of the range, the largest first. */
   tools: z.array(HeldToolView),
+  /** Agents with a turn in the 30 days before the end of the range, and those of them that name the tools that they call. */
+  callers: z.array(z.object({ harness: z.string(), agents: z.number().int(), telling: z.number().int() })),
   /** With a session, the windows of its agents, the latest first. */
   windows: z.array(HeldWindowView),
 });

@@ -3,6 +3,7 @@ import { PolicySettings } from "../policy/policy-schema.ts";
 import {
   CALL_RESULTS,
   HELD_KINDS,
+  MOST_CALLED,
   MOST_HELD,
   OUTCOME_COUNTS,
   type OutcomeCount,
@@ -111,11 +112,22 @@ export const Composition = z.object({
 export type Composition = z.infer<typeof Composition>;
 
 const held = { kind: z.enum(HELD_KINDS), tool: text(128).optional(), tokens };
+const CalledTool = z.object({
+  tool: text(128),
+  /** A UTC day, such as `2026-11-29`. */
+  day: z.iso.date().refine((day) => isInRange(Date.parse(day)), "must lie between the years 2000 and 2100"),
+  calls: count,
+  failed: count,
+});
+export type CalledTool = z.infer<typeof CalledTool>;
+
 /** What the window holds at a turn. Kinds and names of tools only: nothing of what is said or read. */
 export const TurnContents = z.object({
   parts: z.array(z.object({ ...held, count: count.optional() })).max(MOST_HELD.parts),
   /** The largest things, and when a turn was sent each first. */
   largest: z.array(z.object({ ...held, at: instant })).max(MOST_HELD.largest),
+  /** Every tool that the agent called up to this turn, by day. Left out: not known. Empty: it called none. */
+  called: z.array(CalledTool).max(MOST_CALLED).optional(),
 });
 export type TurnContents = z.infer<typeof TurnContents>;
 
@@ -156,6 +168,8 @@ export const ToolResultEvent = z.object({
   ...envelope,
   type: z.literal("tool_result"),
   result: z.enum(CALL_RESULTS),
+  /** The name of the tool. */
+  tool: text(128).optional(),
   /** The id of the turn that asked for the call. Without it, that is the latest turn of the agent that had begun by then. */
   turn: text(LONGEST.id).optional(),
   witness: z.enum(WITNESSES).optional(),

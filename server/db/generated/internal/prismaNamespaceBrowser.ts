@@ -466,7 +466,8 @@ export const AgentContentsScalarFieldEnum = {
   agentId: 'agentId',
   at: 'at',
   tokens: 'tokens',
-  contents: 'contents'
+  contents: 'contents',
+  called: 'called'
 } as const
 
 export type AgentContentsScalarFieldEnum = (typeof AgentContentsScalarFieldEnum)[keyof typeof AgentContentsScalarFieldEnum]
@@ -479,7 +480,8 @@ export const AgentOutcomesScalarFieldEnum = {
   countedAt: 'countedAt',
   cells: 'cells',
   work: 'work',
-  wrong: 'wrong'
+  wrong: 'wrong',
+  called: 'called'
 } as const
 
 export type AgentOutcomesScalarFieldEnum = (typeof AgentOutcomesScalarFieldEnum)[keyof typeof AgentOutcomesScalarFieldEnum]

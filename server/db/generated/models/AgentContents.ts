@@ -42,6 +42,7 @@ export type AgentContentsMinAggregateOutputType = {
   at: Date | null
   tokens: number | null
   contents: string | null
+  called: runtime.Bytes | null
 }
 
 export type AgentContentsMaxAggregateOutputType = {
@@ -50,6 +51,7 @@ export type AgentContentsMaxAggregateOutputType = {
   at: Date | null
   tokens: number | null
   contents: string | null
+  called: runtime.Bytes | null
 }
 
 export type AgentContentsCountAggregateOutputType = {
@@ -58,6 +60,7 @@ export type AgentContentsCountAggregateOutputType = {
   at: number
   tokens: number
   contents: number
+  called: number
   _all: number
 }
 
@@ -78,6 +81,7 @@ export type AgentContentsMinAggregateInputType = {
   at?: true
   tokens?: true
   contents?: true
+  called?: true
 }
 
 export type AgentContentsMaxAggregateInputType = {
@@ -86,6 +90,7 @@ export type AgentContentsMaxAggregateInputType = {
   at?: true
   tokens?: true
   contents?: true
+  called?: true
 }
 
 export type AgentContentsCountAggregateInputType = {
@@ -94,6 +99,7 @@ export type AgentContentsCountAggregateInputType = {
   at?: true
   tokens?: true
   contents?: true
+  called?: true
   _all?: true
 }
 
@@ -189,6 +195,7 @@ export type AgentContentsGroupByOutputType = {
   at: Date
   tokens: number
   contents: string
+  called: runtime.Bytes
   _count: AgentContentsCountAggregateOutputType | null
   _avg: AgentContentsAvgAggregateOutputType | null
   _sum: AgentContentsSumAggregateOutputType | null
@@ -220,6 +227,7 @@ export type AgentContentsWhereInput = {
   at?: Prisma.DateTimeFilter<"AgentContents"> | Date | string
   tokens?: Prisma.IntFilter<"AgentContents"> | number
   contents?: Prisma.StringFilter<"AgentContents"> | string
+  called?: Prisma.BytesFilter<"AgentContents"> | runtime.Bytes
 }
 
 export type AgentContentsOrderByWithRelationInput = {
@@ -228,6 +236,7 @@ export type AgentContentsOrderByWithRelationInput = {
   at?: Prisma.SortOrder
   tokens?: Prisma.SortOrder
   contents?: Prisma.SortOrder
+  called?: Prisma.SortOrder
 }
 
 export type AgentContentsWhereUniqueInput = Prisma.AtLeast<{
@@ -240,6 +249,7 @@ export type AgentContentsWhereUniqueInput = Prisma.AtLeast<{
   at?: Prisma.DateTimeFilter<"AgentContents"> | Date | string
   tokens?: Prisma.IntFilter<"AgentContents"> | number
   contents?: Prisma.StringFilter<"AgentContents"> | string
+  called?: Prisma.BytesFilter<"AgentContents"> | runtime.Bytes
 }, "projectId_agentId">
 
 export type AgentContentsOrderByWithAggregationInput = {
@@ -248,6 +258,7 @@ export type AgentContentsOrderByWithAggregationInput = {
   at?: Prisma.SortOrder
   tokens?: Prisma.SortOrder
   contents?: Prisma.SortOrder
+  called?: Prisma.SortOrder
   _count?: Prisma.AgentContentsCountOrderByAggregateInput
   _avg?: Prisma.AgentContentsAvgOrderByAggregateInput
   _max?: Prisma.AgentContentsMaxOrderByAggregateInput
@@ -264,6 +275,7 @@ export type AgentContentsScalarWhereWithAggregatesInput = {
   at?: Prisma.DateTimeWithAggregatesFilter<"AgentContents"> | Date | string
   tokens?: Prisma.IntWithAggregatesFilter<"AgentContents"> | number
   contents?: Prisma.StringWithAggregatesFilter<"AgentContents"> | string
+  called?: Prisma.BytesWithAggregatesFilter<"AgentContents"> | runtime.Bytes
 }
 
 export type AgentContentsCreateInput = {
@@ -272,6 +284,7 @@ export type AgentContentsCreateInput = {
   at: Date | string
   tokens: number
   contents: string
+  called: runtime.Bytes
 }
 
 export type AgentContentsUncheckedCreateInput = {
@@ -280,6 +293,7 @@ export type AgentContentsUncheckedCreateInput = {
   at: Date | string
   tokens: number
   contents: string
+  called: runtime.Bytes
 }
 
 export type AgentContentsUpdateInput = {
@@ -288,6 +302,7 @@ export type AgentContentsUpdateInput = {
   at?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   tokens?: Prisma.IntFieldUpdateOperationsInput | number
   contents?: Prisma.StringFieldUpdateOperationsInput | string
+  called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentContentsUncheckedUpdateInput = {
@@ -296,6 +311,7 @@ export type AgentContentsUncheckedUpdateInput = {
   at?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   tokens?: Prisma.IntFieldUpdateOperationsInput | number
   contents?: Prisma.StringFieldUpdateOperationsInput | string
+  called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentContentsCreateManyInput = {
@@ -304,6 +320,7 @@ export type AgentContentsCreateManyInput = {
   at: Date | string
   tokens: number
   contents: string
+  called: runtime.Bytes
 }
 
 export type AgentContentsUpdateManyMutationInput = {
@@ -312,6 +329,7 @@ export type AgentContentsUpdateManyMutationInput = {
   at?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   tokens?: Prisma.IntFieldUpdateOperationsInput | number
   contents?: Prisma.StringFieldUpdateOperationsInput | string
+  called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentContentsUncheckedUpdateManyInput = {
@@ -320,6 +338,7 @@ export type AgentContentsUncheckedUpdateManyInput = {
   at?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   tokens?: Prisma.IntFieldUpdateOperationsInput | number
   contents?: Prisma.StringFieldUpdateOperationsInput | string
+  called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentContentsProjectIdAgentIdCompoundUniqueInput = {
@@ -333,6 +352,7 @@ export type AgentContentsCountOrderByAggregateInput = {
   at?: Prisma.SortOrder
   tokens?: Prisma.SortOrder
   contents?: Prisma.SortOrder
+  called?: Prisma.SortOrder
 }
 
 export type AgentContentsAvgOrderByAggregateInput = {
@@ -346,6 +366,7 @@ export type AgentContentsMaxOrderByAggregateInput = {
   at?: Prisma.SortOrder
   tokens?: Prisma.SortOrder
   contents?: Prisma.SortOrder
+  called?: Prisma.SortOrder
 }
 
 export type AgentContentsMinOrderByAggregateInput = {
@@ -354,6 +375,7 @@ export type AgentContentsMinOrderByAggregateInput = {
   at?: Prisma.SortOrder
   tokens?: Prisma.SortOrder
   contents?: Prisma.SortOrder
+  called?: Prisma.SortOrder
 }
 
 export type AgentContentsSumOrderByAggregateInput = {
@@ -369,6 +391,7 @@ export type AgentContentsSelect<ExtArgs extends runtime.Types.Extensions.Interna
   at?: boolean
   tokens?: boolean
   contents?: boolean
+  called?: boolean
 }, ExtArgs["result"]["agentContents"]>
 
 export type AgentContentsSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -377,6 +400,7 @@ export type AgentContentsSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   at?: boolean
   tokens?: boolean
   contents?: boolean
+  called?: boolean
 }, ExtArgs["result"]["agentContents"]>
 
 export type AgentContentsSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -385,6 +409,7 @@ export type AgentContentsSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   at?: boolean
   tokens?: boolean
   contents?: boolean
+  called?: boolean
 }, ExtArgs["result"]["agentContents"]>
 
 export type AgentContentsSelectScalar = {
@@ -393,9 +418,10 @@ export type AgentContentsSelectScalar = {
   at?: boolean
   tokens?: boolean
   contents?: boolean
+  called?: boolean
 }
 
-export type AgentContentsOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agentId" | "at" | "tokens" | "contents", ExtArgs["result"]["agentContents"]>
+export type AgentContentsOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agentId" | "at" | "tokens" | "contents" | "called", ExtArgs["result"]["agentContents"]>
 
 export type $AgentContentsPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "AgentContents"
@@ -412,6 +438,10 @@ export type $AgentContentsPayload<ExtArgs extends runtime.Types.Extensions.Inter
      * JSON.
      */
     contents: string
+    /**
+     * Calls by tool and day. Empty where not told.
+     */
+    called: runtime.Bytes
   }, ExtArgs["result"]["agentContents"]>
   composites: {}
 }
@@ -840,6 +870,7 @@ export interface AgentContentsFieldRefs {
   readonly at: Prisma.FieldRef<"AgentContents", 'DateTime'>
   readonly tokens: Prisma.FieldRef<"AgentContents", 'Int'>
   readonly contents: Prisma.FieldRef<"AgentContents", 'String'>
+  readonly called: Prisma.FieldRef<"AgentContents", 'Bytes'>
 }
     
 

@@ -44,6 +44,7 @@ export type AgentOutcomesMinAggregateOutputType = {
   cells: runtime.Bytes | null
   work: runtime.Bytes | null
   wrong: runtime.Bytes | null
+  called: runtime.Bytes | null
 }
 
 export type AgentOutcomesMaxAggregateOutputType = {
@@ -54,6 +55,7 @@ export type AgentOutcomesMaxAggregateOutputType = {
   cells: runtime.Bytes | null
   work: runtime.Bytes | null
   wrong: runtime.Bytes | null
+  called: runtime.Bytes | null
 }
 
 export type AgentOutcomesCountAggregateOutputType = {
@@ -64,6 +66,7 @@ export type AgentOutcomesCountAggregateOutputType = {
   cells: number
   work: number
   wrong: number
+  called: number
   _all: number
 }
 
@@ -86,6 +89,7 @@ export type AgentOutcomesMinAggregateInputType = {
   cells?: true
   work?: true
   wrong?: true
+  called?: true
 }
 
 export type AgentOutcomesMaxAggregateInputType = {
@@ -96,6 +100,7 @@ export type AgentOutcomesMaxAggregateInputType = {
   cells?: true
   work?: true
   wrong?: true
+  called?: true
 }
 
 export type AgentOutcomesCountAggregateInputType = {
@@ -106,6 +111,7 @@ export type AgentOutcomesCountAggregateInputType = {
   cells?: true
   work?: true
   wrong?: true
+  called?: true
   _all?: true
 }
 
@@ -203,6 +209,7 @@ export type AgentOutcomesGroupByOutputType = {
   cells: runtime.Bytes
   work: runtime.Bytes
   wrong: runtime.Bytes
+  called: runtime.Bytes
   _count: AgentOutcomesCountAggregateOutputType | null
   _avg: AgentOutcomesAvgAggregateOutputType | null
   _sum: AgentOutcomesSumAggregateOutputType | null
@@ -236,6 +243,7 @@ export type AgentOutcomesWhereInput = {
   cells?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   work?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   wrong?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
+  called?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
 }
 
 export type AgentOutcomesOrderByWithRelationInput = {
@@ -246,6 +254,7 @@ export type AgentOutcomesOrderByWithRelationInput = {
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
+  called?: Prisma.SortOrder
 }
 
 export type AgentOutcomesWhereUniqueInput = Prisma.AtLeast<{
@@ -260,6 +269,7 @@ export type AgentOutcomesWhereUniqueInput = Prisma.AtLeast<{
   cells?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   work?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   wrong?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
+  called?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
 }, "projectId_agent">
 
 export type AgentOutcomesOrderByWithAggregationInput = {
@@ -270,6 +280,7 @@ export type AgentOutcomesOrderByWithAggregationInput = {
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
+  called?: Prisma.SortOrder
   _count?: Prisma.AgentOutcomesCountOrderByAggregateInput
   _avg?: Prisma.AgentOutcomesAvgOrderByAggregateInput
   _max?: Prisma.AgentOutcomesMaxOrderByAggregateInput
@@ -288,6 +299,7 @@ export type AgentOutcomesScalarWhereWithAggregatesInput = {
   cells?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
   work?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
   wrong?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
+  called?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
 }
 
 export type AgentOutcomesCreateInput = {
@@ -298,6 +310,7 @@ export type AgentOutcomesCreateInput = {
   cells: runtime.Bytes
   work: runtime.Bytes
   wrong: runtime.Bytes
+  called: runtime.Bytes
 }
 
 export type AgentOutcomesUncheckedCreateInput = {
@@ -308,6 +321,7 @@ export type AgentOutcomesUncheckedCreateInput = {
   cells: runtime.Bytes
   work: runtime.Bytes
   wrong: runtime.Bytes
+  called: runtime.Bytes
 }
 
 export type AgentOutcomesUpdateInput = {
@@ -318,6 +332,7 @@ export type AgentOutcomesUpdateInput = {
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesUncheckedUpdateInput = {
@@ -328,6 +343,7 @@ export type AgentOutcomesUncheckedUpdateInput = {
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesCreateManyInput = {
@@ -338,6 +354,7 @@ export type AgentOutcomesCreateManyInput = {
   cells: runtime.Bytes
   work: runtime.Bytes
   wrong: runtime.Bytes
+  called: runtime.Bytes
 }
 
 export type AgentOutcomesUpdateManyMutationInput = {
@@ -348,6 +365,7 @@ export type AgentOutcomesUpdateManyMutationInput = {
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesUncheckedUpdateManyInput = {
@@ -358,6 +376,7 @@ export type AgentOutcomesUncheckedUpdateManyInput = {
   cells?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
 }
 
 export type AgentOutcomesProjectIdAgentCompoundUniqueInput = {
@@ -373,6 +392,7 @@ export type AgentOutcomesCountOrderByAggregateInput = {
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
+  called?: Prisma.SortOrder
 }
 
 export type AgentOutcomesAvgOrderByAggregateInput = {
@@ -388,6 +408,7 @@ export type AgentOutcomesMaxOrderByAggregateInput = {
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
+  called?: Prisma.SortOrder
 }
 
 export type AgentOutcomesMinOrderByAggregateInput = {
@@ -398,6 +419,7 @@ export type AgentOutcomesMinOrderByAggregateInput = {
   cells?: Prisma.SortOrder
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
+  called?: Prisma.SortOrder
 }
 
 export type AgentOutcomesSumOrderByAggregateInput = {
@@ -415,6 +437,7 @@ export type AgentOutcomesSelect<ExtArgs extends runtime.Types.Extensions.Interna
   cells?: boolean
   work?: boolean
   wrong?: boolean
+  called?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -425,6 +448,7 @@ export type AgentOutcomesSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   cells?: boolean
   work?: boolean
   wrong?: boolean
+  called?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -435,6 +459,7 @@ export type AgentOutcomesSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   cells?: boolean
   work?: boolean
   wrong?: boolean
+  called?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectScalar = {
@@ -445,9 +470,10 @@ export type AgentOutcomesSelectScalar = {
   cells?: boolean
   work?: boolean
   wrong?: boolean
+  called?: boolean
 }
 
-export type AgentOutcomesOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agent" | "lastAt" | "countedAt" | "cells" | "work" | "wrong", ExtArgs["result"]["agentOutcomes"]>
+export type AgentOutcomesOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agent" | "lastAt" | "countedAt" | "cells" | "work" | "wrong" | "called", ExtArgs["result"]["agentOutcomes"]>
 
 export type $AgentOutcomesPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "AgentOutcomes"
@@ -472,6 +498,10 @@ export type $AgentOutcomesPayload<ExtArgs extends runtime.Types.Extensions.Inter
      * Calls that went wrong around falls.
      */
     wrong: runtime.Bytes
+    /**
+     * Calls by tool and day, as their ends tell. Empty where not told.
+     */
+    called: runtime.Bytes
   }, ExtArgs["result"]["agentOutcomes"]>
   composites: {}
 }
@@ -902,6 +932,7 @@ export interface AgentOutcomesFieldRefs {
   readonly cells: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
   readonly work: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
   readonly wrong: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
+  readonly called: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
 }
     
 

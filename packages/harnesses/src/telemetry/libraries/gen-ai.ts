@@ -133,6 +133,9 @@ export function readCallSpan(
 
 const TOOL_CALL = ["gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id"];
 
+/** Of the conventions, the Vercel AI SDK, OpenInference and OpenLLMetry. */
+const TOOL_NAME = ["gen_ai.tool.name", "ai.toolCall.name", "tool.name", "traceloop.entity.name"];
+
 /** Some servers number the calls of each answer, so that a short id repeats within a session. */
 const UNIQUE_CALL = /^(?!.*[_-]\d{1,4}$)[\w-]{16,}$/;
 
@@ -151,6 +154,7 @@ export function readToolSpan(
     call: call !== undefined && UNIQUE_CALL.test(call) ? call : `span/${spanId}`,
     at: endAt,
     result: failed || attributes.has("error.type") ? "failed" : "ok",
+    tool: textOf(attributes, TOOL_NAME),
     ...(witness && { witness }),
   });
   return { events: [event] };
