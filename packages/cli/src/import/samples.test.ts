@@ -65,6 +65,15 @@ describe.each(SAMPLES.map((sample) => [sample.format, sample] as const))(
       }
     });
 
+    it("name tools in a window as they name those that were called, or none that were called", () => {
+      for (const event of readStraight(sample).events) {
+        if (event.type !== "turn" || event.contents?.called === undefined) continue;
+        const called = event.contents.called.map(({ tool }) => tool);
+        const held = event.contents.parts.filter(({ kind }) => kind === "tool").map(({ tool }) => tool);
+        expect(called).toEqual(expect.arrayContaining(held));
+      }
+    });
+
     it("start each session once, with a title", () => {
       const starts = readStraight(sample).events.filter(
         (event) => event.type === "session" && event.status === "started",

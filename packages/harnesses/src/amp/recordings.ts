@@ -35,7 +35,8 @@ function ampReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const threads = new Map<string, AgentHistory>();
 
-  const histories = () => [...threads].map(([session, history]) => [history, { session }] as const);
+  const histories = () =>
+    [...threads].map(([session, history]) => [history, { session, readsCalls: false }] as const);
   return { read, ...historyReading(histories, options, skips) };
 
   function read(text: string, _file: FileHint): SkipReason | undefined {

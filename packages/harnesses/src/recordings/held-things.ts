@@ -49,7 +49,7 @@ export function partsOf(items: readonly SizedItem[]): TurnContents["parts"] {
 }
 
 /** What may be sent of a window's contents: sums by kind and tool, the largest things without their files, and which tools were called. */
-export function turnContents({ items }: WindowContents, called: CalledTool[]): TurnContents {
+export function turnContents({ items }: WindowContents, called: CalledTool[] | undefined): TurnContents {
   return {
     parts: partsOf(items),
     largest: largestThings(items).map((thing) => ({
@@ -58,7 +58,7 @@ export function turnContents({ items }: WindowContents, called: CalledTool[]): T
       tokens: thing.tokens,
       at: thing.at,
     })),
-    called,
+    ...(called !== undefined && { called }),
   };
 }
 

@@ -145,6 +145,8 @@ export interface HistoryOwner {
   ownSession?: string | undefined;
   /** Epoch ms of a fork. What is older was copied from another session. */
   forkedAt?: number | undefined;
+  /** False of a reader that takes texts and no calls of tools. */
+  readsCalls?: false;
 }
 
 /** Which session had a call first, for harnesses that do not mark what a fork copied. */
@@ -291,11 +293,15 @@ function agentEvents(
   const triggers = new ValuesByTime(history.triggers);
   const isCopied = (at: number) => owner.forkedAt !== undefined && at < owner.forkedAt;
   const turns = [...history.turns.values()];
-  const outcomes = history.calls.outcomes(turns.map(({ id, at }) => ({ key: id, at })));
+  const places = turns.map(({ id, at }) => ({ key: id, at }));
+  const outcomes = history.calls.outcomes(places);
+  const copied = new Set(turns.filter(({ at }) => isCopied(at)).map(({ id }) => id));
+  const called = () =>
+    owner.readsCalls === false ? undefined : history.calls.called(places, (turn) => !copied.has(turn));
   const { parts, held, survived } = history.texts.reading({ ...history, modelOf }) ?? {};
   const events: PlimsollEventInput[] = [];
   for (const turn of turns) {
-    if (isCopied(turn.at)) {
+    if (copied.has(turn.id)) {
       skips.add("copied");
       continue;
     }
@@ -317,7 +323,7 @@ function agentEvents(
       ...(turn.stop !== undefined && { stop_reason: turn.stop }),
       ...(outcome !== undefined && { outcome }),
       ...(composition && { composition, composition_estimated: true }),
-      ...(isLatest && held!.items.length > 0 && { contents: turnContents(held!) }),
+      ...(isLatest && held!.items.length > 0 && { contents: turnContents(held!, called()) }),
     });
   }
   for (const { id, at, event } of history.marks.values()) {
