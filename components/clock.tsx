@@ -1,7 +1,15 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from "react";
+import {
+  createContext,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { ago, agoStep, fullTime, NONE, within, zoneName } from "./format.ts";
 
 const MINUTE = 60_000;
@@ -99,12 +107,12 @@ export function useTimeZone(): string {
  * @param stepAt milliseconds until the next tick, by the time of the last one
  */
 export function useNow(stepAt: (now: number) => number): number {
-  const [now, setNow] = useState(useContext(Start));
+  const start = useContext(Start);
+  const mounted = useMounted();
+  const [tick, setTick] = useState<number>();
+  const now = tick ?? (mounted ? Date.now() : start);
   const step = stepAt(now);
-  useEffect(() => {
-    setNow(Date.now());
-    return onTick(step, () => setNow(Date.now()));
-  }, [step]);
+  useEffect(() => onTick(step, () => setTick(Date.now())), [step]);
   return now;
 }
 
@@ -113,10 +121,11 @@ export function Ago({ at, className }: { at: string | null; className?: string }
   const mounted = useMounted();
   const time = at === null ? Number.NaN : Date.parse(at);
   const now = useNow((last) => agoStep(time, last));
+  const title = useMemo(() => (mounted && at !== null ? fullTime(time) : at), [mounted, time, at]);
   // An event may be newer than the last tick; `ago` then returns "just now".
   if (at === null) return <span className={className}>{NONE}</span>;
   return (
-    <time dateTime={at} title={mounted ? fullTime(time) : at} className={className}>
+    <time dateTime={at} title={title!} className={className}>
       {ago(time, now)}
     </time>
   );

@@ -31,7 +31,7 @@ import { NextLine } from "./next-line.tsx";
 import { RefusalNotice } from "./refusal-notice.tsx";
 import { useChartActions } from "./use-chart-actions.ts";
 import { Dismissals, useDismissals } from "./use-dismissals.ts";
-import { keep, useChartRange, useFleetQueries } from "./use-fleet-queries.ts";
+import { FleetQueries, keep, useChartRange, useFleetQueries, useRangeQueries } from "./use-fleet-queries.ts";
 import { useLooked } from "./use-looked.ts";
 import { useMarks } from "./use-marks.ts";
 import { useSessionsHref } from "./use-sessions-href.ts";
@@ -80,49 +80,52 @@ const BAR_BUCKETS = 48;
  * @param away since when its person was away, in epoch seconds
  */
 export function FleetPage({ dismissed, away }: { dismissed: string | null; away: number | null }) {
-  const { status, fleet } = useFleetQueries();
+  const queries = useRangeQueries();
+  const { status, fleet } = queries;
   // Read in any case: a query of which nothing is read renders its component with each answer.
   const { data: hasEvents } = useQuery({ ...status, select: ({ has_events }) => has_events });
   const { data: fleetIsEmpty } = useQuery({ ...fleet, select: ({ agents }) => agents.length === 0 });
   const noEvents = hasEvents === false && fleetIsEmpty !== false;
   return (
-    <Dismissals value={useDismissals(dismissed)}>
-      <PageHeader title="Fleet" chips={<Backlog />}>
-        {!noEvents && (
+    <FleetQueries value={queries}>
+      <Dismissals value={useDismissals(dismissed)}>
+        <PageHeader title="Fleet" chips={<Backlog />}>
+          {!noEvents && (
+            <>
+              <HarnessFilter />
+              <PlaceFilters />
+              <RangePicker />
+            </>
+          )}
+        </PageHeader>
+        {noEvents ? (
+          <NoEvents />
+        ) : (
           <>
-            <HarnessFilter />
-            <PlaceFilters />
-            <RangePicker />
+            <NextLine />
+            <Limits />
+            <Digest away={away} />
+            <RefusalNotice />
+            <Notices />
+            <WhileDemoRuns />
+            {/* Very wide screens show the numbers and the charts next to the agents. */}
+            <div
+              data-wide
+              className="grid items-start gap-3 min-[1900px]:grid-cols-[minmax(0,1.5fr)_minmax(0,1fr)] min-[1900px]:gap-4"
+            >
+              <div className="min-w-0">
+                <Agents />
+              </div>
+              <div className="grid min-w-0 gap-3">
+                <CountsEverywhere />
+                <KeyNumbers />
+                <History />
+              </div>
+            </div>
           </>
         )}
-      </PageHeader>
-      {noEvents ? (
-        <NoEvents />
-      ) : (
-        <>
-          <NextLine />
-          <Limits />
-          <Digest away={away} />
-          <RefusalNotice />
-          <Notices />
-          <WhileDemoRuns />
-          {/* Very wide screens show the numbers and the charts next to the agents. */}
-          <div
-            data-wide
-            className="grid items-start gap-3 min-[1900px]:grid-cols-[minmax(0,1.5fr)_minmax(0,1fr)] min-[1900px]:gap-4"
-          >
-            <div className="min-w-0">
-              <Agents />
-            </div>
-            <div className="grid min-w-0 gap-3">
-              <CountsEverywhere />
-              <KeyNumbers />
-              <History />
-            </div>
-          </div>
-        </>
-      )}
-    </Dismissals>
+      </Dismissals>
+    </FleetQueries>
   );
 }
 
@@ -283,13 +286,6 @@ function History() {
 }
 
 function Agents() {
-  const [harness] = useHarness();
-  const [place] = usePlace();
-  const people = usePeopleNames();
-  const person = place.person === null ? null : (people.get(place.person) ?? "somebody");
-  const chosen = [harness, person, place.machine, place.repository, place.branch].filter(
-    (part) => part !== null,
-  );
   const query = useQuery(useFleetQueries().fleet);
   if (query.data === undefined) {
     if (!query.isError) return <FleetRowsSkeleton />;
@@ -299,15 +295,19 @@ function Agents() {
       </section>
     );
   }
-  if (query.data.agents.length === 0) return <NoLiveAgents chosen={chosen.join(", ")} />;
+  if (query.data.agents.length === 0) return <NoLiveAgents />;
   return <FleetRows view={query.data} />;
 }
 
 /** Shown when events were recorded but no agent is live. */
-/** @param chosen names what the filters choose; empty without a filter */
-function NoLiveAgents({ chosen }: { chosen: string }) {
+function NoLiveAgents() {
   const [harness] = useHarness();
   const [place] = usePlace();
+  const people = usePeopleNames();
+  const person = place.person === null ? null : (people.get(place.person) ?? "somebody");
+  const chosen = [harness, person, place.machine, place.repository, place.branch].filter(
+    (part) => part !== null,
+  );
   const trpc = useTRPC();
   const { from, to } = usePeriod();
   const filter = { ...(harness === null ? {} : { harness }), ...placeInput(place) };
@@ -318,7 +318,7 @@ function NoLiveAgents({ chosen }: { chosen: string }) {
       className="panel flex flex-col items-center gap-1.5 px-6 py-10 text-center"
       data-testid="nothing-live"
     >
-      <p className="font-medium">No live agents{chosen === "" ? "" : ` in ${chosen}`}</p>
+      <p className="font-medium">No live agents{chosen.length === 0 ? "" : ` in ${chosen.join(", ")}`}</p>
       <p className="text-[13px] text-muted">
         {last !== undefined ? (
           <>

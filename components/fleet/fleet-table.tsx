@@ -4,7 +4,7 @@
 import type { AlertView, FleetAgent, FleetView, ObservedHarnessLine } from "@plimsoll/protocol/api";
 import { type FleetSort, isSilent, sortFleet } from "@plimsoll/protocol/pure";
 import { ChevronDown, ChevronUp } from "lucide-react";
-import { memo, useEffect, useMemo, useRef } from "react";
+import { memo, type ReactNode, useEffect, useMemo, useRef } from "react";
 import { AlertBell } from "../alerts/alert-bell.tsx";
 import { useFiringAgents } from "../alerts/use-firing.ts";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
@@ -142,7 +142,7 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   );
 }
 
-function FleetTableHead({ isHeld = false }: { isHeld?: boolean }) {
+const FleetTableHead = memo(function FleetTableHead({ isHeld = false }: { isHeld?: boolean }) {
   const narrow = "@max-[940px]:sr-only";
   return (
     <div {...rowRole()} className={cn(GRID, "relative items-end pt-2.5 pb-1 text-xs text-faint")}>
@@ -182,7 +182,7 @@ function FleetTableHead({ isHeld = false }: { isHeld?: boolean }) {
       </span>
     </div>
   );
-}
+});
 
 interface RowProps {
   agent: FleetAgent;
@@ -195,7 +195,6 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
   const state = levelState(agent);
   const title = titleOf(agent);
   const sub = agent.name === "main" ? null : agent.name;
-  const zone = useZone();
   return (
     <div
       {...rowRole()}
@@ -206,13 +205,8 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
       className={cn(GRID, "fleet-row relative py-1.5 hover:bg-track/40 focus-within:bg-track/40")}
     >
       <div {...CELL} className="min-w-0 @max-[600px]:row-span-2">
-        <RowLink
-          href={`/sessions/${agent.session_id}?agent=${agent.id}`}
-          title={rowHint(
-            [title, sub, agent.harness, agent.place, agent.model, agent.machine, repositoryText(agent)],
-            agent,
-            zone,
-          )}
+        <AgentLink
+          agent={agent}
           className={cn(
             "flex gap-x-1.5 font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent",
             silent && "text-muted",
@@ -225,7 +219,7 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
             </span>
           )}
           {alerts !== undefined && <AlertBell alerts={alerts} />}
-        </RowLink>
+        </AgentLink>
         <Origin agent={agent} />
       </div>
       <div
@@ -287,6 +281,20 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
     </div>
   );
 });
+
+/** Apart from the row: its tooltip has a time, so it renders again once the zone of the viewer is known. */
+function AgentLink({ agent, ...rest }: { agent: FleetAgent; className: string; children: ReactNode }) {
+  const { name, harness, place, model, machine } = agent;
+  const sub = name === "main" ? null : name;
+  const names = [titleOf(agent), sub, harness, place, model, machine, repositoryText(agent)];
+  return (
+    <RowLink
+      href={`/sessions/${agent.session_id}?agent=${agent.id}`}
+      title={rowHint(names, agent, useZone())}
+      {...rest}
+    />
+  );
+}
 
 const TIME_COLOURS: Readonly<Record<LevelState, string>> = {
   unknown: "text-muted",

@@ -20,7 +20,7 @@ const LABELS = [
 
 export function FleetTiles({ status }: { status: FleetStatus | undefined }) {
   return (
-    <section aria-label="Key numbers" className="panel tile-strip">
+    <section aria-label="Key numbers" className="panel tile-strip [--tile:104px]">
       {status === undefined ? <TileSkeletons labels={LABELS} compact /> : <Tiles status={status} />}
     </section>
   );

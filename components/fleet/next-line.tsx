@@ -29,29 +29,34 @@ const OPTIONS = FLEET_SORTS.map((value) => ({ value, label: LABELS[value] }));
 
 /** Who overflows next, in one sentence that leads there; how many agents there are, and their order. */
 export function NextLine() {
-  const { data } = useQuery(useFleetQueries().fleet);
+  const { data: isEmpty } = useQuery({
+    ...useFleetQueries().fleet,
+    select: ({ agents }) => agents.length === 0,
+  });
   const [sort, setSort] = useFleetSort();
-  if (data !== undefined && data.agents.length === 0) return null;
+  if (isEmpty) return null;
   return (
     <section
       aria-label="Next to overflow"
       className="panel mb-3 flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 max-md:py-2"
     >
       <div className="min-w-0 flex-1 max-lg:basis-full">
-        {data === undefined ? <Skeleton className="h-6 w-3/4" /> : <Sentence agents={data.agents} />}
+        {isEmpty === undefined ? <Skeleton className="h-6 w-3/4" /> : <Sentence />}
       </div>
       <div className="flex min-w-0 items-center gap-x-3 text-[13px] text-muted max-lg:flex-1 max-lg:justify-between">
-        {data !== undefined && <Counts agents={data.agents} more={data.more} />}
+        {isEmpty !== undefined && <Counts />}
         <SelectMenu name="Order" value={sort} options={OPTIONS} onChange={(next) => void setSort(next)} />
       </div>
     </section>
   );
 }
 
-function Sentence({ agents }: { agents: readonly FleetAgent[] }) {
+function Sentence() {
   const minute = useMinute();
-  const view = useMemo(() => nextAgent(agents, minute), [agents, minute]);
-  const { data } = useQuery(useFleetQueries().quota);
+  const queries = useFleetQueries();
+  const agents = useQuery(queries.fleet).data?.agents;
+  const view = useMemo(() => nextAgent(agents ?? [], minute), [agents, minute]);
+  const { data } = useQuery(queries.quota);
   const listHref = useSessionsHref()({ status: "live", sort: "load" });
   const agent = agentOf(view);
   return (
@@ -93,8 +98,9 @@ function agentOf(view: NextAgent): FleetAgent | undefined {
   return view.reason === "line" || view.reason === "window_end" ? view.next.agent : undefined;
 }
 
-function Counts({ agents, more }: { agents: readonly FleetAgent[]; more: number }) {
+function Counts() {
   const minute = useMinute();
+  const { agents = [], more = 0 } = useQuery(useFleetQueries().fleet).data ?? {};
   const past = agents.filter((agent) => !isSilent(agent, minute) && isPastLine(levelState(agent))).length;
   return (
     <span className="min-w-0" aria-live="polite" data-testid="fleet-counts">

@@ -161,10 +161,10 @@ function Kept({ rows }: { rows: Falls["rows"] }) {
 /** Beside each other, each with room; below each other on a phone. */
 function HarnessAndModel({ harness, model }: { harness: string; model: string }) {
   return (
-    <span className="flex min-w-0 max-sm:grid" title={`${harness} · ${model}`}>
-      <Name className="shrink-0 truncate sm:max-w-1/2">{harness}</Name>
+    <span className="flex min-w-0 @max-[560px]:grid" title={`${harness} · ${model}`}>
+      <Name className="shrink-0 truncate @min-[560px]:max-w-1/2">{harness}</Name>
       <span className="truncate text-muted">
-        <span className="whitespace-pre max-sm:hidden"> · </span>
+        <span className="whitespace-pre @max-[560px]:hidden"> · </span>
         {model}
       </span>
     </span>
@@ -196,14 +196,14 @@ function Sums({ title, hint, columns, rows, testid }: SumsProps) {
       <table aria-labelledby={id} className="mt-1 w-full table-fixed text-[13px]">
         <thead className="text-xs text-faint">
           <tr>
-            <th scope="col" className="w-[46%] sm:w-[30%]">
+            <th scope="col" className="w-[46%] @min-[560px]:w-[30%]">
               <span className="sr-only">{title}</span>
             </th>
             {columns.map((name) => (
               <th
                 key={name}
                 scope="col"
-                className={cn("py-1 pl-2 text-right font-normal", ROOMY.has(name) && "max-sm:hidden")}
+                className={cn("py-1 pl-2 text-right font-normal", ROOMY.has(name) && "@max-[560px]:hidden")}
               >
                 {name}
               </th>
@@ -219,7 +219,10 @@ function Sums({ title, hint, columns, rows, testid }: SumsProps) {
               {cells.map((text, index) => (
                 <td
                   key={columns[index]}
-                  className={cn("py-1.5 pl-2 text-right", ROOMY.has(columns[index]!) && "max-sm:hidden")}
+                  className={cn(
+                    "py-1.5 pl-2 text-right",
+                    ROOMY.has(columns[index]!) && "@max-[560px]:hidden",
+                  )}
                 >
                   {text}
                 </td>

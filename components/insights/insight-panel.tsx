@@ -24,7 +24,7 @@ interface Props<Data> {
 export function InsightPanel<Data>(props: Props<Data>) {
   const { title, id, hint, what, data, error, retry, controls, children } = props;
   return (
-    <section id={id} aria-label={title} className="panel min-w-0 px-4 py-3.5">
+    <section id={id} aria-label={title} className="panel @container min-w-0 px-4 py-3.5">
       <h2 className="text-[13px] font-semibold">
         <Term here={hint}>{title}</Term>
       </h2>

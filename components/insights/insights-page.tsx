@@ -6,7 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { parseAsStringLiteral, useQueryState } from "nuqs";
 import { useTimeZone } from "../clock.tsx";
 import { useChartActions } from "../fleet/use-chart-actions.ts";
-import { keep, useChartRange, useFleetQueries } from "../fleet/use-fleet-queries.ts";
+import { keep, useChartRange, useRangeQueries } from "../fleet/use-fleet-queries.ts";
 import { useMarks } from "../fleet/use-marks.ts";
 import { useSessionsHref } from "../fleet/use-sessions-href.ts";
 import { stepFor } from "../range.ts";
@@ -43,7 +43,7 @@ export function InsightsPage() {
 }
 
 function QualityOfRange() {
-  const { trpc, range } = useFleetQueries();
+  const { trpc, range } = useRangeQueries();
   const [signal, setSignal] = useQueryState(
     "signal",
     parseAsStringLiteral(OUTCOME_SIGNALS).withDefault("failed").withOptions({ history: "replace" }),
@@ -61,26 +61,26 @@ function QualityOfRange() {
 }
 
 function FallsOfRange() {
-  const { trpc, range } = useFleetQueries();
+  const { trpc, range } = useRangeQueries();
   const { data, error, refetch } = useQuery(trpc.falls.queryOptions(range, keep));
   return <FallsPanel falls={data} error={error} retry={() => void refetch()} />;
 }
 
 function SpendingOfRange() {
-  const { trpc, range } = useFleetQueries();
+  const { trpc, range } = useRangeQueries();
   const time_zone = useTimeZone();
   const { data, error, refetch } = useQuery(trpc.spending.days.queryOptions({ ...range, time_zone }, keep));
   return <SpendingPanel spending={data} error={error} retry={() => void refetch()} />;
 }
 
 function ToolsOfRange() {
-  const { trpc, range } = useFleetQueries();
+  const { trpc, range } = useRangeQueries();
   const { data, error, refetch } = useQuery(trpc.contents.queryOptions(range, keep));
   return <ToolsPanel contents={data} error={error} retry={() => void refetch()} />;
 }
 
 function Rebuilds() {
-  const { trpc, range, span } = useFleetQueries();
+  const { trpc, range, span } = useRangeQueries();
   const known = useChartRange();
   const drawn = known ?? { range, span, since: null };
   const options = { ...keep, enabled: known !== undefined };

@@ -182,22 +182,22 @@ function Group({
         >
           <thead className="text-xs text-faint">
             <tr>
-              <th scope="col" className="w-[34%] py-1 text-left font-normal sm:w-[20%]">
+              <th scope="col" className="w-[34%] py-1 text-left font-normal @min-[560px]:w-[20%]">
                 {by === "level" ? "Tokens" : "Share of the line"}
               </th>
-              <th scope="col" className="text-right font-normal max-sm:hidden">
+              <th scope="col" className="text-right font-normal @max-[560px]:hidden">
                 Sessions
               </th>
-              <th scope="col" className="text-right font-normal max-sm:hidden">
+              <th scope="col" className="text-right font-normal @max-[560px]:hidden">
                 {unitOf(signal) === "calls" ? "Calls" : "Requests"}
               </th>
-              <th scope="col" className="w-[26%] pl-3 text-left font-normal sm:w-[30%]">
+              <th scope="col" className="w-[26%] pl-3 text-left font-normal @min-[560px]:w-[30%]">
                 Of {unitOf(signal)}
               </th>
-              <th scope="col" className="text-right font-normal max-sm:hidden">
+              <th scope="col" className="text-right font-normal @max-[560px]:hidden">
                 Usual there
               </th>
-              <th scope="col" className="text-right font-normal sm:w-[22%]">
+              <th scope="col" className="text-right font-normal @min-[560px]:w-[22%]">
                 From here on, points
               </th>
             </tr>
@@ -235,19 +235,19 @@ function BandRow({ band, by, most, split }: BandRowProps) {
       <th scope="row" className="py-1.5 pr-2 text-left font-normal">
         {bandText(band, by)}
       </th>
-      <td className="text-right max-sm:hidden">{exact(sessions)}</td>
-      <td className="text-right max-sm:hidden">{exact(calls)}</td>
+      <td className="text-right @max-[560px]:hidden">{exact(sessions)}</td>
+      <td className="text-right @max-[560px]:hidden">{exact(calls)}</td>
       <td className="pl-3">
         <span className="flex items-center gap-2">
           <span className="w-10 shrink-0 text-right">{rateText(rate)}</span>
           <span
             aria-hidden
-            className="h-2 min-w-px rounded-xs bg-accent max-sm:hidden"
+            className="h-2 min-w-px rounded-xs bg-accent @max-[560px]:hidden"
             style={{ width: `${most === 0 ? 0 : (65 * (rate ?? 0)) / most}%` }}
           />
         </span>
       </td>
-      <td className="text-right text-muted max-sm:hidden">{rateText(usual)}</td>
+      <td className="text-right text-muted @max-[560px]:hidden">{rateText(usual)}</td>
       <td className={cn("text-right", split?.verdict !== "rises" && "text-faint")}>
         {split === undefined ? (
           NONE
@@ -255,7 +255,7 @@ function BandRow({ band, by, most, split }: BandRowProps) {
           <span title={`${plural(split.sessions, "session")} with calls below and above`}>
             {differenceText(split)}
             {split.verdict === "few_sessions" && (
-              <span className="max-sm:hidden">, {plural(split.sessions, "session")}</span>
+              <span className="@max-[560px]:hidden">, {plural(split.sessions, "session")}</span>
             )}
           </span>
         )}

@@ -57,14 +57,14 @@ function Tools({ contents }: { contents: WindowContentsView }) {
       <table aria-label="What tools take" className="mt-2 w-full table-fixed text-[13px]">
         <thead className="text-xs text-faint">
           <tr>
-            <th scope="col" className="w-[50%] sm:w-[34%]">
+            <th scope="col" className="w-[50%] @min-[560px]:w-[34%]">
               <span className="sr-only">Server or tool</span>
             </th>
             {HEAD.map((name) => (
               <th
                 key={name}
                 scope="col"
-                className={cn("py-1 text-right font-normal", ROOMY.has(name) && "max-sm:hidden")}
+                className={cn("py-1 text-right font-normal", ROOMY.has(name) && "@max-[560px]:hidden")}
               >
                 {name}
               </th>
@@ -118,7 +118,7 @@ function Row({ row, isOfServer }: { row: HeldToolView; isOfServer: boolean }) {
           className={cn(
             "text-right",
             isOfServer ? "py-0.5" : "py-1.5",
-            ROOMY.has(HEAD[index]!) && "max-sm:hidden",
+            ROOMY.has(HEAD[index]!) && "@max-[560px]:hidden",
           )}
         >
           {text}

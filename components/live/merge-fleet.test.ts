@@ -1,6 +1,7 @@
 import type { FleetAgent, FleetPart, FleetView } from "@plimsoll/protocol/api";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mergeFleetPart, namedSessions } from "./merge-fleet.ts";
+import { mergeFleetPart, namedSessions, shareAgents } from "./merge-fleet.ts";
 
 const NOW = "2026-11-24T09:00:00Z";
 const agent = (id: string, load: number | null, session = id) =>
@@ -56,5 +57,44 @@ describe("mergeFleetPart", () => {
     expect(mergeFleetPart(before, part([agent("b", 0.6), agent("b2", 0.4, "b")], 3), ["b"], 200)).toBeNull();
     expect(mergeFleetPart({ ...before, more: 3 }, part([], 5), ["b"], 200)).toBeNull();
     expect(mergeFleetPart(before, part([agent("d", 0.7)], 5), ["d"], 4)).toBeNull();
+  });
+});
+
+describe("shareAgents", () => {
+  const shared = (older: FleetView | undefined, newer: FleetView) => shareAgents(older, newer) as FleetView;
+  const before = view([agent("a", 0.9), agent("b", 0.5), agent("c", null)]);
+
+  it("keeps the objects of unchanged agents when the order changes", () => {
+    const after = shared(before, view([agent("b", 0.95), agent("a", 0.9), agent("c", null)]));
+    expect(after.agents[1]).toBe(before.agents[0]);
+    expect(after.agents[2]).toBe(before.agents[2]);
+    expect(after.agents[0]).toEqual(agent("b", 0.95));
+  });
+
+  it("says what the newer fleet says, whatever the older one was", () => {
+    const anyAgents = fc.uniqueArray(
+      fc.record({ id: fc.constantFrom("a", "b", "c", "__proto__"), load: fc.constantFrom(null, 0.5, 1) }),
+      { selector: ({ id }) => id },
+    );
+    const fleetOf = (agents: { id: string; load: number | null }[]) =>
+      view(agents.map(({ id, load }) => agent(id, load)));
+    fc.assert(
+      fc.property(fc.option(anyAgents, { nil: undefined }), anyAgents, (older, newer) => {
+        expect(shareAgents(older && fleetOf(older), fleetOf(newer))).toEqual(fleetOf(newer));
+      }),
+    );
+  });
+
+  it("takes what a select made of a fleet as it is", () => {
+    expect(shareAgents(undefined, false)).toBe(false);
+    expect(shareAgents(true, null)).toBeNull();
+    const ids = ["a", "b"];
+    expect(shareAgents(ids, ["a", "b"])).toBe(ids);
+    expect(shared(false as never, before)).toEqual(before);
+  });
+
+  it("takes two rows of one id from the newer fleet", () => {
+    const twice = view([agent("a", 0.9), agent("a", 0.1)]);
+    expect(shareAgents(twice, twice)).toEqual(twice);
   });
 });

@@ -1,5 +1,6 @@
 import type { ChangedMessage, FleetPart, FleetView } from "@plimsoll/protocol/api";
 import { sortFleet } from "@plimsoll/protocol/pure";
+import { replaceEqualDeep } from "@tanstack/react-query";
 
 /** The sessions named by these messages; null if there are none, more than `most`, or a message names none. */
 export function namedSessions(messages: readonly ChangedMessage[], most: number): string[] | null {
@@ -31,4 +32,18 @@ export function mergeFleetPart(
     agents: sortFleet(agents, "load", Date.parse(part.generated_at)),
     more: 0,
   };
+}
+
+const isFleet = (value: unknown): value is FleetView =>
+  typeof value === "object" && value !== null && "agents" in value;
+
+/**
+ * The `structuralSharing` of a fleet's query: the newer fleet, with the objects of the older one for agents that have not changed, so
+ * that React skips their rows. TanStack Query would compare agents by their place in the list, and each turn moves some.
+ * It also calls this with what a `select` made of both.
+ */
+export function shareAgents(before: unknown, after: unknown): unknown {
+  if (!isFleet(after)) return replaceEqualDeep(before, after);
+  const known = new Map(isFleet(before) ? before.agents.map((agent) => [agent.id, agent]) : []);
+  return { ...after, agents: after.agents.map((agent) => replaceEqualDeep(known.get(agent.id), agent)) };
 }

@@ -24,6 +24,7 @@ import { pointAt } from "../shell/time-jump.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { copyText } from "../ui/copy.tsx";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { Name } from "../ui/name.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../ui/states.tsx";
@@ -42,10 +43,12 @@ import { sourcesText, windowReport } from "./turn-sources.ts";
 import { useSessionTurns } from "./use-session-turns.ts";
 
 // The two largest parts of the page. Their scripts load after the others'.
-const SessionSaw = dynamic(() => import("./session-saw.tsx").then(({ SessionSaw }) => SessionSaw), {
-  ssr: false,
-  loading: ChartSkeleton,
-});
+const SessionSaw = lazyPart(
+  () => import("./session-saw.tsx").then(({ SessionSaw }) => SessionSaw),
+  ChartSkeleton,
+);
+// Beside the hydration of the page, and not after it.
+if (typeof window !== "undefined") void SessionSaw.load();
 
 const loadTurnLog = () => import("./turn-log.tsx").then(({ TurnLog }) => TurnLog);
 const TurnLog = dynamic(loadTurnLog, { ssr: false, loading: LogSkeleton });

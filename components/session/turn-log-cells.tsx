@@ -11,7 +11,7 @@ import type { LogRow } from "./turn-log-rows.ts";
 import { sourcesText } from "./turn-sources.ts";
 
 /** Columns that phones have no room for. */
-export const WIDE_ONLY = "max-sm:hidden";
+export const WIDE_ONLY = "@max-[560px]:hidden";
 
 /** Columns that are there if a turn has them. */
 export interface ExtraColumns {
@@ -131,7 +131,7 @@ function Rebuilt({ cause, tokens }: { cause: RebuildCause; tokens: number }) {
 }
 
 /** Phones have no hover, so long text wraps instead of being truncated. */
-const WORDS = "max-sm:py-1.5 max-sm:leading-snug sm:truncate";
+const WORDS = "@max-[560px]:py-1.5 @max-[560px]:leading-snug @min-[560px]:truncate";
 const SPAN = "col-[1/-2] flex min-w-0 items-center gap-1.5";
 
 export function BoundaryCells({
@@ -171,8 +171,8 @@ export function BoundaryCells({
 function Reclaimed({ tokens }: { tokens: number }) {
   return (
     <>
-      <span className="max-sm:hidden">{signed(-tokens)}</span>
-      <span className="sm:hidden">{signed(-tokens, compact)}</span>
+      <span className="@max-[560px]:hidden">{signed(-tokens)}</span>
+      <span className="@min-[560px]:hidden">{signed(-tokens, compact)}</span>
     </>
   );
 }

@@ -24,12 +24,12 @@ import type { useSessionTurns } from "./use-session-turns.ts";
 
 const ROW_PX = 34;
 const GRID =
-  "grid grid-cols-[38px_58px_minmax(0,1fr)_46px_68px] items-center gap-x-2 px-3 text-[13px] sm:gap-x-3 sm:px-4";
+  "grid grid-cols-[38px_58px_minmax(0,1fr)_46px_68px] items-center gap-x-2 px-3 text-[13px] @min-[560px]:gap-x-3 @min-[560px]:px-4";
 /** By how many of the columns for cost and latency are shown. */
 const COLUMNS = [
-  "sm:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]",
-  "sm:grid-cols-[46px_70px_1fr_60px_1fr_1fr_64px_1fr]",
-  "sm:grid-cols-[46px_70px_1fr_56px_1fr_0.8fr_58px_66px_1fr]",
+  "@min-[560px]:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]",
+  "@min-[560px]:grid-cols-[46px_70px_1fr_60px_1fr_1fr_64px_1fr]",
+  "@min-[560px]:grid-cols-[46px_70px_1fr_56px_1fr_0.8fr_58px_66px_1fr]",
 ] as const;
 
 interface Props {
@@ -77,7 +77,11 @@ export function TurnLog(props: Props) {
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
 
   return (
-    <section ref={props.ref} aria-label="Turns" className="panel min-w-0 scroll-my-4 overflow-hidden">
+    <section
+      ref={props.ref}
+      aria-label="Turns"
+      className="panel @container min-w-0 scroll-my-4 overflow-hidden"
+    >
       <div className="flex items-center justify-between gap-3 px-4 pt-3 pb-2">
         {/* After a long name, the zone gets a line of its own. */}
         <div className="flex min-w-0 flex-1 flex-wrap items-baseline justify-between gap-x-3">

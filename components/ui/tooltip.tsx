@@ -2,8 +2,17 @@
 "use client";
 
 import { Slot } from "radix-ui";
-import { type PointerEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import {
+  type ComponentProps,
+  type PointerEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from "react";
 import { useOverlays } from "./lazy-overlays.ts";
+import type { TooltipPanel } from "./overlays.tsx";
 
 /** Milliseconds that the pointer rests before the tooltip opens, and in which it may move onto the tooltip. */
 const OPEN_MS = 250;
@@ -33,7 +42,6 @@ export function Hint({
     clearTimeout(timer.current);
     setOpen(false);
   });
-  const overlays = useOverlays(open, close);
   useEffect(
     () => () => {
       clearTimeout(timer.current);
@@ -71,8 +79,8 @@ export function Hint({
       >
         {children}
       </Slot.Root>
-      {open && overlays && (
-        <overlays.TooltipPanel
+      {open && (
+        <Panel
           anchor={anchor}
           id={id}
           side={side}
@@ -81,8 +89,14 @@ export function Hint({
           onPointerLeave={leave}
         >
           {text}
-        </overlays.TooltipPanel>
+        </Panel>
       )}
     </>
   );
+}
+
+/** Apart from its anchor: a page has dozens of these, and each would render again when the overlays are loaded. */
+function Panel(props: ComponentProps<typeof TooltipPanel>) {
+  const overlays = useOverlays(true, props.onClose);
+  return overlays && <overlays.TooltipPanel {...props} />;
 }
