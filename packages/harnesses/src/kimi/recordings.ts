@@ -1,4 +1,5 @@
 import { KIMI } from "@plimsoll/fold";
+import type { RecordedCall } from "../recordings/call-outcomes.ts";
 import { type Dated, ValuesByTime } from "../recordings/dated.ts";
 import {
   AgentHistory,
@@ -39,6 +40,8 @@ interface KimiAgent {
   beside: HistoryTurn[];
   /** Whether a compaction was under way. */
   compacts: Dated<boolean>[];
+  /** Calls of Kimi Code, each after the usage of the request that asked for it. */
+  asked: RecordedCall[];
 }
 
 export const kimiRecordings: Recordings = {
@@ -78,7 +81,7 @@ function kimiReader(options: ReaderOptions): HarnessReader {
     const known = histories.get(key);
     if (known !== undefined) return known;
     const owner: HistoryOwner = { session, agent: agent === undefined ? undefined : agentName(agent) };
-    const entry: KimiAgent = { history: new AgentHistory(), owner, beside: [], compacts: [] };
+    const entry: KimiAgent = { history: new AgentHistory(), owner, beside: [], compacts: [], asked: [] };
     histories.set(key, entry);
     return entry;
   }
@@ -147,7 +150,7 @@ function kimiReader(options: ReaderOptions): HarnessReader {
   function readRecord(place: Place, json: JsonObject): SkipReason | undefined {
     const at = asTime(json.time);
     if (at === undefined) return json.type === "usage.record" ? "no_time" : "not_needed";
-    const { history, owner, beside, compacts } = entryOf(place);
+    const { history, owner, beside, compacts, asked } = entryOf(place);
     history.see(at);
     holdRecordText(history, json, at);
     if (asText(json.type)?.startsWith("full_compaction."))
@@ -171,6 +174,16 @@ function kimiReader(options: ReaderOptions): HarnessReader {
       case "full_compaction.begin":
         history.triggers.push({ at, value: json.source === "manual" ? "manual" : "auto" });
         return "not_needed";
+      case "context.append_loop_event": {
+        const { type, toolCallId, name, args, result } = asObject(json.event) ?? {};
+        const call = asText(toolCallId);
+        if (call === undefined) return "not_needed";
+        if (type === "tool.call")
+          asked.push({ id: call, at, turn: undefined, name: asText(name) ?? "", input: args });
+        else if (type === "tool.result")
+          history.calls.addResult(call, asObject(result)?.isError === true ? "failed" : "ok");
+        return "not_needed";
+      }
       case "context.apply_compaction":
         // Its counts are those of the messages, without system prompt and tools.
         return history.addMark({ id: `compacted/${at}`, at, event: { type: "compacted" } });
@@ -186,7 +199,9 @@ function kimiReader(options: ReaderOptions): HarnessReader {
 
   function ownedHistories() {
     const touched = [...histories.values()].filter(({ history }) => history.isTouched);
-    for (const { history, beside, compacts } of touched) {
+    for (const { history, beside, compacts, asked } of touched) {
+      const turnAt = new ValuesByTime([...history.turns.values()].map(({ at, id }) => ({ at, value: id })));
+      for (const call of asked.splice(0)) history.calls.add({ ...call, turn: turnAt.at(call.at) });
       const isUnderWay = new ValuesByTime(compacts);
       for (const turn of beside)
         if (isUnderWay.at(turn.at) === true) history.addTurn({ ...turn, isCompaction: true });

@@ -121,6 +121,14 @@ const kimiStatus = (second: number) =>
     token_usage: { input_other: 1_000 * second, output: 9, input_cache_read: 0, input_cache_creation: 0 },
   });
 
+const kimiUsage = (second: number) => ({
+  ...{ type: "usage.record", time: ms(second), model: "kimi-code/kimi-k3", usageScope: "turn" },
+  usage: { inputOther: 1_000 * second, output: 9, inputCacheRead: 0, inputCacheCreation: 0 },
+});
+const kimiStep = (second: number, event: object) => ({
+  ...{ type: "context.append_loop_event", time: ms(second), event },
+});
+
 const copilot = (second: number, type: string, data: object) => ({
   ...{ id: `c-${second}`, timestamp: at(second), parentId: null, type, data },
 });
@@ -338,6 +346,21 @@ const CASES: [Format, string, object[], object[]][] = [
       kimiStatus(5),
       kimi(6, "ToolResult", { tool_call_id: "t-2", return_value: { is_error: true, output: SECRET } }),
       kimi(7, "TurnBegin", { user_input: CORRECTION }),
+    ],
+    [{ calls: 1 }, { calls: 1, repeated: 1, failed: 1, corrected: 1 }],
+  ],
+  [
+    "kimi",
+    "kimi-code/sessions/wd/s-1/agents/main/wire.jsonl",
+    [
+      kimiUsage(1),
+      kimiStep(2, { type: "tool.call", toolCallId: "t-1", name: "Shell", args: { command: LIST } }),
+      kimiStep(3, { type: "tool.result", toolCallId: "t-1", result: { output: SECRET } }),
+      kimiUsage(4),
+      // Both have the time of the request's usage.
+      kimiStep(4, { type: "tool.call", toolCallId: "t-2", name: "Shell", args: { command: LIST } }),
+      kimiStep(5, { type: "tool.result", toolCallId: "t-2", result: { output: SECRET, isError: true } }),
+      { type: "turn.prompt", time: ms(6), input: [{ type: "text", text: CORRECTION }] },
     ],
     [{ calls: 1 }, { calls: 1, repeated: 1, failed: 1, corrected: 1 }],
   ],

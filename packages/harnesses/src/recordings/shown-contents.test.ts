@@ -59,6 +59,8 @@ describe("what fills a window, of one conversation in each family", () => {
     const sent = TurnContents.parse(second?.contents);
     expect(sent.parts[0]).toMatchObject({ kind: "tool", tool: toolOf(sample), count: 1 });
     expect(sent.largest[0]).toMatchObject({ kind: "tool", at: second!.at });
+    const called = [expect.objectContaining({ tool: toolOf(sample), calls: 1, failed: 0 })];
+    expect(sent.called).toEqual(sample.format === "amp" ? undefined : called);
     expect(second?.composition?.tool_output).toBeGreaterThan(1_000);
     expect(JSON.stringify(events)).not.toMatch(/load|divides|Find out/);
   });
