@@ -7,11 +7,11 @@ import { Link } from "../projects/link.tsx";
 import { serializeRange } from "../range.ts";
 import { cn } from "../ui/cn.ts";
 import { useHarness, useRange } from "../url.ts";
-import { keep, useFleetQueries } from "./use-fleet-queries.ts";
+import { keep, useRangeQueries } from "./use-fleet-queries.ts";
 
 /** Which tools take most of the windows of the range, in one line that leads to the table of Insights. Nothing where no source tells. */
 export function ToolsInWindows({ className }: { className?: string }) {
-  const { trpc, range } = useFleetQueries();
+  const { trpc, range } = useRangeQueries();
   const [choice] = useRange();
   const [harness] = useHarness();
   const { data } = useQuery(trpc.contents.queryOptions(range, keep));
