@@ -80,7 +80,10 @@ describe("shareAgents", () => {
       view(agents.map(({ id, load }) => agent(id, load)));
     fc.assert(
       fc.property(fc.option(anyAgents, { nil: undefined }), anyAgents, (older, newer) => {
-        expect(shareAgents(older && fleetOf(older), fleetOf(newer))).toEqual(fleetOf(newer));
+        const before = older && fleetOf(older);
+        const after = shareAgents(before, fleetOf(newer));
+        expect(after).toEqual(fleetOf(newer));
+        expect(shareAgents(after, fleetOf(newer))).toBe(after);
       }),
     );
   });

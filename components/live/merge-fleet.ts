@@ -44,6 +44,10 @@ const isFleet = (value: unknown): value is FleetView =>
  */
 export function shareAgents(before: unknown, after: unknown): unknown {
   if (!isFleet(after)) return replaceEqualDeep(before, after);
-  const known = new Map(isFleet(before) ? before.agents.map((agent) => [agent.id, agent]) : []);
-  return { ...after, agents: after.agents.map((agent) => replaceEqualDeep(known.get(agent.id), agent)) };
+  const older = isFleet(before) ? before.agents : [];
+  const known = new Map(older.map((agent) => [agent.id, agent]));
+  const agents = after.agents.map((agent) => replaceEqualDeep(known.get(agent.id), agent));
+  const isSame = agents.length === older.length && agents.every((agent, place) => agent === older[place]);
+  // An equal answer is the older one. The rows would render again with each look at an answer that is only a placeholder.
+  return isSame ? replaceEqualDeep(before, { ...after, agents: older }) : { ...after, agents };
 }
