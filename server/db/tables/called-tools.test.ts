@@ -33,7 +33,7 @@ it("packed calls of tools are the sums by tool and day, in any order", () => {
   );
 });
 
-it("an agent without calls is told, and one whose tools have no names is not", () => {
+it("an agent without calls is known to have none, and one whose tools have no names is not", () => {
   expect(unpackCalled(packCalled([]))).toEqual([]);
   expect(unpackCalled(packCalled(undefined))).toBeUndefined();
 });
