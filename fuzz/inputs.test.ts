@@ -17,11 +17,11 @@ const makers: [target: string, make: (seed: number) => (index: number) => unknow
 ];
 
 it.each(makers)("a seed makes the same %s again, in any order, and another seed others", (_, make) => {
-  const indexes = Array.from({ length: 60 }, (_, index) => index);
+  const indexes = Array.from({ length: 300 }, (_, index) => index);
   const first = indexes.map(make(7));
   const again = indexes.toReversed().map(make(7)).toReversed();
   expect(again).toEqual(first);
-  expect(new Set(first.map((input) => JSON.stringify(input))).size).toBeGreaterThan(30);
+  expect(new Set(first.map((input) => JSON.stringify(input))).size).toBeGreaterThan(150);
   expect(indexes.map(make(8))).not.toEqual(first);
 });
 
@@ -31,11 +31,9 @@ it("has a recording of each format", () => {
 
 it("sends policies and rules as YAML, too", () => {
   const inputAt = queryInputs(7, NOW, IDS, []);
-  let sent = 0;
-  for (let index = 0; sent < 5 && index < 100_000; index++) {
-    const { method, path, body } = inputAt(index);
-    if (method === "PUT" && path.startsWith("/api/v1/policy") && /"policy":"/.test(body.toString()))
-      sent += 1;
-  }
-  expect(sent).toBe(5);
+  const sent = Array.from({ length: 100_000 }, (_, index) => inputAt(index)).filter(
+    ({ method, path, body }) =>
+      method === "PUT" && path.startsWith("/api/v1/policy") && /"policy":"/.test(body.toString()),
+  );
+  expect(sent.length).toBeGreaterThan(20);
 });
