@@ -30,9 +30,12 @@ function vitestCounts(file) {
   return { passed: report.numPassedTests, failed: report.numFailedTests, skipped, failures };
 }
 
-/** A test's name and the beginning of what it said: of a property, that is the seed too. */
+/** A test's name and the beginning of what it said: of a property, that is the seed too; of a comparison, the difference. */
 function failure(name, message = "") {
-  const lines = stripVTControlCharacters(message).split("\n").slice(0, 3);
+  const lines = stripVTControlCharacters(message)
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .slice(0, 12);
   return [`  ${name}`, ...lines.map((line) => `    ${line.slice(0, 200)}`)].join("\n");
 }
 
