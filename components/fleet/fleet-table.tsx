@@ -16,7 +16,7 @@ import { observedOf } from "../harness-line/observed-lines.ts";
 import { useObservedLines } from "../harness-line/use-observed-lines.ts";
 import { useSteadyOrder } from "../live/use-steady-order.ts";
 import { repositoryText } from "../place.ts";
-import { Link, RowLink } from "../projects/link.tsx";
+import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
@@ -288,7 +288,8 @@ function AgentLink({ agent, ...rest }: { agent: FleetAgent; className: string; c
   const sub = name === "main" ? null : name;
   const names = [titleOf(agent), sub, harness, place, model, machine, repositoryText(agent)];
   return (
-    <RowLink
+    <Link
+      data-row-link
       href={`/sessions/${agent.session_id}?agent=${agent.id}`}
       title={rowHint(names, agent, useZone())}
       {...rest}

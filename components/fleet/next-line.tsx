@@ -67,7 +67,6 @@ function Sentence() {
     >
       <Link
         href={agent === undefined ? listHref : `/sessions/${agent.session_id}?agent=${agent.id}`}
-        prefetch={false}
         className="underline-offset-3 hover:underline"
       >
         <Parts parts={nextText(view)} />

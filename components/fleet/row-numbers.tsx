@@ -41,7 +41,6 @@ export function Load({ agent, state, silent }: { agent: FleetAgent; state: Level
         <Link
           href={adjustHref(agent.harness)}
           tabIndex={-1}
-          prefetch={false}
           title="Adjust this line"
           className="relative z-10 underline-offset-2 hover:underline"
         >

@@ -93,7 +93,6 @@ function Item({ item }: { item: DigestItem }) {
     <li>
       <Link
         href={href}
-        prefetch={false}
         className="grid grid-cols-[auto_minmax(0,1fr)] items-baseline gap-x-3 rounded px-1 py-1 hover:bg-track/40 sm:grid-cols-[auto_minmax(0,1fr)_minmax(0,1.2fr)]"
       >
         <LocalTime at={at} format={shortTime} className="w-24 text-faint tabular-nums" />

@@ -10,7 +10,7 @@ import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
 import { PersonName } from "../people/person-name.tsx";
 import { repositoryText } from "../place.ts";
-import { RowLink } from "../projects/link.tsx";
+import { Link } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
 import { Name } from "../ui/name.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
@@ -109,13 +109,14 @@ export const ON_CARD: Readonly<Record<ColumnId, string>> = {
 function Title({ row }: { row: SessionSummary }) {
   const zone = useZone();
   return (
-    <RowLink
+    <Link
+      data-row-link
       href={`/sessions/${row.id}`}
       title={rowHint([titleOf(row), row.title === null ? null : row.session, row.harness], row, zone)}
       className="flex font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
     >
       <Name className="truncate">{titleOf(row)}</Name>
-    </RowLink>
+    </Link>
   );
 }
 
