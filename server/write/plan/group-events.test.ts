@@ -260,4 +260,13 @@ describe("a repeat of a turn", () => {
     expect(sameTurn(facts(), facts(more))).toBe(same);
     expect(readsTheSame(facts(), facts(more))).toBe(reads);
   });
+
+  it.each(Object.keys(facts()).filter((field) => field !== "key"))(
+    "with another %s is new, as every field that is stored",
+    (field) => {
+      const given = facts();
+      const other = { usage: { input_tokens: 7 }, outcome: { calls: 7 } }[field] ?? "another";
+      expect(sameTurn(given, { ...given, [field]: other })).toBe(false);
+    },
+  );
 });

@@ -434,6 +434,7 @@ export function sameTurn(a: TurnFacts, b: TurnFacts): boolean {
     a.costUsd === b.costUsd &&
     sameOutcome(a.outcome, b.outcome) &&
     a.resultOf === b.resultOf &&
+    a.tool === b.tool &&
     a.compositionEstimated === b.compositionEstimated &&
     a.provenance === b.provenance &&
     JSON.stringify(a.limitClaims) === JSON.stringify(b.limitClaims) &&

@@ -315,4 +315,15 @@ describe("a report", () => {
     expect(state.levels.map(({ turnKey }) => turnKey)).toEqual(["t7", "t8", "t9"]);
     expect(state.unmatched).toEqual([]);
   });
+
+  test("keeps no more reports than may still leave the latest level, and one of each crossing", () => {
+    let state: ReportState = applyLevel({ levels: [], unmatched: [] }, low, [], noChanges());
+    for (let name = 0; name < 16; name++) {
+      for (let n = 0; n < 16; n++) {
+        state = applyReport(state, said(`r${name}-${n}`, `own-${name}`, true, 9_999), noChanges());
+      }
+    }
+    const [latest] = state.levels;
+    expect(latest!.crossed.map(({ reports }) => reports.length)).toEqual([...Array(15).fill(1), 16]);
+  });
 });

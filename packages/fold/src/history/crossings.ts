@@ -150,10 +150,11 @@ export function applyReport(
     store(changes, `reported/${report.reportId}`, report, undefined);
     return { levels, unmatched };
   }
-  return {
-    levels: join(levels, index, report, changes, unmatched),
-    unmatched: exact === -1 ? [...unmatched, report].slice(-MOST_UNMATCHED) : unmatched,
-  };
+  const joined = join(levels, index, report, changes, unmatched);
+  if (exact !== -1) return { levels: joined, unmatched };
+  const [oldest, ...others] = [...unmatched, report];
+  if (others.length < MOST_UNMATCHED) return { levels: joined, unmatched: [oldest!, ...others] };
+  return { levels: settled(joined, oldest!), unmatched: others };
 }
 
 /** Adds a level with the crossings derived from its turn, and moves the unmatched reports that mean this level. */
@@ -251,6 +252,19 @@ function withReport(
   const mayLeave = ({ reportId }: CrossingReport) => unmatched.some((one) => one.reportId === reportId);
   if (!reports.every(mayLeave)) return reports;
   return [...reports, report];
+}
+
+/** The levels once a report of the latest one can no longer leave it: the later reports of its crossing change nothing. */
+function settled(levels: readonly KnownLevel[], report: CrossingReport): readonly KnownLevel[] {
+  const index = levels.length - 1;
+  const level = levels[index];
+  const known = level && crossedAt(level, report);
+  if (known?.reports[0]?.reportId !== report.reportId) return levels;
+  return withCrossed(
+    levels,
+    index,
+    level!.crossed.map((one) => (one === known ? { ...one, reports: [known!.reports[0]!] } : one)),
+  );
 }
 
 /** A level that is no longer the latest. No report leaves it, so the first one of each crossing says all. */
