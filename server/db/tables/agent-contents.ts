@@ -14,7 +14,8 @@ export const agentContents = defineTable("agent_contents", ["agentId"], {
 
 export type AgentContentsRow = RowOf<typeof agentContents>;
 
-const IS_LATER = `(EXCLUDED.at, EXCLUDED.contents COLLATE "C", EXCLUDED.called) > (t.at, t.contents COLLATE "C", t.called)`;
+const ORDER = (row: string) => `(${row}.at, ${row}.tokens, ${row}.contents COLLATE "C", ${row}.called)`;
+const IS_LATER = `${ORDER("EXCLUDED")} > ${ORDER("t")}`;
 const later = (column: string) => `CASE WHEN ${IS_LATER} THEN EXCLUDED.${column} ELSE t.${column} END`;
 
 /** The later turn counts; of two reports of one time always the same, whatever came first. As `laterContents`. */
@@ -26,6 +27,7 @@ export const KEEP_LATEST = {
 export function laterContents(a: AgentContentsRow, b: AgentContentsRow): AgentContentsRow {
   const order =
     a.at - b.at ||
+    a.tokens - b.tokens ||
     Buffer.compare(Buffer.from(a.contents), Buffer.from(b.contents)) ||
     Buffer.compare(a.called, b.called);
   return order >= 0 ? a : b;

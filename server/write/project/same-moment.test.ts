@@ -24,13 +24,14 @@ const turn = (n: number) => ({
   at: HOUR,
   model: "model-x",
   usage: { input_tokens: 1_000 + (n % 700), output_tokens: 1 },
+  contents: { parts: [{ kind: "user", tokens: 5 }], largest: [] },
 });
 
 // No cut can separate events of one moment, so a segment of them grows without end.
-it("1,000 turns of one moment in 60 requests give the same database as in one", async () => {
+it("1,000 turns of one moment in 60 requests, the last first, give the same database as in one", async () => {
   const turns = Array.from({ length: 1_020 }, (_, n) => turn(n));
   const server = await path.start();
-  for (let from = 0; from < turns.length; from += 17) await server.send(...turns.slice(from, from + 17));
+  for (let end = turns.length; end > 0; end -= 17) await server.send(...turns.slice(end - 17, end));
   await server.close();
   expect(await countTurns(prisma)).toBe(turns.length);
   const inParts = await dumpTables(prisma, { counts: false });
