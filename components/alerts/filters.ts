@@ -1,7 +1,8 @@
 import type { AlertSeverity, DeliveryState } from "@plimsoll/protocol/alerts";
 import type { AlertsQuery } from "@plimsoll/protocol/api";
 import { DELIVERY_STATES } from "@plimsoll/protocol/pure";
-import { createParser, type inferParserType, parseAsString, parseAsStringLiteral } from "nuqs/server";
+// Of the client's code in the browser: that of the server would come beside it.
+import { createParser, type inferParserType, parseAsString, parseAsStringLiteral } from "#nuqs";
 
 // Repeated here so that the page does not bundle the schemas.
 export const LISTS = [

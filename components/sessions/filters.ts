@@ -1,5 +1,6 @@
 import type { FallReason, SessionSort, SessionStatus, SessionsQuery } from "@plimsoll/protocol/api";
-import { createParser, type inferParserType, parseAsString, parseAsStringLiteral } from "nuqs/server";
+// Of the client's code in the browser: that of the server would come beside it.
+import { createParser, type inferParserType, parseAsString, parseAsStringLiteral } from "#nuqs";
 import { placeInput } from "../place.ts";
 import type { Period, RangeChoice } from "../range.ts";
 
