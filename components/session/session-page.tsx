@@ -12,7 +12,6 @@ import { AlertDetails, SessionAlertsPanel } from "../alerts/session-alerts.tsx";
 import { useSessionAlerts } from "../alerts/use-session-alerts.ts";
 import { TurnCursor } from "../charts/session/turn-cursor.ts";
 import { compact, exact, plural } from "../format.ts";
-import { AgentFalls } from "../insights/falls-panel.tsx";
 import { usePeopleNames } from "../people/use-people-names.ts";
 import { repositoryText } from "../place.ts";
 import { adjustHref } from "../policy/scope-key.ts";
@@ -42,11 +41,12 @@ import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
 import { sourcesText, windowReport } from "./turn-sources.ts";
 import { useSessionTurns } from "./use-session-turns.ts";
 
-// The two largest parts of the page. Their scripts load after the others'.
+// The largest parts of the page. Their scripts load after the others'.
 const SessionSaw = lazyPart(
   () => import("./session-saw.tsx").then(({ SessionSaw }) => SessionSaw),
   ChartSkeleton,
 );
+const AgentFalls = lazyPart(() => import("../insights/falls-panel.tsx").then(({ AgentFalls }) => AgentFalls));
 // Beside the hydration of the page, and not after it.
 if (typeof window !== "undefined") void SessionSaw.load();
 
