@@ -132,7 +132,7 @@ function Entry({ entry, several }: { entry: AuditEntryView; several: boolean }) 
   const { at, action, target, detail, actor } = entry;
   const project = projectText(entry, several);
   return (
-    <li className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 border-t py-2 text-[13px] first:border-t-0 sm:grid-cols-[5.5rem_minmax(0,1fr)_minmax(0,16rem)]">
+    <li className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 border-t py-2 text-[13px] first:border-t-0 sm:grid-cols-[5.5rem_minmax(0,1fr)_fit-content(16rem)]">
       <span className="text-muted max-sm:text-xs">
         <Ago at={at} />
       </span>
