@@ -170,14 +170,15 @@ describe("the numbers of a real harness agree with the ledger of its model", () 
   }, PATIENCE);
 
   async function compare(trial: HarnessTrial, way: "prompts" | "acp") {
-    const { family, files, env, first, again, recordings } = trial;
+    const { family, files, longExports, env, first, again, recordings } = trial;
     const { person, server } = stage;
     const recorder = await startDataRecorder(server.url);
     const ledger = await startLedger(trial);
     const levels: PlimsollEventInput[] = [];
     let output = "";
     try {
-      for (const [name, text] of Object.entries(files?.(ledger.url) ?? {})) await person.write(name, text);
+      for (const [name, text] of Object.entries({ ...files?.(ledger.url), ...longExports }))
+        await person.write(name, text);
       await mkdir(person.path("project"));
       const run = (command: readonly [string, ...string[]], more: Record<string, string> = {}) => ({
         home: person.home,

@@ -64,10 +64,11 @@ describe("a sub-agent of a connected harness", () => {
 
   /** A home with the harness, and what the server has of it beside what it had before. */
   async function prepare(trial: HarnessTrial) {
-    const { family, files, env, recordings, mayLoseLast } = trial;
+    const { family, files, longExports, env, recordings, mayLoseLast } = trial;
     const { person, server } = stage;
     const model = await startModel(trial);
-    for (const [name, text] of Object.entries(files?.(model.url) ?? {})) await person.write(name, text);
+    for (const [name, text] of Object.entries({ ...files?.(model.url), ...longExports }))
+      await person.write(name, text);
     await mkdir(person.path("project"));
     const sessions = async () =>
       (await storedSessions(server)).filter(({ harness }) => isInstanceOf(harness, family, hostname()));

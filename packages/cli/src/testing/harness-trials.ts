@@ -69,6 +69,11 @@ export interface HarnessTrial {
   sources(way: "prompts" | "acp"): readonly Source[];
   /** What a source of it does not tell, with the reason. */
   lacks: Partial<Record<Source, Partial<Record<SourceFact, string>>>>;
+  /**
+   * Settings of its person, by path in the home, which `connect` keeps: its exports may take longer than `connect` would let them, so
+   * that a busy machine loses none.
+   */
+  longExports?: Record<string, string>;
   /** It ends without waiting for its last export, which a busy machine then loses. */
   mayLoseLast?: true;
   /** One prompt without a tool, whose run is compared with one that is not connected. Undefined where nothing is connected. */
@@ -109,6 +114,7 @@ const codex = {
   program: "codex",
   files: (url: string) =>
     codexModel(url, "model_context_window = 200000\nmodel_auto_compact_token_limit = 80000\n"),
+  longExports: { ".codex/.env": "OTEL_EXPORTER_OTLP_LOGS_TIMEOUT=30000\n" },
   recordings: ".codex/sessions",
   prompt: PROMPT,
   compacts: "before a prompt",
