@@ -1,7 +1,7 @@
 import type { AlertSeverity, DeliveryState } from "@plimsoll/protocol/alerts";
 import type { AlertsQuery } from "@plimsoll/protocol/api";
 import { DELIVERY_STATES } from "@plimsoll/protocol/pure";
-// Of the client's code in the browser: that of the server would come beside it.
+// In the browser, `nuqs/server` would be a second copy of `nuqs`.
 import { createParser, type inferParserType, parseAsString, parseAsStringLiteral } from "#nuqs";
 
 // Repeated here so that the page does not bundle the schemas.

@@ -1,5 +1,5 @@
 import type { FallReason, SessionSort, SessionStatus, SessionsQuery } from "@plimsoll/protocol/api";
-// Of the client's code in the browser: that of the server would come beside it.
+// In the browser, `nuqs/server` would be a second copy of `nuqs`.
 import { createParser, type inferParserType, parseAsString, parseAsStringLiteral } from "#nuqs";
 import { placeInput } from "../place.ts";
 import type { Period, RangeChoice } from "../range.ts";

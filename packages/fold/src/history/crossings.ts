@@ -152,9 +152,9 @@ export function applyReport(
   }
   const joined = join(levels, index, report, changes, unmatched);
   if (exact !== -1) return { levels: joined, unmatched };
-  const [oldest, ...others] = [...unmatched, report];
-  if (others.length < MOST_UNMATCHED) return { levels: joined, unmatched: [oldest!, ...others] };
-  return { levels: settled(joined, oldest!), unmatched: others };
+  const waiting = [...unmatched, report];
+  if (waiting.length <= MOST_UNMATCHED) return { levels: joined, unmatched: waiting };
+  return { levels: settled(joined, waiting[0]!), unmatched: waiting.slice(1) };
 }
 
 /** Adds a level with the crossings derived from its turn, and moves the unmatched reports that mean this level. */
@@ -257,14 +257,10 @@ function withReport(
 /** The levels once a report of the latest one can no longer leave it: the later reports of its crossing change nothing. */
 function settled(levels: readonly KnownLevel[], report: CrossingReport): readonly KnownLevel[] {
   const index = levels.length - 1;
-  const level = levels[index];
-  const known = level && crossedAt(level, report);
-  if (known?.reports[0]?.reportId !== report.reportId) return levels;
-  return withCrossed(
-    levels,
-    index,
-    level!.crossed.map((one) => (one === known ? { ...one, reports: [known!.reports[0]!] } : one)),
+  const crossed = levels[index]?.crossed.map((one) =>
+    one.reports[0]?.reportId === report.reportId ? { ...one, reports: [report] } : one,
   );
+  return crossed === undefined ? levels : withCrossed(levels, index, crossed);
 }
 
 /** A level that is no longer the latest. No report leaves it, so the first one of each crossing says all. */
