@@ -213,7 +213,7 @@ function Choice<T extends string>({ name, value, options, onChange }: ChoiceProp
 
 /** A phone shows long names on two lines, and has room for both sessions and their difference. */
 const FACT =
-  "py-1.5 pr-3 text-right max-sm:max-w-24 max-sm:wrap-anywhere sm:max-w-28 sm:truncate sm:pr-4 lg:max-w-56";
+  "py-1.5 pr-3 text-right max-sm:max-w-24 max-sm:wrap-break-word sm:max-w-28 sm:truncate sm:pr-4 lg:max-w-56";
 
 function Facts({ a, b }: { a: SessionDetail; b: SessionDetail }) {
   return (

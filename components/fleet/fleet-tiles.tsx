@@ -20,7 +20,7 @@ const LABELS = [
 
 export function FleetTiles({ status }: { status: FleetStatus | undefined }) {
   return (
-    <section aria-label="Key numbers" className="panel tile-strip [--tile:104px]">
+    <section aria-label="Key numbers" className="panel tile-strip">
       {status === undefined ? <TileSkeletons labels={LABELS} compact /> : <Tiles status={status} />}
     </section>
   );
