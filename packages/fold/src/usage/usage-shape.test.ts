@@ -310,6 +310,41 @@ test("the total shows an opencode that counts the cache inside", () => {
   expect(evidence).toBe("total");
 });
 
+// Gemini leaves out `candidatesTokenCount` of an answer that reached its limit while it thought.
+test.each<[string, UsageShape, object, output: number | undefined]>([
+  [
+    "Gemini",
+    answerShapes.GEMINI,
+    { promptTokenCount: 900, thoughtsTokenCount: 64, totalTokenCount: 964 },
+    64,
+  ],
+  ["Gemini without a total", answerShapes.GEMINI, { promptTokenCount: 900, thoughtsTokenCount: 64 }, 64],
+  [
+    "Gemini without thoughts",
+    answerShapes.GEMINI,
+    { promptTokenCount: 900, totalTokenCount: 900 },
+    undefined,
+  ],
+  ["Gemini CLI", recordShapes.GEMINI_CLI, { input: 900, thoughts: 64, total: 964 }, 64],
+  ["Genkit", recordShapes.GENKIT, { inputTokens: 900, thoughtsTokens: 64, totalTokens: 964 }, 64],
+  ["Langfuse", recordShapes.LANGFUSE, { input: 900, output_reasoning: 64, total: 964 }, 64],
+  [
+    "xAI",
+    answerShapes.OPENAI_CHAT,
+    { prompt_tokens: 900, total_tokens: 964, completion_tokens_details: { reasoning_tokens: 64 } },
+    64,
+  ],
+  [
+    "OpenAI, whose thoughts are part of an answer that is missing",
+    answerShapes.OPENAI_CHAT,
+    { prompt_tokens: 900, completion_tokens_details: { reasoning_tokens: 64 } },
+    undefined,
+  ],
+])("an answer of thoughts alone: %s", (_, shape, counts, output) => {
+  const { usage } = readCounts(shape, pathsIn(counts));
+  expect([contextTokens(usage), usage.output_tokens]).toEqual([900, output]);
+});
+
 test("a prompt of zero tokens was not counted, and a cache alone is a prompt", () => {
   const { ANTHROPIC } = answerShapes;
   expect(
