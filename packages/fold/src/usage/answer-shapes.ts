@@ -203,7 +203,9 @@ export function readAiSdk(get: CountReader, metadata: unknown, provider = ""): C
   const isNew = (get("inputTokenDetails") ?? get("inputTokens.total")) !== undefined;
   const excludes = /anthropic|bedrock/.test([provider, ...Object.keys(fieldsOf(metadata) ?? {})].join());
   const cache = isNew ? "inside" : excludes ? "outside" : "disputed";
-  const own = readCounts({ ...AI_SDK, cache }, (name) => get(name) ?? inMetadata(name));
+  // Elsewhere it shows that thoughts are beside the output, as version 5 has them from Google.
+  const total = excludes ? [] : ["totalTokens"];
+  const own = readCounts({ ...AI_SDK, cache, total }, (name) => get(name) ?? inMetadata(name));
   const raw = fieldsOf(inMetadata("anthropic.usage")) ?? {};
   const { usage, evidence } = readCounts(ANTHROPIC, pathsIn(lastMessage(raw)));
   if (usage.input_tokens === undefined) return own;
