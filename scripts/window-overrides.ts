@@ -104,6 +104,56 @@ export const WINDOW_OVERRIDES: readonly WindowOverride[] = [
     date: "2026-11-20",
   },
   {
+    tokens: 1_047_576,
+    models: "gpt-4-1 gpt-4-1-mini gpt-4-1-nano",
+    source: "https://github.com/anomalyco/models.dev/tree/dev/providers/openai/models",
+    date: "2026-11-29",
+  },
+  {
+    tokens: 1_050_000,
+    models: "gpt-5-5 gpt-5-5-pro",
+    source: "https://github.com/anomalyco/models.dev/tree/dev/providers/openai/models",
+    date: "2026-11-29",
+  },
+  {
+    tokens: 1_048_576,
+    models:
+      "gemini-2-0-flash gemini-2-0-flash-lite gemini-2-5-flash-lite gemini-3-flash-preview gemini-3-1-flash-lite gemini-3-5-flash",
+    source: "https://github.com/anomalyco/models.dev/tree/dev/providers/google/models",
+    date: "2026-11-29",
+  },
+  {
+    // The folder of Google has the sizes of this model and of the next one exchanged.
+    tokens: 65_536,
+    models: "gemini-3-pro-image",
+    source: "https://github.com/anomalyco/models.dev/tree/dev/providers/openrouter/models/google",
+    date: "2026-11-29",
+  },
+  {
+    tokens: 131_072,
+    models: "gemini-3-1-flash-image",
+    source: "https://github.com/anomalyco/models.dev/tree/dev/providers/openrouter/models/google",
+    date: "2026-11-29",
+  },
+  {
+    tokens: 32_768,
+    models: "gpt-4-32k gpt-4-32k-0314 gpt-4-32k-0613",
+    source: "https://github.com/anomalyco/models.dev/tree/dev/providers/azure/models",
+    date: "2026-11-29",
+  },
+  {
+    tokens: 204_800,
+    models: "glm-4-6 glm-4-7",
+    source: "https://github.com/anomalyco/models.dev/tree/dev/providers/zai/models",
+    date: "2026-11-29",
+  },
+  {
+    tokens: 131_072,
+    models: "glm-4-5 glm-4-5-air",
+    source: "https://github.com/anomalyco/models.dev/tree/dev/providers/zai/models",
+    date: "2026-11-29",
+  },
+  {
     tokens: 32_768,
     models: "gemini-2-5-flash-image",
     source: "https://cloud.google.com/vertex-ai/generative-ai/docs/models/gemini/2-5-flash-image",

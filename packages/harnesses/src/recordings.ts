@@ -4,9 +4,11 @@ import { type Harness, isNone } from "./harness.ts";
 import { asObject, parseJson, parseObject } from "./recordings/json.ts";
 import {
   addSkips,
+  type FileHint,
   type HarnessReader,
   type ReaderOptions,
   type Recordings,
+  type SkipReason,
   Skips,
   TOO_LONG_LINE,
 } from "./recordings/reader.ts";
@@ -78,12 +80,11 @@ export function createReader(format: Format, options: ReaderOptions): HarnessRea
   return {
     read(line, file) {
       if (line === TOO_LONG_LINE) return skips.count("too_long");
-      try {
-        return reader.read(line, file);
-      } catch (error) {
-        if (!isTooDeep(error)) throw error;
-        return skips.count("too_deep");
-      }
+      const skip = read(line, file);
+      if (skip !== "unreadable") return skip;
+      const [first, ...others] = line.split(JOINT, MOST_JOINED);
+      const parts = others.length > 0 && first!.endsWith("}") ? [first!, ...others] : others;
+      return parts.map((part) => read(part, file)).includes(undefined) ? undefined : skip;
     },
     ...(reader.contents !== undefined && !isNone(contents) && { contents: () => reader.contents!() }),
     take(final) {
@@ -93,7 +94,24 @@ export function createReader(format: Format, options: ReaderOptions): HarnessRea
       return { events: events.map(byTranscript), skipped: all };
     },
   };
+
+  function read(line: string, file: FileHint): SkipReason | undefined {
+    try {
+      return reader.read(line, file);
+    } catch (error) {
+      if (!isTooDeep(error)) throw error;
+      return skips.count("too_deep");
+    }
+  }
 }
+
+/** Parts of one line that are read. More are only in broken files. */
+const MOST_JOINED = 1_000;
+/**
+ * Where a line that a crash cut off ends, and the next run of the harness began to write. Within an object, another one comes after a
+ * colon, a bracket, a comma or a space, and the quotes of a text are escaped.
+ */
+const JOINT = /(?<=[^:[,\s])(?=\{"\w+":)/;
 
 /** Whether the stack ended. JSON is parsed however deep it is, but not written or walked. */
 const isTooDeep = (error: unknown): boolean =>

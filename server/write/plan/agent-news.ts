@@ -85,7 +85,8 @@ function movesTurn({ report, turn, isRepeat }: TurnReading, after: TurnFacts, is
   if (report.provenance !== after.provenance) return true;
   return (
     isWitnessed &&
-    (report.usage.output_tokens !== after.usage.output_tokens ||
+    (report.durationMs !== after.durationMs ||
+      report.usage.output_tokens !== after.usage.output_tokens ||
       report.usage.reasoning_tokens !== after.usage.reasoning_tokens)
   );
 }

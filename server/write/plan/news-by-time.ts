@@ -1,4 +1,4 @@
-import { SAME_CALL_MS, type TurnFacts } from "@plimsoll/fold";
+import { callReach, type TurnFacts } from "@plimsoll/fold";
 import { type BoundaryRow, markOfRow } from "../../db/tables/boundaries.ts";
 import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
 import type { AgentNews, StoredTurn } from "./agent-news.ts";
@@ -29,7 +29,8 @@ export class NewsByTime {
   readonly #marks = new Map<string, StretchMark>();
   /** Times at which the history changes: where an event is now, and where it was. The latest first. */
   readonly #times: number[];
-  readonly #isWitnessed: boolean;
+  /** How far back a turn of the news may repeat another one, ms. */
+  readonly #reach: number;
   readonly #turnsByTime: readonly StretchTurn[];
   readonly #marksByTime: readonly StretchMark[];
 
@@ -51,8 +52,10 @@ export class NewsByTime {
     ].sort((a, b) => b - a);
     this.#turnsByTime = [...this.#turns.values()].sort((a, b) => a.facts.at - b.facts.at);
     this.#marksByTime = [...this.#marks.values()].sort((a, b) => a.mark.facts.at - b.mark.facts.at);
-    this.#isWitnessed = [...this.#turns.values()].some(
-      ({ facts }) => facts.provenance !== 0 && !facts.isToolResult,
+    this.#reach = [...this.#turns.values()].reduce(
+      (most, { facts }) =>
+        facts.provenance === 0 || facts.isToolResult ? most : Math.max(most, callReach(facts)),
+      0,
     );
   }
 
@@ -63,8 +66,7 @@ export class NewsByTime {
 
   /** Events from here on are folded again with the news: those after them, and those that a turn may repeat. Epoch ms. */
   get reachesAt(): number {
-    const at = this.nextAt ?? Number.POSITIVE_INFINITY;
-    return this.#isWitnessed ? at - SAME_CALL_MS : at;
+    return (this.nextAt ?? Number.POSITIVE_INFINITY) - this.#reach;
   }
 
   /** Marks every change at or before a time as folded. */

@@ -21,7 +21,7 @@ type Source = (typeof SOURCES)[number] | "harness";
 
 /** What each witness adds to a call, and how far its clock is off, in ms. */
 const SAYS = {
-  otlp: { cost_usd: 0.25, duration_ms: 900, outcome: { calls: 1, failed: 1 } },
+  otlp: { cost_usd: 0.25, outcome: { calls: 1, failed: 1 } },
   hook: { context_window: 20_000 },
   transcript: {
     context_window: 10_000,
@@ -49,6 +49,7 @@ const events = fc
         seen: fc.subarray<Source>([...SOURCES, "harness"], { minLength: 1 }),
         sameId: fc.integer({ min: 0, max: 5 }).map((dice) => dice === 0),
         output: fc.option(fc.constantFrom(5, 9), { nil: undefined }),
+        took: fc.constantFrom(900, 900, 45_000),
       }),
       { minLength: 1, maxLength: 14 },
     ),
@@ -70,16 +71,18 @@ const events = fc
   .map(({ calls, skew, marks }) => {
     const times: number[] = [];
     for (const { pause } of calls) times.push((times.at(-1) ?? HOUR) + pause);
-    const turns = calls.flatMap(({ level, seen, sameId, output }, index) =>
+    const turns = calls.flatMap(({ level, seen, sameId, output, took }, index) =>
       seen.map((witness) => ({
         ...base,
         type: "turn" as const,
         id: sameId ? `call-${index}` : `${witness}-${index}`,
-        at: times[index]! + skew[witness],
+        // A recording has the time of the first line of an answer, telemetry that of its end.
+        at: times[index]! + skew[witness] - (witness === "transcript" ? took - 900 : 0),
         model: "model-a",
         usage: usageOf(witness, level, output),
         witness,
         ...(witness !== "harness" && SAYS[witness]),
+        ...(witness === "otlp" && { duration_ms: took }),
       })),
     );
     const boundaries = marks.map(({ after, type }, index) => ({

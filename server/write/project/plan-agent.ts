@@ -1,4 +1,4 @@
-import { EMPTY_STATE, finish, latestEventAt, MARKS_FOR_TURN, SAME_CALL_MS, type Steps } from "@plimsoll/fold";
+import { callReach, EMPTY_STATE, finish, latestEventAt, MARKS_FOR_TURN, type Steps } from "@plimsoll/fold";
 import type { Sql } from "../../db/sql.ts";
 import type { ProjectMemory } from "../memory/memory.ts";
 import { preferredAddress } from "../plan/agent-address.ts";
@@ -99,7 +99,10 @@ function foldLate(
   // A turn that may repeat a stored one is folded with that one, although it comes after it.
   const isWitnessed =
     (known.stored?.state.traces.length ?? 0) > 0 || news.newTurns.some(({ facts }) => facts.provenance !== 0);
-  const { late, rest } = splitNews(news, isWitnessed ? end + SAME_CALL_MS : end);
+  const reach = isWitnessed
+    ? news.newTurns.reduce((most, { facts }) => Math.max(most, callReach(facts)), 0)
+    : 0;
+  const { late, rest } = splitNews(news, end + reach);
   const folded = extendFromTail(agent, known, tail, late, rest.newTurns.length, options);
   const lateness = end - timesOf(late).first;
   return folded && continueWith(agent, folded, partsOf(rest, MARGIN * lateness), options);

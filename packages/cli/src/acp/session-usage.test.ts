@@ -33,6 +33,21 @@ describe("the usage that an agent reports", () => {
     });
   });
 
+  it("is no sample while the context is empty, whose cost belongs to the next one", () => {
+    const start = { result: { sessionId: "s" } };
+    const { samples } = read(start, usage(0), usage(100, cost(1)), usage(0, cost(3)), usage(20, cost(4)));
+    expect(samples.map(({ tokens, costUsd }) => [tokens, costUsd])).toEqual([
+      [100, 1],
+      [20, 3],
+    ]);
+    const resumed = read(usage(0, cost(2)), usage(100, cost(3)));
+    expect(resumed.samples.map(({ costUsd }) => costUsd)).toEqual([1]);
+  });
+
+  it.each([[-1], ["5"], [null], [1e18], [Number.NaN]])("is no sample of %s", (used) => {
+    expect(read(usage(100), usage(used)).samples).toHaveLength(1);
+  });
+
   it("keeps sessions apart", () => {
     const { samples } = read(usage(1), usage(1, {}, "other"), usage(1));
     expect(samples.map(({ session }) => session)).toEqual(["s", "other"]);

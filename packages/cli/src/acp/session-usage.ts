@@ -163,9 +163,11 @@ function readUsage(known: AcpSessions, id: string | undefined, update: unknown) 
     costUsd: costUsd ?? before?.costUsd,
   };
   const sessions = withSession(known, id, session);
-  if (before?.level?.tokens === tokens && before.level.windowTokens === windowTokens) {
+  const isRepeat = before?.level?.tokens === tokens && before.level.windowTokens === windowTokens;
+  // No prompt is empty: the session has made no call, or none since it was cleared.
+  if (isRepeat || tokens === 0) {
     // The cost of a level that is reported again belongs to the next one.
-    return { sessions: withSession(known, id, { ...session, costUsd: before.costUsd }) };
+    return { sessions: withSession(known, id, { ...session, costUsd: before?.costUsd ?? session.costUsd }) };
   }
   const sample: UsageSample = {
     session: id,

@@ -109,6 +109,35 @@ describe("plimsoll import", () => {
     expect(turns).toMatchObject([{ session: child, usage: { input_tokens: 7_000 } }]);
   });
 
+  it.each([true, false])(
+    "reads the sub-agents of a workflow together with their session, given the folder: %s",
+    async (isFolder) => {
+      const side = (second: number, tokens: number) => ({
+        ...turnLine(second, tokens),
+        ...{ isSidechain: true, agentId: "abc" },
+      });
+      const path = `p/${SESSION}/subagents/workflows/run-7/agent-abc.jsonl`;
+      await target.write(`p/${SESSION}.jsonl`, turnLine(1, 100), turnLine(5, 200));
+      // It begins with a copy of the conversation.
+      await target.write(path, side(1, 100), side(3, 40));
+      const plan = await planImport([isFolder ? target.folder : join(target.folder, path)]);
+      expect(plan.groups).toHaveLength(1);
+      expect(plan.groups[0]!.files.map(({ contextOnly }) => contextOnly === true)).toEqual([
+        !isFolder,
+        false,
+      ]);
+      if (!isFolder) return;
+      const { skipped } = await runImport(plan, target.connection(), IMPORT_OPTIONS);
+      expect(skipped.replayed).toBe(1);
+      const turns = [...target.stored.values()].filter(({ type }) => type === "turn");
+      expect(turns.sort((a, b) => Number(a.at) - Number(b.at))).toMatchObject([
+        { usage: { input_tokens: 100 } },
+        { usage: { input_tokens: 40 }, agent: "agent-abc" },
+        { usage: { input_tokens: 200 } },
+      ]);
+    },
+  );
+
   it("does not end a session that its recording ends", async () => {
     await target.write(
       "run.jsonl",

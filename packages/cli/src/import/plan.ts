@@ -137,7 +137,7 @@ async function place(
 /** The folder that a group shares: a Claude Code project, or the logs of an Ouroboros workspace. Others link by id. */
 function groupFolder(format: SourceFormat, path: string): string {
   const folder = path.slice(0, Math.max(0, path.lastIndexOf("/")));
-  if (format === "claude-code") return folder.replace(/(^|\/)[^/]+\/subagents$/, "");
+  if (format === "claude-code") return folder.replace(/^(?:(.*)\/)?[^/]+\/subagents(?:\/.*)?$/, "$1");
   if (format === "ouroboros") return logPlace(path).parentFolder ?? folder;
   return "";
 }
@@ -314,9 +314,12 @@ async function addAgentMetas(group: ImportGroup): Promise<void> {
   }
 }
 
+/** Sub-agents of a workflow have a folder of their own among those of their session. */
 function projectFolder(location: string): string {
-  const folder = dirname(location);
-  return basename(folder) === "subagents" ? dirname(dirname(folder)) : folder;
+  const folders = dirname(location).split(sep);
+  const at = folders.lastIndexOf("subagents");
+  if (at === -1) return dirname(location);
+  return join(dirname(location), ...folders.slice(at - 1).map(() => ".."));
 }
 
 /** Adds earlier logs as context, because a log that continues an earlier one belongs to the same session. */

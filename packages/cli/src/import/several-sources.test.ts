@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 const SOURCES = {
-  async otlp(session: string, at: number) {
+  async otlp(session: string, at: number, more: Record<string, string | number | undefined> = {}) {
     const attributes = {
       "session.id": session,
       model: MODEL,
@@ -46,6 +46,7 @@ const SOURCES = {
       request_id: `req_${session}`,
       query_source: "repl_main_thread",
       "gen_ai.context.window_size": 200_000,
+      ...more,
     };
     const record = {
       timeUnixNano: `${at + 40}000000`,
@@ -90,16 +91,17 @@ const SOURCES = {
   },
 };
 
-function attributesOf(values: Record<string, string | number>) {
-  return Object.entries(values).map(([key, value]) => ({
-    key,
-    value: typeof value === "string" ? { stringValue: value } : { doubleValue: value },
-  }));
+function attributesOf(values: Record<string, string | number | undefined>) {
+  return Object.entries(values).flatMap(([key, value]) =>
+    value === undefined
+      ? []
+      : [{ key, value: typeof value === "string" ? { stringValue: value } : { doubleValue: value } }],
+  );
 }
 
 const fileOf = (session: string) => `.claude/projects/p/${session}.jsonl`;
 
-async function recordCall(session: string, at: number): Promise<void> {
+async function recordCall(session: string, at: number, requestId: string | undefined): Promise<void> {
   const common = { sessionId: session, isSidechain: false };
   const prompt = {
     ...common,
@@ -115,7 +117,7 @@ async function recordCall(session: string, at: number): Promise<void> {
     uuid: `u-${session}`,
     parentUuid: prompt.uuid,
     timestamp: new Date(at).toISOString(),
-    requestId: `req_${session}`,
+    requestId,
     message: {
       id: `msg_${session}`,
       model: MODEL,
@@ -153,7 +155,7 @@ it.each(ORDERS.map((order, index) => ({ order, index })))(
   async ({ order, index }) => {
     const session = `${SESSION}${1_000 + index}`;
     const at = Date.now() - 60_000;
-    await recordCall(session, at);
+    await recordCall(session, at, `req_${session}`);
     for (const source of order) await SOURCES[source](session, at);
     await SOURCES[order[0]](session, at);
     const range = `from=${new Date(at - 60_000).toISOString()}&to=${new Date(at + 60_000).toISOString()}`;
@@ -176,6 +178,33 @@ it.each(ORDERS.map((order, index) => ({ order, index })))(
           { source: "otlp", tokens: 200_000 },
         ],
       },
+    ]);
+  },
+);
+
+it.each([
+  ["otlp", "transcript"],
+  ["transcript", "otlp"],
+] as const)(
+  "a long call behind a gateway, whose sources have no id in common, is one turn: %s, %s",
+  async (...order) => {
+    const session = `${SESSION}${order[0] === "otlp" ? 2_000 : 2_001}`;
+    const endedAt = Date.now() - 60_000;
+    // The first line of the answer, with what was counted of it by then.
+    await recordCall(session, endedAt - 38_000, undefined);
+    const more = { request_id: undefined, duration_ms: 40_000, ttft_ms: 1_900 };
+    for (const source of order) {
+      if (source === "otlp") await SOURCES.otlp(session, endedAt, more);
+      else await SOURCES.transcript(session);
+    }
+    const range = `from=${new Date(endedAt - 90_000).toISOString()}&to=${new Date(endedAt + 60_000).toISOString()}`;
+    const sessions = () =>
+      read<{ items: { id: string; turns: number }[] }>(`/api/v1/sessions?q=${session}&${range}`);
+    await expect.poll(async () => (await sessions()).items).toMatchObject([{ turns: 1 }]);
+    const { items } = await sessions();
+    const turns = await read<TurnPage>(`/api/v1/sessions/${items[0]!.id}/turns`);
+    expect(turns.items.filter(({ sources }) => sources.includes("otlp"))).toMatchObject([
+      { sources: ["otlp", "transcript"], context_tokens: 103_000, output_tokens: CALL.output, cost_usd: 0.5 },
     ]);
   },
 );

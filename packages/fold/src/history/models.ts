@@ -20,6 +20,8 @@ const BEDROCK_VERSION = /-v?\d+:\d+$|(?<=claude-.*)-v\d+$/i;
 const VERTEX_VERSION = /@(?:default|latest|\d{3})$/i;
 /** Google also writes the month before the year: `gemini-3-pro-preview-11-2025`. */
 const DATE = /[-@](?:\d{4}-?\d{2}-?\d{2}|\d{2}-20\d{2})$/;
+/** A model that OpenAI or Azure tuned has the window of the one that it was made from. Its price is another one. */
+const FINE_TUNED = /^(?:.*[/:])?ft:([^:]+):.*$|^(.*)\.ft-[\w-]+$/s;
 /** Characters of a name that is taken apart. The protocol takes 200. */
 const LONGEST_NAME = 256;
 /** What a spelling may add to the name of a model, in the order in which it is taken off. */
@@ -67,7 +69,7 @@ export function lookupByName(sizes: ReadonlyMap<string, number>): WindowLookup {
   return (model) => first(modelNames(model), (name) => sizes.get(name) ?? plain.get(plainName(name)));
 }
 
-/** A lookup over a catalog that understands `[1m]`, provider prefixes and dates. Sizes in tokens. */
+/** A lookup over a catalog that understands `[1m]`, provider prefixes, dates and fine-tuned models. Sizes in tokens. */
 export function windowLookup(catalog: (name: string) => number | undefined): WindowLookup {
   const known = new Map<string, number | undefined>();
   return (model) => {
@@ -79,7 +81,7 @@ export function windowLookup(catalog: (name: string) => number | undefined): Win
 
   function find(model: string): number | undefined {
     if (isOneMillion(model)) return 1_000_000;
-    return isLocal(model) ? undefined : first(modelNames(model), catalog);
+    return isLocal(model) ? undefined : first(modelNames(model.replace(FINE_TUNED, "$1$2")), catalog);
   }
 }
 

@@ -19,6 +19,13 @@ it.each([
   expect(priceLevel(tokens)).toBe(level);
 });
 
+it.each(["ft:gpt-4o-2024-08-06:acme::9xYz", "azure/gpt-4o-mini-2024-07-18.ft-0123abcd"])(
+  "%s was tuned, and has not the price of the model that it was made from",
+  (model) => {
+    expect(catalogPrice(model, 0)).toBeUndefined();
+  },
+);
+
 it("a level is all that a price depends on: no model charges by another length", () => {
   const levels: readonly number[] = PRICE_LEVELS;
   for (const [steps] of PRICE_TABLE)

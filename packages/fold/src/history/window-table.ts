@@ -16,12 +16,13 @@ export const WINDOW_TABLE: readonly (readonly [tokens: number, models: string])[
     16385,
     "gpt-3-5-turbo$ gpt-3-5-turbo-0125$ gpt-3-5-turbo-0613$ gpt-3-5-turbo-1106$ gpt-3-5-turbo-16k$ gpt-3-5-turbo-16k-0613$ gpt-3-5-turbo-instruct gpt-3-5-turbo-instruct-0914$ gpt-35-turbo$ gpt-35-turbo-16k$ gpt-35-turbo-16k-0613$",
   ],
-  [32000, "gpt-4-32k$ gpt-4-32k-0314$ gpt-4-32k-0613$ gpt-4o-realtime gpt-realtime$ gpt-realtime-1-5$"],
+  [32000, "gpt-4o-realtime gpt-realtime$ gpt-realtime-1-5$"],
   [
     32768,
-    "cerebras:llama3-1-8b gemini-1-0-pro$ gemini-1-0-pro-vision-001$ gemini-2-5-flash-image gemini-pro$ grok-2$ grok-2-1212$ grok-2-latest$ grok-2-vision$ grok-2-vision-1212$ grok-2-vision-latest$ moonshot-v1-32k$ moonshot-v1-32k-vision-preview$ voxtral-small-24b-2507$ voxtral-small-2507$ voxtral-small-latest$",
+    "cerebras:llama3-1-8b gemini-1-0-pro$ gemini-1-0-pro-vision-001$ gemini-2-5-flash-image gemini-pro$ gpt-4-32k gpt-4-32k-0314 gpt-4-32k-0613 grok-2$ grok-2-1212$ grok-2-latest$ grok-2-vision$ grok-2-vision-1212$ grok-2-vision-latest$ moonshot-v1-32k$ moonshot-v1-32k-vision-preview$ voxtral-small-24b-2507$ voxtral-small-2507$ voxtral-small-latest$",
   ],
   [64000, "deepseek-chat-v3-0324$ deepseek-r1 deepseek-r1-0528$ m2-her$"],
+  [65536, "gemini-3-pro-image"],
   [100000, "claude-2 claude-2-0"],
   [
     128000,
@@ -29,13 +30,13 @@ export const WINDOW_TABLE: readonly (readonly [tokens: number, models: string])[
   ],
   [
     131072,
-    "cerebras:gemma-4-31b cerebras:gpt-oss-120b cerebras:qwen-3-32b cerebras:zai-glm-4-7 gpt-oss-120b$ gpt-oss-20b$ gpt-oss-safeguard-20b$ grok-3$ grok-3-beta$ grok-3-fast$ grok-3-fast-beta$ grok-3-fast-latest$ grok-3-latest$ grok-3-mini$ grok-3-mini-beta$ grok-3-mini-fast$ grok-3-mini-fast-beta$ grok-3-mini-fast-latest$ grok-3-mini-latest$ kimi-k2-0711-preview$ ministral-3b-2512$ moonshot-v1-128k$ moonshot-v1-128k-vision-preview$",
+    "cerebras:gemma-4-31b cerebras:gpt-oss-120b cerebras:qwen-3-32b cerebras:zai-glm-4-7 gemini-3-1-flash-image glm-4-5 glm-4-5-air gpt-oss-120b$ gpt-oss-20b$ gpt-oss-safeguard-20b$ grok-3$ grok-3-beta$ grok-3-fast$ grok-3-fast-beta$ grok-3-fast-latest$ grok-3-latest$ grok-3-mini$ grok-3-mini-beta$ grok-3-mini-fast$ grok-3-mini-fast-beta$ grok-3-mini-fast-latest$ grok-3-mini-latest$ kimi-k2-0711-preview$ ministral-3b-2512$ moonshot-v1-128k$ moonshot-v1-128k-vision-preview$",
   ],
   [
     200000,
     "claude-2-1 claude-3-5-haiku claude-3-5-sonnet claude-3-7-sonnet claude-3-haiku claude-3-opus claude-3-sonnet claude-4-5-haiku claude-4-5-opus claude-4-opus claude-4-sonnet claude-haiku-4-5 claude-opus-4$ claude-opus-4-0 claude-opus-4-1 claude-opus-4-5 claude-sonnet-3-7 claude-sonnet-4$ claude-sonnet-4-0 claude-sonnet-4-2025 claude-sonnet-4-5 claude-sonnet-4@ o1$ o1-pro$ o3$ o3-deep-research$ o3-mini$ o3-mini-high$ o3-pro$ o4-mini$ o4-mini-deep-research$ o4-mini-high$",
   ],
-  [204800, "minimax-m2$ minimax-m2-1$ minimax-m2-5$ minimax-m2-7$"],
+  [204800, "glm-4-6 glm-4-7 minimax-m2$ minimax-m2-1$ minimax-m2-5$ minimax-m2-7$"],
   [
     256000,
     "codestral-2501$ codestral-2508$ codestral-latest$ grok-4$ grok-4-0709$ grok-4-latest$ grok-build-0-1$ grok-code-fast$ grok-code-fast-1$ grok-code-fast-1-0825$",
@@ -52,16 +53,17 @@ export const WINDOW_TABLE: readonly (readonly [tokens: number, models: string])[
   [991000, "qwen3-8-max-0902$"],
   [
     1000000,
-    "claude-4-6-opus claude-4-7-opus claude-4-8-opus claude-5-0-opus claude-5-0-sonnet claude-5-5-opus claude-5-opus claude-5-sonnet claude-fable-5$ claude-fable-5-1$ claude-fable-5-2 claude-haiku-5-5 claude-mythos-5$ claude-opus-4-6 claude-opus-4-7 claude-opus-4-8 claude-opus-5$ claude-opus-5-0 claude-opus-5-5 claude-sonnet-4-6 claude-sonnet-5 claude-sonnet-5-0 claude-sonnet-5-5 deepseek-v4-flash deepseek-v4-pro gemini-1-5-flash gemini-2-0-flash gemini-2-0-flash-lite gemini-2-5-flash-lite$ gemini-2-5-flash-lite-preview gemini-2-5-flash-lite-preview-06-17 gemini-3-1-flash-image$ gemini-3-1-flash-image-preview gemini-3-1-flash-lite$ gemini-3-1-flash-lite-preview gemini-3-5-flash gemini-3-5-flash-lite gemini-3-6-flash gemini-3-7-flash gemini-3-8-flash gemini-3-flash-preview gemini-3-flash-preview- gemini-3-pro-image$ gemini-3-pro-image-preview gemini-flash-1-5-8b$ gpt-4-1$ gpt-4-1-mini$ gpt-4-1-nano$ gpt-5-5$ gpt-5-5-chat$ gpt-5-5-chat-latest$ gpt-5-5-codex$ gpt-5-5-pro$ grok-4-20$ grok-4-20-multi-agent$ grok-4-3$ grok-4-3-latest$ minimax-m3$ qwen3-6-plus qwen3-7-max qwen3-8-max$",
+    "claude-4-6-opus claude-4-7-opus claude-4-8-opus claude-5-0-opus claude-5-0-sonnet claude-5-5-opus claude-5-opus claude-5-sonnet claude-fable-5$ claude-fable-5-1$ claude-fable-5-2 claude-haiku-5-5 claude-mythos-5$ claude-opus-4-6 claude-opus-4-7 claude-opus-4-8 claude-opus-5$ claude-opus-5-0 claude-opus-5-5 claude-sonnet-4-6 claude-sonnet-5 claude-sonnet-5-0 claude-sonnet-5-5 deepseek-v4-flash deepseek-v4-pro gemini-1-5-flash gemini-3-5-flash-lite gemini-3-6-flash gemini-3-7-flash gemini-3-8-flash gemini-3-flash-preview- gemini-flash-1-5-8b$ gpt-5-5-chat$ gpt-5-5-chat-latest$ gpt-5-5-codex$ grok-4-20$ grok-4-20-multi-agent$ grok-4-3$ grok-4-3-latest$ minimax-m3$ qwen3-6-plus qwen3-7-max qwen3-8-max$",
   ],
   [1000192, "minimax-01$"],
+  [1047576, "gpt-4-1 gpt-4-1-mini gpt-4-1-nano"],
   [
     1048576,
-    "gemini-2-5-flash$ gemini-2-5-flash-latest$ gemini-2-5-flash-preview-09-2025$ gemini-2-5-pro gemini-3-1-pro-preview gemini-3-1-pro-preview-customtools gemini-3-pro-preview k3$ kimi-k3$ kimi-k3-1-pro kimi-k3-1-pro-highspeed qwen3-coder-plus",
+    "gemini-2-0-flash gemini-2-0-flash-lite gemini-2-5-flash$ gemini-2-5-flash-latest$ gemini-2-5-flash-lite gemini-2-5-flash-preview-09-2025$ gemini-2-5-pro gemini-3-1-flash-lite gemini-3-1-pro-preview gemini-3-1-pro-preview-customtools gemini-3-5-flash gemini-3-flash-preview gemini-3-pro-preview k3$ kimi-k3$ kimi-k3-1-pro kimi-k3-1-pro-highspeed qwen3-coder-plus",
   ],
   [
     1050000,
-    "gpt-5-4$ gpt-5-4-pro$ gpt-5-6$ gpt-5-6-luna$ gpt-5-6-sol$ gpt-5-6-terra$ gpt-6-1-sol gpt-6-astra$ gpt-6-luna$ gpt-6-sol$",
+    "gpt-5-4$ gpt-5-4-pro$ gpt-5-5 gpt-5-5-pro gpt-5-6$ gpt-5-6-luna$ gpt-5-6-sol$ gpt-5-6-terra$ gpt-6-1-sol gpt-6-astra$ gpt-6-luna$ gpt-6-sol$",
   ],
   [
     2000000,

@@ -13,51 +13,54 @@ import {
 /** Anthropic's names for what was written to a cache, by how long it lives. Libraries pass them on. */
 const MINUTES = "ephemeral_5m_input_tokens";
 const HOUR = "ephemeral_1h_input_tokens";
+const READ = "cache_read_input_tokens";
+const WRITTEN = "cache_creation_input_tokens";
+const BY_LIFE = "cache_creation";
+/** Where OpenAI has the parts of a prompt. */
+const PROMPT = "prompt_tokens_details";
+const CACHED = `${PROMPT}.cached_tokens`;
 
 /** platform.claude.com/docs, "Prompt caching": the input excludes both. Also on Bedrock (InvokeModel) and Vertex. */
 export const ANTHROPIC = {
   name: "anthropic",
   cache: "outside",
   input: ["input_tokens"],
-  cacheRead: ["cache_read_input_tokens"],
-  cacheWrite: ["cache_creation_input_tokens"],
-  cacheWriteMinutes: [`cache_creation.${MINUTES}`],
-  cacheWriteHour: [`cache_creation.${HOUR}`],
+  cacheRead: [READ],
+  cacheWrite: [WRITTEN],
+  cacheWriteMinutes: [`${BY_LIFE}.${MINUTES}`],
+  cacheWriteHour: [`${BY_LIFE}.${HOUR}`],
   output: ["output_tokens"],
 } as const satisfies UsageShape;
 
 /**
  * platform.openai.com/docs, "Prompt caching". The same names from DeepSeek, Moonshot, xAI (reasoning beside the completion, which
- * its total shows), OpenRouter and Vercel's gateway; LiteLLM adds Anthropic's names, and its prompt includes both.
+ * its total shows), OpenRouter and Vercel's gateway; LiteLLM adds Anthropic's names, and its prompt includes both. Alibaba has what an
+ * explicit cache wrote among the parts of the prompt (alibabacloud.com/help/en/model-studio/context-cache).
  */
 export const OPENAI_CHAT = {
   name: "openai_chat",
   cache: "inside",
   input: ["prompt_tokens"],
-  cacheRead: [
-    "prompt_tokens_details.cached_tokens",
-    "cached_tokens",
-    "prompt_cache_hit_tokens",
-    "cache_read_input_tokens",
-  ],
+  cacheRead: [CACHED, "cached_tokens", "prompt_cache_hit_tokens", READ],
   cacheWrite: [
-    "prompt_tokens_details.cache_write_tokens",
-    "prompt_tokens_details.cache_creation_tokens",
-    "cache_creation_input_tokens",
+    `${PROMPT}.cache_write_tokens`,
+    `${PROMPT}.cache_creation_tokens`,
+    `${PROMPT}.${WRITTEN}`,
+    WRITTEN,
   ],
-  cacheWriteHour: [`prompt_tokens_details.cache_creation_token_details.${HOUR}`],
+  cacheWriteHour: [`${PROMPT}.cache_creation_token_details.${HOUR}`],
   output: ["completion_tokens"],
   reasoning: ["completion_tokens_details.reasoning_tokens"],
   total: ["total_tokens"],
 } as const satisfies UsageShape;
 
-/** platform.openai.com/docs, "Responses". */
+/** platform.openai.com/docs, "Responses". Alibaba's DashScope and its Responses have the parts under the name of the other API. */
 export const OPENAI_RESPONSES = {
   name: "openai_responses",
   cache: "inside",
   input: ["input_tokens"],
-  cacheRead: ["input_tokens_details.cached_tokens"],
-  cacheWrite: ["input_tokens_details.cache_write_tokens"],
+  cacheRead: ["input_tokens_details.cached_tokens", CACHED],
+  cacheWrite: ["input_tokens_details.cache_write_tokens", `${PROMPT}.${WRITTEN}`],
   output: ["output_tokens"],
   reasoning: ["output_tokens_details.reasoning_tokens"],
   total: ["total_tokens"],
@@ -183,8 +186,8 @@ function shapeOf(usage: JsonFields) {
   if (!has("input_tokens", "iterations")) return undefined;
   if (has("basis")) return { ...PROTOCOL, cache: PLACES[String(usage.basis)] ?? PROTOCOL.cache };
   if (has(...PROTOCOL.cacheRead, ...PROTOCOL.cacheWrite)) return PROTOCOL;
-  if (has(...ANTHROPIC.cacheRead, ...ANTHROPIC.cacheWrite, "iterations")) return ANTHROPIC;
-  if (has("input_tokens_details")) return OPENAI_RESPONSES;
+  if (has(READ, WRITTEN, BY_LIFE, "iterations")) return ANTHROPIC;
+  if (has("input_tokens_details", PROMPT)) return OPENAI_RESPONSES;
   return has("input_token_details") ? LANGCHAIN : PROTOCOL;
 }
 
@@ -200,7 +203,9 @@ export function readAiSdk(get: CountReader, metadata: unknown, provider = ""): C
   const isNew = (get("inputTokenDetails") ?? get("inputTokens.total")) !== undefined;
   const excludes = /anthropic|bedrock/.test([provider, ...Object.keys(fieldsOf(metadata) ?? {})].join());
   const cache = isNew ? "inside" : excludes ? "outside" : "disputed";
-  const own = readCounts({ ...AI_SDK, cache }, (name) => get(name) ?? inMetadata(name));
+  // Elsewhere it shows that thoughts are beside the output, as version 5 has them from Google.
+  const total = excludes ? [] : ["totalTokens"];
+  const own = readCounts({ ...AI_SDK, cache, total }, (name) => get(name) ?? inMetadata(name));
   const raw = fieldsOf(inMetadata("anthropic.usage")) ?? {};
   const { usage, evidence } = readCounts(ANTHROPIC, pathsIn(lastMessage(raw)));
   if (usage.input_tokens === undefined) return own;

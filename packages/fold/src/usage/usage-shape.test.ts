@@ -310,6 +310,186 @@ test("the total shows an opencode that counts the cache inside", () => {
   expect(evidence).toBe("total");
 });
 
+const PROMPT_PARTS = { cached_tokens: 0, text_tokens: 1_000, cache_type: "ephemeral" };
+const message = (input_tokens: number, cache_read_input_tokens: number, output_tokens: number) => ({
+  type: "message",
+  input_tokens,
+  cache_read_input_tokens,
+  output_tokens,
+});
+
+test.each<[string, object, prompt: number | undefined, read?: number, written?: number, output?: number]>([
+  [
+    "Anthropic without caches",
+    { input_tokens: 900, cache_read_input_tokens: null, output_tokens: 5 },
+    900,
+    undefined,
+    undefined,
+    5,
+  ],
+  [
+    "Anthropic, where a gateway leaves out the sum of what was written",
+    { input_tokens: 9, cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 50 } },
+    159,
+    undefined,
+    150,
+  ],
+  [
+    "Anthropic with a call of another model after the last message",
+    {
+      ...message(9, 5_000, 25),
+      iterations: [message(9, 5_000, 5), { ...message(900_000, 0, 20), type: "advisor_message" }],
+    },
+    5_009,
+    5_000,
+    undefined,
+    5,
+  ],
+  [
+    "an explicit cache of Alibaba, compatible with OpenAI",
+    {
+      prompt_tokens: 1_000,
+      completion_tokens: 50,
+      total_tokens: 1_050,
+      prompt_tokens_details: { ...PROMPT_PARTS, cache_creation_input_tokens: 800 },
+    },
+    1_000,
+    0,
+    800,
+    50,
+  ],
+  [
+    "the same from its Responses",
+    {
+      input_tokens: 1_524,
+      output_tokens: 34,
+      prompt_tokens_details: { ...PROMPT_PARTS, cached_tokens: 1_305, cache_creation_input_tokens: 213 },
+      total_tokens: 1_558,
+    },
+    1_524,
+    1_305,
+    213,
+    34,
+  ],
+  [
+    "DashScope with a picture",
+    {
+      input_tokens: 1_200,
+      output_tokens: 5,
+      input_tokens_details: { image_tokens: 1_000, text_tokens: 200 },
+    },
+    1_200,
+    undefined,
+    undefined,
+    5,
+  ],
+  [
+    "OpenAI's Realtime with sound",
+    {
+      input_tokens: 1_000,
+      output_tokens: 50,
+      total_tokens: 1_050,
+      input_token_details: { cached_tokens: 900, text_tokens: 200, audio_tokens: 800 },
+      output_token_details: { text_tokens: 10, audio_tokens: 40 },
+    },
+    1_000,
+    900,
+    undefined,
+    50,
+  ],
+  [
+    "OpenAI's chat with sound",
+    {
+      prompt_tokens: 1_000,
+      completion_tokens: 50,
+      total_tokens: 1_050,
+      prompt_tokens_details: { cached_tokens: 900, audio_tokens: 100 },
+      completion_tokens_details: { reasoning_tokens: 30, audio_tokens: 5 },
+    },
+    1_000,
+    900,
+    undefined,
+    50,
+  ],
+  [
+    "Perplexity, which counts what it read and thought apart",
+    {
+      prompt_tokens: 100,
+      completion_tokens: 50,
+      total_tokens: 150,
+      citation_tokens: 3_000,
+      reasoning_tokens: 900,
+    },
+    100,
+    undefined,
+    undefined,
+    50,
+  ],
+  ["a call of which nothing was counted", { prompt_tokens: null, completion_tokens: null }, undefined],
+  ["counts as texts", { prompt_tokens: "1000", completion_tokens: "50" }, 1_000, undefined, undefined, 50],
+  [
+    "a text that is no count",
+    { prompt_tokens: "1e3", completion_tokens: 50 },
+    undefined,
+    undefined,
+    undefined,
+    50,
+  ],
+  ["a negative prompt", { prompt_tokens: -1, completion_tokens: 50 }, undefined, undefined, undefined, 50],
+  [
+    "a prompt beyond any window",
+    { prompt_tokens: 1e18, completion_tokens: 50 },
+    undefined,
+    undefined,
+    undefined,
+    50,
+  ],
+])("the usage of an answer: %s", (_, counts, prompt, read, written, output) => {
+  const { usage } = answerShapes.readAnswer({ ...counts })!;
+  const { cache_read_tokens, cache_write_tokens, output_tokens } = usage;
+  expect([contextTokens(usage), cache_read_tokens, cache_write_tokens, output_tokens]).toEqual([
+    prompt,
+    read,
+    written,
+    output,
+  ]);
+});
+
+// Gemini leaves out `candidatesTokenCount` of an answer that reached its limit while it thought.
+test.each<[string, UsageShape, object, output: number | undefined]>([
+  [
+    "Gemini",
+    answerShapes.GEMINI,
+    { promptTokenCount: 900, thoughtsTokenCount: 64, totalTokenCount: 964 },
+    64,
+  ],
+  ["Gemini without a total", answerShapes.GEMINI, { promptTokenCount: 900, thoughtsTokenCount: 64 }, 64],
+  [
+    "Gemini without thoughts",
+    answerShapes.GEMINI,
+    { promptTokenCount: 900, totalTokenCount: 900 },
+    undefined,
+  ],
+  ["Gemini CLI", recordShapes.GEMINI_CLI, { input: 900, thoughts: 64, total: 964 }, 64],
+  ["Genkit", recordShapes.GENKIT, { inputTokens: 900, thoughtsTokens: 64, totalTokens: 964 }, 64],
+  ["Langfuse", recordShapes.LANGFUSE, { input: 900, output_reasoning: 64, total: 964 }, 64],
+  [
+    "xAI",
+    answerShapes.OPENAI_CHAT,
+    { prompt_tokens: 900, total_tokens: 964, completion_tokens_details: { reasoning_tokens: 64 } },
+    64,
+  ],
+  [
+    "OpenAI, whose thoughts are part of an answer that is missing",
+    answerShapes.OPENAI_CHAT,
+    { prompt_tokens: 900, completion_tokens_details: { reasoning_tokens: 64 } },
+    undefined,
+  ],
+])("an answer of thoughts alone: %s", (_, shape, counts, output) => {
+  const { usage } = readCounts(shape, pathsIn(counts));
+  expect([contextTokens(usage), usage.output_tokens]).toEqual([900, output]);
+});
+
 test("a prompt of zero tokens was not counted, and a cache alone is a prompt", () => {
   const { ANTHROPIC } = answerShapes;
   expect(

@@ -63,14 +63,15 @@ export function readCounts(shape: UsageShape, get: CountReader): CountedUsage {
   const total = first(shape.total);
   const counts = { input: input ?? 0, cached, output: output ?? 0, reasoning: reasoning ?? 0 };
   const { cache, reasoningBeside, evidence, keepsCache } = meaningOf(shape, counts, total);
+  // An answer that ended while the model still thought has no other output.
+  const thought = reasoningBeside ? reasoning : undefined;
   return {
     usage: {
       input_tokens: input === undefined || input + cached === 0 ? undefined : countOf(input),
       cache_read_tokens: keepsCache ? cacheRead : undefined,
       cache_write_tokens: keepsCache ? cacheWrite : undefined,
       cache_write_1h_tokens: keepsCache ? hour : undefined,
-      output_tokens:
-        output === undefined ? undefined : countOf(output + (reasoningBeside ? counts.reasoning : 0)),
+      output_tokens: countOf(output === undefined ? thought : output + (thought ?? 0)),
       reasoning_tokens: reasoning,
       basis: cache === "disputed" ? undefined : cache === "inside" ? "inclusive" : "exclusive",
     },

@@ -6,7 +6,7 @@ import type { MarkFacts } from "../history/mark.ts";
 import { mark, OPTIONS, turn } from "../history/testing/agent-history.ts";
 import { mergeTurns, type TurnFacts } from "../history/turn.ts";
 import { joinReports, ownReport } from "./join-reports.ts";
-import { mayRepeat, type ReportTrace, SAME_CALL_MS, withTrace } from "./match-reports.ts";
+import { LONGEST_REACH_MS, mayRepeat, type ReportTrace, SAME_CALL_MS, withTrace } from "./match-reports.ts";
 import { provenanceOf, witnessesOf, witnessMask } from "./witness.ts";
 
 type Report = [witness: Witness, at: number, tokens: number, more?: Partial<TurnFacts>];
@@ -113,6 +113,50 @@ describe("reports of one agent with different ids", () => {
       ["otlp", "transcript"],
     ],
     [
+      "a call that took long, whose recording has the time of its first line",
+      [
+        ["transcript", 0, 500],
+        ["otlp", 40_000, 500, { durationMs: 45_000 }],
+        ["acp", 40_300, 500],
+        ["hook", 49_000, 500],
+      ],
+      ["*", "otlp+hook+transcript+acp", "*", "*"],
+    ],
+    [
+      "longer before the end of a call than it took",
+      [
+        ["transcript", 0, 500],
+        ["otlp", 40_000, 500, { durationMs: 29_999 }],
+      ],
+      ["transcript", "otlp"],
+    ],
+    [
+      "longer before than any call takes, whatever its duration",
+      [
+        ["transcript", 0, 500],
+        ["otlp", 610_001, 500, { durationMs: 9_000_000 }],
+      ],
+      ["transcript", "otlp"],
+    ],
+    [
+      "after a call that took long",
+      [
+        ["otlp", 0, 500, { durationMs: 45_000 }],
+        ["transcript", SAME_CALL_MS + 1, 500],
+      ],
+      ["otlp", "transcript"],
+    ],
+    [
+      "two equal calls that took long",
+      [
+        ["transcript", 0, 500],
+        ["otlp", 25_000, 500, { durationMs: 26_000 }],
+        ["transcript", 30_000, 500],
+        ["otlp", 55_000, 500, { durationMs: 26_000 }],
+      ],
+      ["*", "otlp+transcript", "*", "otlp+transcript"],
+    ],
+    [
       "another level",
       [
         ["otlp", 0, 500],
@@ -143,6 +187,22 @@ describe("reports of one agent with different ids", () => {
         ["transcript", 0, 0, output(8)],
       ],
       ["otlp", "transcript"],
+    ],
+    [
+      "an output that a recording had in part",
+      [
+        ["transcript", 0, 0, output(1)],
+        ["otlp", 4_000, 0, output(640)],
+      ],
+      ["*", "otlp+transcript"],
+    ],
+    [
+      "an output that another source than a recording had in part",
+      [
+        ["hook", 0, 0, output(1)],
+        ["otlp", 4_000, 0, output(640)],
+      ],
+      ["hook", "otlp"],
     ],
     [
       "an estimate",
@@ -228,6 +288,15 @@ describe("reports of one agent with different ids", () => {
     expect(callsOf(reports)).toEqual(calls);
   });
 
+  test("the whole output counts, not the part that a recording had", () => {
+    const reports: Report[] = [
+      ["transcript", 0, 0, output(1)],
+      ["otlp", 4_000, 0, output(640)],
+    ];
+    const { turns } = foldAgent(reports.map(reportOf), [], OPTIONS);
+    expect(turns.find(({ isRepeat }) => !isRepeat)!.turn.usage.output_tokens).toBe(640);
+  });
+
   test("a boundary between them that opens a window", () => {
     const reports: Report[] = [
       ["otlp", 0, 500],
@@ -252,7 +321,7 @@ describe("reports of one agent with different ids", () => {
     expect(twice.inferred).toEqual(once.inferred);
     expect(twice.inferred.size).toBe(1);
     const { tail: _, traces, ...state } = twice.state;
-    expect(traces.length).toBe(2);
+    expect(traces.length).toBe(8);
     expect(state).toEqual({ ...state, recent: once.state.recent, levels: once.state.levels });
   });
 });
@@ -377,11 +446,19 @@ test("a joined call shows every source, and each report can be told from it", ()
   );
 });
 
+interface AnyTurn {
+  at: number;
+  tokens: number;
+  witness: Witness;
+  durationMs: number | undefined;
+}
+
 describe("the traces of an agent", () => {
   const anyTurn = fc.record({
     at: fc.integer({ min: 0, max: 30 }).map((step) => step * 1_000),
     tokens: fc.constantFrom(100, 200),
     witness: fc.constantFrom(...WITNESSES),
+    durationMs: fc.constantFrom(undefined, 5_000, 20_000),
   });
 
   test("are few, and hold back every turn that could repeat one of the traced", () => {
@@ -421,12 +498,12 @@ describe("the traces of an agent", () => {
     expect(state.traces).toEqual([]);
     const mayRepeatIt = (witness: Witness, at: number) =>
       mayRepeat([], state.lastTurnAt, reportOf([witness, at, 123]));
-    expect(mayRepeatIt("harness", SAME_CALL_MS)).toBe(false);
-    expect(mayRepeatIt("otlp", SAME_CALL_MS)).toBe(true);
-    expect(mayRepeatIt("otlp", SAME_CALL_MS + 1)).toBe(false);
+    expect(mayRepeatIt("harness", LONGEST_REACH_MS)).toBe(false);
+    expect(mayRepeatIt("otlp", LONGEST_REACH_MS)).toBe(true);
+    expect(mayRepeatIt("otlp", LONGEST_REACH_MS + 1)).toBe(false);
   });
 
-  function factsOf({ at, tokens, witness }: { at: number; tokens: number; witness: Witness }): TurnFacts {
-    return reportOf([witness, at, tokens]);
+  function factsOf({ at, tokens, witness, durationMs }: AnyTurn): TurnFacts {
+    return reportOf([witness, at, tokens, { durationMs }]);
   }
 });

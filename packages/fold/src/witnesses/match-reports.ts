@@ -6,14 +6,22 @@ import { joinReports } from "./join-reports.ts";
 import { rankOf, witnessMask } from "./witness.ts";
 
 /**
- * Reports of one call are stamped within this time. Telemetry has the end of the call, a recording the time at which its
- * line was written, and the clocks of both may differ by seconds.
+ * Reports of one call are stamped within this time of each other, or of its beginning. Telemetry has the end of the call, a recording
+ * the time at which its first line was written, and the clocks of both may differ by seconds.
  */
 export const SAME_CALL_MS = 10_000;
+/** Longer durations of a call say nothing: a recording that was written so long before is of another call. */
+const LONGEST_CALL_MS = 600_000;
+/** No report of a call is stamped longer before another one. */
+export const LONGEST_REACH_MS = SAME_CALL_MS + LONGEST_CALL_MS;
 /** Calls that wait for another report at once, of those with one level. More are only seen in broken recordings. */
 const MOST_WAITING = 64;
 /** Reports that an agent's state remembers one by one. */
 const MOST_TRACES = 16;
+
+/** How much earlier than a report another one of its call may be stamped, ms. A report that knows how long its call took has the end of it. */
+export const callReach = ({ durationMs = 0 }: Pick<TurnFacts, "durationMs">): number =>
+  SAME_CALL_MS + Math.min(durationMs, LONGEST_CALL_MS);
 
 /** How a turn reads that reports a call again, under an id of its own. It counts nowhere. */
 export const REPEATED_TURN = "repeated";
@@ -40,7 +48,7 @@ const LEVEL_ONLY = 1 << WITNESSES.indexOf("acp");
 
 /**
  * Finds the reports of one agent that repeat a call of it. They come from other witnesses, in the same window, within
- * `SAME_CALL_MS`, with the same level and no count that contradicts. Each witness reports a call once, and calls with
+ * `callReach`, with the same level and no count that contradicts. Each witness reports a call once, and calls with
  * equal counts are matched in the order of time. The result depends only on the set of turns.
  * @returns undefined if no two turns have different witnesses
  */
@@ -93,7 +101,9 @@ export const isWitnessed = (turn: TurnFacts): boolean =>
   turn.provenance !== 0 && witnessedLevel(turn) !== undefined;
 
 interface Call {
+  /** The times of its first and its last report. */
   at: number;
+  lastAt: number;
   witnesses: number;
   members: WitnessedReport[];
 }
@@ -104,22 +114,34 @@ function callsOf(reports: WitnessedReport[]): Call[] {
   reports.sort(byTime);
   for (const report of reports) {
     const { at } = report.turn;
-    while (waiting.length > 0 && (at - waiting[0]!.at > SAME_CALL_MS || waiting.length > MOST_WAITING))
-      waiting.shift();
+    dropPast(waiting, at - LONGEST_REACH_MS);
     const known = waiting.find(
-      ({ witnesses, members }) =>
-        (witnesses & report.witnesses) === 0 && members.every((member) => agree(member, report)),
+      (call) =>
+        (at - call.lastAt <= SAME_CALL_MS || at - call.at <= callReach(report.turn)) &&
+        (call.witnesses & report.witnesses) === 0 &&
+        call.members.every((member) => agree(member, report)),
     );
     if (known !== undefined) {
-      known.members.push(report);
-      known.witnesses |= report.witnesses;
+      addReport(known, report);
       continue;
     }
-    const call = { at, witnesses: report.witnesses, members: [report] };
+    const call = { at, lastAt: at, witnesses: report.witnesses, members: [report] };
     calls.push(call);
     waiting.push(call);
   }
   return calls;
+}
+
+/** Drops the calls at the start of a list that had their last report before a time, and the first of too many. */
+function dropPast(waiting: Call[], before: number): void {
+  while (waiting.length > 0 && (waiting[0]!.lastAt < before || waiting.length > MOST_WAITING))
+    waiting.shift();
+}
+
+function addReport(call: Call, report: WitnessedReport): void {
+  call.members.push(report);
+  call.witnesses |= report.witnesses;
+  call.lastAt = Math.max(call.lastAt, report.turn.at);
 }
 
 /** Adds reports with a level alone to the calls that had it, in the order of time. */
@@ -136,17 +158,15 @@ function addLevels(calls: readonly Call[], reports: WitnessedReport[]): void {
   for (const report of reports.sort(byTime)) {
     const { at } = report.turn;
     const waiting = byLevel.get(report.tokens) ?? [];
-    while (waiting.length > 0 && (at - waiting[0]!.at > SAME_CALL_MS || waiting.length > MOST_WAITING))
-      waiting.shift();
+    dropPast(waiting, at - SAME_CALL_MS);
     const known = waiting.find(
       (call) =>
+        at - call.lastAt <= SAME_CALL_MS &&
         call.at - at <= SAME_CALL_MS &&
         (call.witnesses & report.witnesses) === 0 &&
         call.members.every((member) => agree(member, report)),
     );
-    if (known === undefined) continue;
-    known.members.push(report);
-    known.witnesses |= report.witnesses;
+    if (known !== undefined) addReport(known, report);
   }
 }
 
@@ -168,11 +188,20 @@ function agree(a: WitnessedReport, b: WitnessedReport): boolean {
   return (
     a.window === b.window &&
     (a.turn.compaction === b.turn.compaction || isSameOutput(a, b)) &&
+    (isSame(a.turn.usage.output_tokens, b.turn.usage.output_tokens) ||
+      isCutShort(a, b) ||
+      isCutShort(b, a)) &&
     COUNTS.every((count) => isSame(a.turn.usage[count], b.turn.usage[count]))
   );
 }
 
-const COUNTS = ["output_tokens", "reasoning_tokens", "cache_read_tokens", "cache_write_tokens"] as const;
+const COUNTS = ["reasoning_tokens", "cache_read_tokens", "cache_write_tokens"] as const;
+
+const RECORDING = 1 << WITNESSES.indexOf("transcript");
+
+/** Lines of a recording have what was counted of an answer when they were written. */
+const isCutShort = (one: WitnessedReport, other: WitnessedReport) =>
+  one.witnesses === RECORDING && (one.turn.usage.output_tokens ?? 0) < (other.turn.usage.output_tokens ?? 0);
 
 /** A report that does not say that a call compacts takes it from one with all the same counts. */
 const isSameOutput = ({ turn: { usage: a } }: WitnessedReport, { turn: { usage: b } }: WitnessedReport) =>
@@ -199,12 +228,12 @@ export interface ReportTrace {
   witnesses: number;
 }
 
-/** The traces after one more turn. Older ones than `SAME_CALL_MS` are dropped. */
+/** The traces after one more turn. Those that no later report reaches are dropped. */
 export function withTrace(traces: readonly ReportTrace[], turn: TurnFacts): readonly ReportTrace[] {
   const tokens = witnessedLevel(turn);
   if (tokens === undefined) return traces;
   const all = [...traces, { at: turn.at, tokens, witnesses: witnessMask(turn.provenance) }];
-  const from = all.reduce((latest, { at }) => Math.max(latest, at), turn.at) - SAME_CALL_MS;
+  const from = all.reduce((latest, { at }) => Math.max(latest, at), turn.at) - LONGEST_REACH_MS;
   const kept = all.filter(({ at }) => at >= from);
   if (kept.length <= MOST_TRACES) return kept;
   const [first, second, ...rest] = kept as [ReportTrace, ReportTrace, ...ReportTrace[]];
@@ -223,14 +252,14 @@ export function mayRepeat(
   turn: TurnFacts,
 ): boolean {
   if (traces.length === 0)
-    return lastTurnAt !== undefined && turn.at - lastTurnAt <= SAME_CALL_MS && isWitnessed(turn);
+    return lastTurnAt !== undefined && turn.at - lastTurnAt <= LONGEST_REACH_MS && isWitnessed(turn);
   const tokens = witnessedLevel(turn);
   if (tokens === undefined) return false;
   const witnesses = witnessMask(turn.provenance);
   return traces.some(
     (trace) =>
       turn.at < trace.at ||
-      (turn.at - trace.at <= SAME_CALL_MS &&
+      (turn.at - trace.at <= callReach(turn) &&
         (trace.tokens === undefined ||
           trace.tokens === tokens ||
           trace.witnesses === LEVEL_ONLY ||

@@ -437,14 +437,25 @@ export function fileAgent(path: string): string | undefined {
   return /(?:^|\/)agent-([^/]+)\.jsonl$/.exec(path)?.[1];
 }
 
+/**
+ * Agents that Claude Code starts by itself on a copy of the conversation. Their ids begin with what they are for, and telemetry names it
+ * as the source of their calls, which are no part of the conversation.
+ */
+const AUXILIARY = /^a(?:prompt_suggestion|side_question|extract_memories|session_memory)-/;
+
+export const isAuxiliaryAgent = (agentId: string | undefined): boolean =>
+  agentId !== undefined && AUXILIARY.test(agentId);
+
+/** The session in whose folder a sub-agent's file is. Files of a workflow are in a folder of its run. */
+const folderSession = (path: string): string | undefined => /^(?:.*\/)?([^/]+)\/subagents\//.exec(path)?.[1];
+
 /** The sub-agent that `agent-<id>.meta.json` describes, and the tool call that started it. */
 export function readAgentMeta(
   text: string,
   path: string,
 ): { session: string; agent: string; call: string } | undefined {
   const agent = /(?:^|\/)agent-([^/]+)\.meta\.json$/.exec(path)?.[1];
-  const parts = path.split("/");
-  const session = parts.at(-2) === "subagents" ? parts.at(-3) : undefined;
+  const session = folderSession(path);
   const call = asText(parseObject(text)?.toolUseId);
   if (agent === undefined || session === undefined || call === undefined) return undefined;
   return { session, agent, call };
@@ -452,8 +463,7 @@ export function readAgentMeta(
 
 /** The session id in a file name, for lines without one. */
 export function fileSession(path: string): string | undefined {
-  const parts = path.split("/");
-  const file = parts.at(-1) ?? "";
-  if (fileAgent(path) !== undefined) return parts.at(-2) === "subagents" ? parts.at(-3) : undefined;
+  const file = path.split("/").at(-1) ?? "";
+  if (fileAgent(path) !== undefined) return folderSession(path);
   return /^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$/i.test(file) ? file.slice(0, -6) : undefined;
 }

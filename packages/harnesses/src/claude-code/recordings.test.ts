@@ -604,6 +604,40 @@ describe("Claude Code transcripts", () => {
     expect(fold.state.current).toBe(30_000);
   });
 
+  it.each([
+    "aprompt_suggestion-33a4cf",
+    "aside_question-94d26433f3755c77",
+    "aextract_memories-0123456789abcdef",
+  ])("the agent %s works on a copy of the conversation, and is no part of it", (agentId) => {
+    const side = { isSidechain: true, agentId };
+    const { events, skipped } = readFiles(
+      [`${project}/${S}.jsonl`, [said(1, "m1", usage(3, 150_000)), said(9, "m2", usage(3, 160_000))]],
+      [
+        `${project}/${S}/subagents/agent-${agentId}.jsonl`,
+        [said(1, "m1", usage(3, 150_000), side), said(10, "x1", usage(3, 160_500), side)],
+      ],
+    );
+    expect([...foldEvents(events)].map(([agent, fold]) => [agent, levels(fold)])).toEqual([
+      [`${S} main`, [150_003, 160_003]],
+    ]);
+    expect(skipped).toEqual({ not_needed: 2 });
+  });
+
+  it("a sub-agent that a person named stays one", () => {
+    const agentId = "areviewer-0123456789abcdef";
+    const { events } = readFiles([
+      `${project}/${S}/subagents/agent-${agentId}.jsonl`,
+      [said(1, "x1", usage(700), { isSidechain: true, agentId })],
+    ]);
+    expect(levels(foldEvents(events).get(`${S} agent-${agentId}`))).toEqual([700]);
+  });
+
+  it("a sub-agent of a workflow belongs to the session in whose folder its run is", () => {
+    const { sessionId: _, ...line } = said(1, "x1", usage(700), { isSidechain: true });
+    const { events } = readFiles([`${project}/${S}/subagents/workflows/run-7/agent-abc.jsonl`, [line]]);
+    expect(levels(foldEvents(events).get(`${S} agent-abc`))).toEqual([700]);
+  });
+
   it("a compaction explains the fall, and postTokens is not used as the level", () => {
     const { events } = read(
       said(1, "m1", usage(934_000)),

@@ -36,6 +36,7 @@ import {
   type ClearedContent,
   fileAgent,
   fileSession,
+  isAuxiliaryAgent,
   readAgentMeta,
   readClaudeLine,
 } from "./recording-line.ts";
@@ -177,6 +178,8 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
   function addLine(line: ClaudeLine, path: string): SkipReason | undefined {
     const id = line.session ?? fileSession(path);
     if (id === undefined) return "no_session";
+    const agentId = line.agentId ?? fileAgent(path);
+    if (isAuxiliaryAgent(agentId)) return "not_needed";
     const session = sessionOf(id, line.at);
     session.isOwn = true;
     if (line.title !== undefined) name(session, line.title.rank, line.title.text);
@@ -187,7 +190,6 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     session.lastAt = Math.max(session.lastAt, line.at);
     if (line.uuid !== undefined) sessionOfUuid.set(line.uuid, id);
 
-    const agentId = line.agentId ?? fileAgent(path);
     const side = line.sidechain || fileAgent(path) !== undefined;
     const place = { at: line.at, line: side ? line.uuid : undefined };
     if (!side || line.uuid !== undefined) {

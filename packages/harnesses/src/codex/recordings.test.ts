@@ -238,6 +238,39 @@ describe("Codex rollouts", () => {
     expect(skipped.superseded).toBe(1);
   });
 
+  it("keeps the counts of a thread from before a version with records went on with it", () => {
+    const { events, skipped } = read([
+      file(A),
+      [
+        meta(0, A),
+        count(5_000, tokens(50_000, 50_000)),
+        count(9_000, tokens(120_000, 170_000)),
+        record(90_000, A, "resp_1", 95_000),
+        count(90_001, tokens(95_000, 265_000)),
+        record(99_000, A, "resp_2", 99_000),
+        count(99_001, tokens(99_000, 364_000)),
+      ],
+    ]);
+    expect(levels(foldEvents(events).get(`${A} main`))).toEqual([50_000, 120_000, 95_000, 99_000]);
+    expect(skipped).toEqual({ superseded: 2 });
+  });
+
+  it("begins a fork with none of the counts that a version without records wrote in its parent", () => {
+    const { events, skipped } = read([
+      file(B),
+      [
+        meta(20_000, B, { forked_from_id: A }),
+        meta(20_000, A),
+        count(5_000, tokens(50_000, 50_000)),
+        count(9_000, tokens(120_000, 170_000)),
+        record(29_000, B, "resp_1", 121_000),
+        count(29_001, tokens(121_000, 291_000)),
+      ],
+    ]);
+    expect(levels(foldEvents(events).get(`${B} main`))).toEqual([121_000]);
+    expect(skipped).toEqual({ replayed: 2, superseded: 1 });
+  });
+
   it("while following, holds a count back until the next line", () => {
     const reader = codexRecordings.reader(options);
     const path = file(A);

@@ -207,7 +207,10 @@ function codexReader(options: ReaderOptions): HarnessReader {
     return [start, ...events, ...quotas];
   }
 
-  /** Returns one count per inference. Records identify the response, so they replace `token_count` where they exist. */
+  /**
+   * Returns one count per inference. Records identify the response, so they replace `token_count` where they exist: a thread that an
+   * older version began has none up to where a newer one went on with it.
+   */
   function chosenCounts(
     rollout: CodexRollout,
     thread: string,
@@ -215,20 +218,19 @@ function codexReader(options: ReaderOptions): HarnessReader {
     final: boolean,
   ): CodexCount[] {
     const own: CodexCount[] = [];
+    let recordedFrom = Number.POSITIVE_INFINITY;
     for (const record of rollout.records.values()) {
+      recordedFrom = Math.min(recordedFrom, record.at - SAME_MOMENT_MS);
       // The thread is more reliable than the time: a quick sub-agent answers within the moment in which its file began.
       const isOwn = record.thread === undefined ? !isCopied(record) : record.thread === thread;
       if (isOwn) own.push(record);
       else skips.add("replayed");
     }
-    if (rollout.records.size > 0) {
-      for (const _ of rollout.counts) skips.add("superseded");
-      return own;
-    }
     for (const count of rollout.counts.values()) {
       // The next line may be a record of the same response.
       const settled = final || count.at < rollout.lastAt;
-      if (isCopied(count)) skips.add("replayed");
+      if (count.at >= recordedFrom) skips.add("superseded");
+      else if (isCopied(count)) skips.add("replayed");
       else if (settled) own.push(count);
     }
     return own;

@@ -75,6 +75,30 @@ describe("the recording of Kimi Code", () => {
     ]);
   });
 
+  it.each<[string, object, object]>([
+    ["/clear", { type: "context.clear" }, { type: "cleared" }],
+    ["/undo", { type: "context.undo", count: 2 }, { type: "masked" }],
+    [
+      "old results of tools were left out",
+      { type: "micro_compaction.apply", cutoff: 40 },
+      { type: "masked" },
+    ],
+  ])("explains a fall after %s", (_, record, mark) => {
+    const { events } = read(usage(1, 90_000), { ...record, time: time(5) }, usage(10, 20_000));
+    const fold = foldEvents(events).get("session_287f main")!;
+    expect([...fold.marks.values()]).toMatchObject([{ ...mark, tokensBefore: 90_000, tokensAfter: 20_000 }]);
+    expect(fold.inferred.size).toBe(0);
+  });
+
+  it("leaves what a fork copied without the falls of its parent", () => {
+    const undone = { type: "context.undo", count: 1, time: time(5) };
+    const forked = { type: "forked", time: time(20) };
+    const { events } = read(usage(1, 90_000), undone, usage(10, 20_000), forked, usage(30, 21_000));
+    const fold = foldEvents(events).get("session_287f main")!;
+    expect(levels(fold)).toEqual([21_000]);
+    expect(fold.marks.size).toBe(0);
+  });
+
   it("has messages without usage, which are no faulty calls", () => {
     const { events, skipped } = read(context, appended, usage(3, 30_000));
     expect(levels(foldEvents(events).get("session_287f main"))).toEqual([30_000]);

@@ -12,6 +12,7 @@ import {
 import { NEXT_TURN } from "../recordings/history-texts.ts";
 import {
   asArray,
+  asCount,
   asNumber,
   asObject,
   asText,
@@ -54,6 +55,7 @@ export const kimiRecordings: Recordings = {
  * Reads `wire.jsonl` of Kimi CLI and of Kimi Code. Kimi CLI reports each inference with the window size in a
  * `StatusUpdate`, and repeats those of a sub-agent in its parent's file. Kimi Code writes a `usage.record` for each
  * request; those that do not belong to a turn are not the context of the conversation. One within a compaction wrote its summary.
+ * Its `/undo` takes back prompts with all that followed them.
  *
  * A fork begins with the lines of its parent. Kimi Code ends them with a mark. Kimi CLI does not, but its fork goes on when the parent
  * has ended (MoonshotAI/kimi-cli src/kimi_cli/session_fork.py).
@@ -187,6 +189,15 @@ function kimiReader(options: ReaderOptions): HarnessReader {
       case "context.apply_compaction":
         // Its counts are those of the messages, without system prompt and tools.
         return history.addMark({ id: `compacted/${at}`, at, event: { type: "compacted" } });
+      case "context.clear":
+        return history.addMark({ id: `cleared/${at}`, at, event: { type: "cleared", reason: "/clear" } });
+      case "context.undo": {
+        const observations = asCount(json.count) ?? 1;
+        return history.addMark({ id: `undone/${at}`, at, event: { type: "masked", observations } });
+      }
+      case "micro_compaction.apply":
+        // It names a place in the history, before which results of tools are no longer sent.
+        return history.addMark({ id: `masked/${at}`, at, event: { type: "masked", observations: 0 } });
       case "turn.prompt": {
         const prompt = firstText(json.input);
         if (prompt !== undefined && isPrompt(prompt)) history.addPrompt(at, prompt);

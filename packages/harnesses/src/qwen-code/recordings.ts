@@ -3,6 +3,7 @@ import { resultOfStatus } from "../recordings/call-outcomes.ts";
 import { AgentHistory, agentName, historyReading } from "../recordings/history.ts";
 import {
   asArray,
+  asCount,
   asObject,
   asText,
   asTime,
@@ -136,8 +137,12 @@ function readSystem(history: AgentHistory, json: JsonObject, at: number): SkipRe
       history.addTitle(payload?.titleSource === "auto" ? "harness" : "person", at, title);
     return title === undefined ? "not_needed" : undefined;
   }
-  // The messages that it takes back are only counted.
-  if (json.subtype === "rewind") history.texts.lose(at);
+  if (json.subtype === "rewind") {
+    // The messages that it takes back are only counted.
+    history.texts.lose(at);
+    const observations = asCount(payload?.truncatedCount) ?? 1;
+    return history.addMark({ id, at, event: { type: "masked", observations } });
+  }
   if (json.subtype !== "chat_compression") return "not_needed";
   const info = asObject(payload?.info);
   if (info?.compressionStatus !== undefined && info.compressionStatus !== COMPRESSED) return "not_needed";

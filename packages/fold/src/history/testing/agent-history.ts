@@ -320,22 +320,28 @@ const anyWitness = fc.constantFrom<Witness | undefined>(
   "hook",
 );
 
-/** As `history`, with several witnesses of few levels. The times reach over and under the limit for reports of one call. */
+/** As `history`, with several witnesses of few levels. Times and durations reach over and under the limit for reports of one call. */
 export const witnessedHistory: fc.Arbitrary<GeneratedHistory> = fc
   .record({
     given: history,
     witnesses: fc.array(
-      fc.record({ one: anyWitness, other: maybe(anyWitness, 1), level: fc.integer({ min: 1, max: 3 }) }),
+      fc.record({
+        one: anyWitness,
+        other: maybe(anyWitness, 1),
+        level: fc.integer({ min: 1, max: 3 }),
+        took: fc.constantFrom(undefined, undefined, 1, 4),
+      }),
       { minLength: 14, maxLength: 14 },
     ),
   })
   .map(({ given, witnesses }) => ({
     turns: given.turns.map((facts, index) => {
-      const { one, other, level } = witnesses[index]!;
+      const { one, other, level, took } = witnesses[index]!;
       const input = facts.usage.input_tokens === undefined ? undefined : level * 320;
       const witnessed = {
         ...facts,
         at: facts.at * SAME_CALL_MS * 0.3,
+        durationMs: took && took * SAME_CALL_MS,
         usage: {
           ...facts.usage,
           input_tokens: input,

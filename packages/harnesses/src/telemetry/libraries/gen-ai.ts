@@ -24,8 +24,14 @@ export const GEN_AI_CALL: ModelCallNames = {
 };
 const BEDROCK_CALL: ModelCallNames = { ...GEN_AI_CALL, usage: GEN_AI_BEDROCK };
 
-/** Operations that are one model call. A span without an operation is one if it names a model. */
-const INFERENCE = new Set(["chat", "generate_content", "text_completion", "fetch_response"]);
+/**
+ * Operations that are one model call. A span without an operation is one if it names a model. LiteLLM writes the name of its function,
+ * with an `a` for asynchronous ones (BerriAI/litellm litellm/integrations/opentelemetry.py, `call_type`).
+ */
+const INFERENCE =
+  /^(?:fetch_response|a?(?:chat|completion|text_completion|responses|anthropic_messages|generate_content(?:_stream)?))$/;
+
+export const isInference = (operation: string): boolean => INFERENCE.test(operation);
 /** Operations that call no model, and those whose usage is a sum over the calls below them. */
 const WITHOUT_CALL = new Set(["execute_tool", "embeddings", "retrieval", "create_agent", "plan"]);
 
@@ -188,7 +194,7 @@ function refusalOf(
 function otherThanCall(attributes: Attributes): "not_needed" | "aggregate" | undefined {
   const operation = textOf(attributes, ["gen_ai.operation.name"]);
   if (operation !== undefined) {
-    if (INFERENCE.has(operation)) return undefined;
+    if (isInference(operation)) return undefined;
     return WITHOUT_CALL.has(operation) || operation.endsWith("_memory") ? "not_needed" : "aggregate";
   }
   return textOf(attributes, GEN_AI_CALL.model) === undefined ? "aggregate" : undefined;

@@ -27,6 +27,32 @@ describe("OpenLLMetry", () => {
     ]);
   });
 
+  // As LiteLLM's proxy writes it, which has OpenLLMetry's names.
+  it.each(["completion", "acompletion", "aresponses", "anthropic_messages", "agenerate_content_stream"])(
+    "reports a call of LiteLLM's function %s",
+    (type) => {
+      const attributes = {
+        "llm.request.type": type,
+        "gen_ai.request.model": "claude-sonnet-4-5",
+        "gen_ai.system": "anthropic",
+        "gen_ai.response.id": "chatcmpl-6f0e",
+        "gen_ai.usage.prompt_tokens": 700,
+        "gen_ai.usage.completion_tokens": 9,
+        "gen_ai.usage.total_tokens": 709,
+      };
+      expectEvents("openllmetry", span(attributes), [
+        { id: "chatcmpl-6f0e", session: "s-1", usage: { input_tokens: 700, output_tokens: 9 } },
+      ]);
+      const named = { ...attributes, "gen_ai.operation.name": type };
+      expectEvents("openllmetry", span(named), [{ id: "chatcmpl-6f0e" }]);
+    },
+  );
+
+  it.each(["embedding", "aembedding", "arerank", "amoderation", "aimage_generation"])(
+    "needs nothing of LiteLLM's function %s",
+    (type) => expectNone("openllmetry", span({ "llm.request.type": type }), "not_needed"),
+  );
+
   // As its JavaScript SDK 0.27 writes it, in spans of its own and of others.
   it.each([
     ["openllmetry", "@traceloop/instrumentation-anthropic"],

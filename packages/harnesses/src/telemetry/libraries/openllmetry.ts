@@ -1,11 +1,10 @@
 import { textOf } from "../attributes.ts";
 import { serviceFamily } from "../event-envelope.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
-import { readGenAiSpan, readToolSpan, SESSION } from "./gen-ai.ts";
+import { isInference, readGenAiSpan, readToolSpan, SESSION } from "./gen-ai.ts";
 
 /** What the SDK puts around calls: `workflow`, `task`, `agent` or `tool`. */
 const KIND = "traceloop.span.kind";
-const CALLS = new Set(["chat", "completion", "responses"]);
 
 /** Its JavaScript packages; 0.27 follows the GenAI conventions without names of its own. */
 const SCOPE = "@traceloop/";
@@ -27,7 +26,7 @@ export const openLlmetry: TelemetryDialect = {
     if (attributes.get(KIND) === "tool")
       return readToolSpan(record, { ...sender, session: textOf(attributes, SESSION) });
     const type = textOf(attributes, ["llm.request.type"]);
-    const isCall = type === undefined ? attributes.has("gen_ai.operation.name") : CALLS.has(type);
+    const isCall = type === undefined ? attributes.has("gen_ai.operation.name") : isInference(type);
     if (!isCall) return noEvent("not_needed");
     return readGenAiSpan(record, sender);
   },

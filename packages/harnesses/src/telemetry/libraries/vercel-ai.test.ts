@@ -77,6 +77,28 @@ describe("the Vercel AI SDK", () => {
     });
   });
 
+  // `@ai-sdk/google` 2 has the thoughts beside the output, providers of OpenAI's format within it.
+  it.each([
+    ["google.generative-ai", 1_150, 150],
+    ["google.vertex.chat", 1_150, 150],
+    ["openai.chat", 1_050, 50],
+    ["anthropic.messages", 1_050, 50],
+  ])("5 counts the thoughts of %s once, with a total of %i", (provider, total, output) => {
+    const attributes = {
+      "ai.operationId": "ai.streamText.doStream",
+      "ai.telemetry.metadata.sessionId": "chat-1",
+      "ai.model.provider": provider,
+      "gen_ai.request.model": "m",
+      "ai.usage.inputTokens": 1_000,
+      "ai.usage.outputTokens": 50,
+      "ai.usage.reasoningTokens": total === 1_150 ? 100 : 20,
+      "ai.usage.totalTokens": total,
+    };
+    expect(eventOf(span(attributes))).toMatchObject({
+      usage: { input_tokens: 1_000, output_tokens: output },
+    });
+  });
+
   it("4 and 5 are read by their older names", () => {
     const old = {
       "ai.operationId": "ai.streamText.doStream",
