@@ -21,8 +21,29 @@ const OUTSIDE = new RegExp(
   ].join("|"),
 );
 
-/** In a test whose packages read the environment when they are loaded, or are replaced. */
-const ISOLATED = /testing\/clean-environment\.ts|vi\.mock\(/;
+const CLEAN_ENVIRONMENT = "packages/guard/src/testing/clean-environment.ts";
+
+const readsEnvironment = (text: string) => text.includes("testing/clean-environment.ts");
+const replacesModules = (text: string) => text.includes("vi.mock(");
+
+/** Loading all modules again for each file takes longer than most files. */
+const kindsOf = (outside: boolean) => [
+  {
+    name: "",
+    isolate: false,
+    setupFiles: [],
+    holds: (text: string) => !replacesModules(text) && !readsEnvironment(text),
+  },
+  // Packages in these read the environment when they are loaded, so no other test may load them first.
+  {
+    name: "-clean",
+    // Outside, they also set what a process has once, such as the context manager of OpenTelemetry.
+    isolate: outside,
+    setupFiles: [CLEAN_ENVIRONMENT],
+    holds: (text: string) => !replacesModules(text) && readsEnvironment(text),
+  },
+  { name: "-isolated", isolate: true, setupFiles: [], holds: replacesModules },
+];
 
 const TESTS = FOLDERS.flatMap((folder) =>
   readdirSync(at(folder), { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
@@ -65,15 +86,15 @@ export default defineConfig({
     expect: { poll: { timeout: 120_000 } },
     sequence: { sequencer: SlowFirst },
     projects: [false, true].flatMap((outside) =>
-      [false, true].map((isolate) => ({
+      kindsOf(outside).map(({ name, isolate, setupFiles, holds }) => ({
         extends: true as const,
         test: {
-          name: `${outside ? "outside" : "inside"}${isolate ? "-isolated" : ""}`,
-          include: TESTS.filter(
-            ({ text }) => OUTSIDE.test(text) === outside && ISOLATED.test(text) === isolate,
-          ).map(({ path }) => path),
-          // Loading all modules again for each file takes longer than most files.
+          name: `${outside ? "outside" : "inside"}${name}`,
+          include: TESTS.filter(({ text }) => OUTSIDE.test(text) === outside && holds(text)).map(
+            ({ path }) => path,
+          ),
           isolate,
+          setupFiles,
           // Tests with servers and databases wait half of their time.
           maxWorkers: outside ? 4 : 2,
           globalSetup: outside ? ["server/testing/global-setup.ts"] : [],

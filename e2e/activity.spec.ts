@@ -11,7 +11,7 @@ const failToLogIn = (server: PlimsollServer) =>
     body: JSON.stringify({ token: "wrong" }),
   });
 
-test("Activity shows who changed what, loads more, filters by topic, and counts failed logins of a client @phone", {
+test("Activity shows who changed what, loads more, filters by topic, and counts failed logins of a client", {
   tag: "@own-server",
 }, async ({ page, server }) => {
   for (let i = 1; i <= 30; i++) {

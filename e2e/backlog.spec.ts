@@ -23,7 +23,7 @@ test("Fleet says how many events are still being processed @phone", async ({ pag
   await expect(backlog).toBeEmpty();
 });
 
-test("Setup says how many agents are still to be recomputed @phone", async ({ page, send, harness }) => {
+test("Setup says how many agents are still to be recomputed", async ({ page, send, harness }) => {
   const model = `small-model-of-${harness}`;
   await send(new EventBuilder({ harness, session: "resized", model }).turns(9_000).take());
   let recomputing = 1_200;

@@ -26,7 +26,7 @@ test.beforeEach(async ({ page, server }) => {
   expect(answer.ok(), await answer.text()).toBe(true);
 });
 
-test("Setup signs out another browser, whose open page goes to the login page @phone", async ({
+test("Setup signs out another browser, whose open page goes to the login page", async ({
   page,
   browser,
   server,

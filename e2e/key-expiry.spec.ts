@@ -28,7 +28,7 @@ async function act(page: Page, name: string, what: "Rotate" | "Revoke"): Promise
   await expect(page.getByRole("dialog")).toBeVisible();
 }
 
-test("Setup creates a key that expires, by keyboard @phone", async ({ page }) => {
+test("Setup creates a key that expires, by keyboard", async ({ page }) => {
   await page.goto("/setup");
   await page.getByRole("button", { name: "Create key" }).focus();
   await page.keyboard.press("Enter");
@@ -80,7 +80,7 @@ test("the list warns a week before a key expires, and tells when it did", async 
   await expect(page.getByRole("button", { name: "Actions for over" })).toHaveCount(0);
 });
 
-test("Setup rotates a key: both work, then only the successor does @phone", async ({ page, server }) => {
+test("Setup rotates a key: both work, then only the successor does", async ({ page, server }) => {
   const old = await server.mutate<CreatedKey>("keys.create", { name: "ci", scopes: ["ingest"] });
   await page.goto("/setup");
   await act(page, "ci", "Rotate");

@@ -173,7 +173,7 @@ test("suggests keys and values while YAML is typed", async ({ page }) => {
   await expect(list.getByRole("option")).toHaveText(["enforce", "warn_only"]);
 });
 
-test("each harness shows how far it is with the policy, live @phone", async ({ page, server, send }) => {
+test("each harness shows how far it is with the policy, live", async ({ page, server, send }) => {
   const { generation } = await save(server, { thresholds: { ceiling: "70%" } });
   for (const harness of ["phantom@vm-3", "claude-code@laptop", "strict@ci", "other@prod"]) {
     const builder = new EventBuilder({ harness, session: `work of ${harness}`, window: 200_000 });

@@ -95,7 +95,7 @@ test("a canary that rejects a policy halts its rollout, and one click rolls it b
   );
 });
 
-test("a rollout that each of its harnesses rejected is offered to the next ones @phone", async ({
+test("a rollout that each of its harnesses rejected is offered to the next ones", async ({
   page,
   server,
 }) => {
