@@ -85,15 +85,7 @@ function opencodeRows(database: Database): string[] {
     ...rowsOf(
       database,
       "part",
-      `SELECT id, message_id, session_id, time_created, json_object(
-         'type', data ->> '$.type', 'text', substr(data ->> '$.text', 1, ${LONGEST_TEXT}), 'length', length(data ->> '$.text'),
-         'synthetic', json(data -> '$.synthetic'), 'ignored', json(data -> '$.ignored')
-       ) AS data FROM part WHERE json_valid(data) AND data ->> '$.type' IN ('text', 'reasoning')`,
-    ),
-    ...rowsOf(
-      database,
-      "part",
-      `SELECT id, message_id, session_id, time_created, json_object(
+      `SELECT id, message_id, session_id, time_created, CASE data ->> '$.type' WHEN 'tool' THEN json_object(
          'type', 'tool', 'tool', data ->> '$.tool', 'callID', data ->> '$.callID', 'state', json_object(
            'status', data ->> '$.state.status', 'input', json(data -> '$.state.input'),
            'error', substr(data ->> '$.state.error', 1, 200),
@@ -103,7 +95,10 @@ function opencodeRows(database: Database): string[] {
              'start', data ->> '$.state.time.start', 'compacted', data ->> '$.state.time.compacted'
            )
          )
-       ) AS data FROM part WHERE json_valid(data) AND data ->> '$.type' = 'tool'`,
+       ) ELSE json_object(
+         'type', data ->> '$.type', 'text', substr(data ->> '$.text', 1, ${LONGEST_TEXT}), 'length', length(data ->> '$.text'),
+         'synthetic', json(data -> '$.synthetic'), 'ignored', json(data -> '$.ignored')
+       ) END AS data FROM part WHERE json_valid(data) AND data ->> '$.type' IN ('text', 'reasoning', 'tool')`,
     ),
   ];
 }

@@ -75,7 +75,7 @@ export class Lines {
     const isTooLong = this.#bytes > this.#longest;
     const lines = [
       ...(isTooLong ? [TOO_LONG_LINE] : []),
-      ...linesIn(Buffer.concat([...this.#parts, head.subarray(end)]).toString("utf8")),
+      ...linesIn(Buffer.concat([...this.#parts, head.subarray(end)])),
     ];
     this.#parts = [];
     this.#bytes = 0;
@@ -95,11 +95,19 @@ export function encodingOf([first, second]: Buffer): "utf-8" | "utf-16le" | "utf
  * What is no JSON: bytes that a file system had not written at a crash are zero, and editors and PowerShell write a mark at the start
  * of a file, which may have been joined with others.
  */
-const NO_TEXT = /\0+|(?<=^|\n)\ufeff/g;
+const NO_TEXT = /\0+|^\ufeff/g;
 
-function linesIn(text: string): string[] {
-  const written = text.includes("\0") || text.includes("\ufeff") ? text.replace(NO_TEXT, "") : text;
-  return written.split("\n").filter((line) => line.trim() !== "");
+/** Each line is decoded by itself: one letter beyond ASCII would make all others twice as large, and slower to parse. */
+function linesIn(bytes: Buffer): string[] {
+  const lines: string[] = [];
+  for (let from = 0; from < bytes.length; ) {
+    const end = from + firstLineEnd(bytes.subarray(from));
+    const text = bytes.toString("utf8", from, end);
+    const line = text.includes("\0") || text.includes("\ufeff") ? text.replace(NO_TEXT, "") : text;
+    if (line.trim() !== "") lines.push(line);
+    from = end + 1;
+  }
+  return lines;
 }
 
 function firstLineEnd(bytes: Buffer): number {

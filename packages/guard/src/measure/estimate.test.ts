@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import fc from "fast-check";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
 import { hexSample, SCRIPT_SAMPLES } from "../testing/script-samples.ts";
 import { calibrate, newCalibration, predict } from "./calibrate.ts";
-import { countBorders, estimateTokens, tokenizerScale } from "./estimate.ts";
+import { countBorders, estimateTokens, MIXED, tokenizerScale } from "./estimate.ts";
 
 const here = (path: string) => readFileSync(fileURLToPath(new URL(path, import.meta.url)), "utf8");
 const bytes = Uint8Array.from(
@@ -78,12 +79,59 @@ describe("estimates by script", () => {
   });
 
   it("leave a word with a number as it is", () => {
-    expect(countBorders("file12 u7919 x1").mixed).toBe(0);
-    expect(countBorders("a1b2c3 4f").mixed).toBe(4);
+    expect(countBorders("file12 u7919 x1")[MIXED]).toBe(0);
+    expect(countBorders("a1b2c3 4f")[MIXED]).toBe(4);
   });
 });
 
+/** What `estimateTokens` sums up, by patterns. Accents are none of the letters here. */
+function bordersByPatterns(text: string): number {
+  const all = (pattern: RegExp, from = text) => [...from.matchAll(pattern)].map(([found]) => found);
+  const sum = (found: readonly string[], of: (one: string) => number) =>
+    found.reduce((total, one) => total + of(one), 0);
+  const lower = all(/[a-z]+/g);
+  const upper = all(/[A-Z]+/g);
+  const marks = all(/[^a-zA-Z0-9\s]+/g);
+  const changes = (word: string) => all(/[a-zA-Z](?=\d)|\d(?=[a-zA-Z])/g, word).length;
+  return (
+    (all(/(?<![a-zA-Z])[a-z]+/g).length + upper.length) * 1.25 +
+    sum(lower, (one) => Math.max(0, one.length - 7)) * 0.015 +
+    sum(upper, (one) => one.length - 1) * 0.04 +
+    sum(all(/\d+/g), (one) => Math.ceil(one.length / 3)) * 1.47 +
+    marks.length * 0.36 +
+    sum(marks, (one) => one.length - 1) * 0.1 +
+    all(/\n+/g).length * 0.63 +
+    all(/[ \t\r]{2,}/g).length * 1.32 +
+    sum(all(/[a-zA-Z0-9]+/g), (word) => Math.max(0, changes(word) - 1)) * -0.39
+  );
+}
+
 describe("estimateTokens", () => {
+  it("counts borders as patterns do", () => {
+    const pieces = [
+      "a",
+      "bcdefghij",
+      "B",
+      "CDE",
+      "f4",
+      "77",
+      "1234567",
+      "9z",
+      " ",
+      "\t",
+      "\n",
+      ".",
+      "(){",
+      '"',
+    ];
+    const text = fc.array(fc.constantFrom(...pieces), { maxLength: 60 }).map((all) => all.join(""));
+    fc.assert(
+      fc.property(text, (one) => {
+        expect(estimateTokens(one)).toBeCloseTo(bordersByPatterns(one), 6);
+      }),
+    );
+  });
+
   it.each(TEXTS)("follows o200k on %s", (_, text, within) => {
     const exact = countTokens(text);
     const error = Math.abs(estimateTokens(text) / exact - 1);

@@ -54,11 +54,12 @@ export function standingRules(lines: Iterable<string>, folder: string): Standing
         files.clear();
       }
       if (!isPrompt(text) || text.length > LONGEST_PROMPT) continue;
-      for (const sentence of sentencesOf(text.replace(FENCED, "").replace(QUOTED, "")).map(plain))
-        if (isRule(sentence) && sentence.length <= LONGEST_RULE) {
-          said.delete(sentence);
-          said.add(sentence);
-        }
+      for (const { text: sentence } of sentencesOf(text.replace(FENCED, "").replace(QUOTED, ""))) {
+        const rule = plain(sentence);
+        if (!isRule(rule) || rule.length > LONGEST_RULE) continue;
+        said.delete(rule);
+        said.add(rule);
+      }
     }
   }
   return {

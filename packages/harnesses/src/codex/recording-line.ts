@@ -171,8 +171,10 @@ function resultOf(output: unknown): CallResult | undefined {
   if (/^[^\n]{0,60}\b(rejected|aborted) by user\b/.test(head)) return "rejected";
   if (/^(apply_patch verification failed|failed to |unsupported call|execution error|error:)/i.test(head))
     return "failed";
+  // To fail to parse what a command printed takes longer than to read its head.
+  const written = /^\s*\{/.test(text) ? parseObject(text) : undefined;
   const code =
-    asNumber(asObject(parseObject(text)?.metadata)?.exit_code) ??
+    asNumber(asObject(written?.metadata)?.exit_code) ??
     numberIn(/^(?:Exit code: |Process exited with code )(-?\d+)/m, head);
   return code === undefined ? "ok" : resultOfCode(code);
 }

@@ -1,6 +1,6 @@
 import type { LosableKind, Survival, Survived } from "@plimsoll/protocol/pure";
 import { ValuesByTime } from "./dated.ts";
-import { isRule, SHINGLE, sentencesOf, wordsOf } from "./sentences.ts";
+import { isRule, type Sentence, SHINGLE, sentencesOf, wordsOf } from "./sentences.ts";
 import { type Filling, inOrder, type PartsReset } from "./transcript-parts.ts";
 
 /** Something that a compaction took out of the context. */
@@ -96,11 +96,11 @@ function* compactions({ turns, lines, resets }: Filling): Generator<Compaction, 
       for (const { line } of steps.slice(begin, at))
         for (const { kind, text = "", file } of line?.items ?? []) {
           const place = { turn: Math.min(turnsUntil(line!.at) + 1, turn), again: undefined };
-          for (const said of kind === "user" ? sentencesOf(text) : [])
-            things.set(said, {
-              kind: isRule(said) ? "rule" : "prompt",
-              ...{ text: said, survival: things.get(said)?.survival ?? kept.sentence(said), ...place },
-            });
+          for (const said of kind === "user" ? sentencesOf(text) : []) {
+            const survival = things.get(said.text)?.survival ?? kept.sentence(said);
+            const kind = isRule(said.text) ? "rule" : "prompt";
+            things.set(said.text, { kind, text: said.text, survival, ...place });
+          }
           if (file !== undefined)
             things.set(file, {
               kind: "file",
@@ -126,9 +126,9 @@ function* compactions({ turns, lines, resets }: Filling): Generator<Compaction, 
 /** Whether everything but the instructions was taken out. */
 const isWhole = (reset: PartsReset | undefined) => reset !== undefined && reset.cleared === undefined;
 
-function* shinglesOf(words: readonly string[]): Generator<string> {
-  for (let at = 0; at + SHINGLE <= words.length; at++) yield words.slice(at, at + SHINGLE).join(" ");
-}
+// A slice and a join of each would take several times as long.
+const shinglesOf = (words: readonly string[]): string[] =>
+  words.slice(SHINGLE - 1).map((last, at) => `${words[at]} ${words[at + 1]} ${last}`);
 
 /** Looks for sentences and files in a text. */
 function keptIn(text: string) {
@@ -136,9 +136,8 @@ function keptIn(text: string) {
   const joined = ` ${words.join(" ")} `;
   const shingles = new Set(shinglesOf(words));
   return {
-    sentence(sentence: string): Survival {
-      const own = wordsOf(sentence);
-      const found = [...shinglesOf(own)];
+    sentence({ words: own }: Sentence): Survival {
+      const found = shinglesOf(own);
       if (found.filter((one) => shingles.has(one)).length < NEAR * found.length) return "absent";
       return joined.includes(` ${own.join(" ")} `) ? "verbatim" : "near";
     },

@@ -3,12 +3,17 @@ export const SHINGLE = 3;
 const RULE =
   /\b(must|never|always|don['’]?t|do not|only|make sure|remember|prefer|avoid|instead of|no more than|at most|every time)\b/i;
 
+export interface Sentence {
+  text: string;
+  words: readonly string[];
+}
+
 /** Lines and sentences of at least three words. */
-export function sentencesOf(text: string): string[] {
+export function sentencesOf(text: string): Sentence[] {
   return text
     .split(/\n+|(?<=[.!?])\s+/)
-    .map((sentence) => sentence.trim())
-    .filter((sentence) => wordsOf(sentence).length >= SHINGLE);
+    .map((sentence) => ({ text: sentence.trim(), words: wordsOf(sentence) }))
+    .filter(({ words }) => words.length >= SHINGLE);
 }
 
 export const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}_'’]+/gu) ?? [];

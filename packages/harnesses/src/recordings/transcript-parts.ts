@@ -181,12 +181,17 @@ export function windowContents({ turns, lines, resets }: Filling): WindowContent
   let thinking: HeldItem[] = [];
   let turn = 1;
   const steps = inOrder({ lines, resets });
-  for (const step of steps) {
+  const isWhole = ({ at, reset }: (typeof steps)[number]) =>
+    reset !== undefined && reset.cleared === undefined && at < last.at;
+  const begin = steps.findLastIndex(isWhole);
+  for (const [index, step] of steps.entries()) {
     if (step.at >= last.at) break;
     while (times[turn - 1]! <= step.at) turn += 1;
     if (step.line !== undefined) {
       if (endsRun(step.line.items)) thinking = [];
       for (const item of step.line.items) {
+        // The reset takes it out again.
+        if (index < begin && !isBeside(item)) continue;
         const { tool, file } = (item.call === undefined ? undefined : calls.get(item.call)) ?? item;
         const into = item.kind === "thinking" ? thinking : held;
         into.push({ ...item, tool, file, turn, at: times[turn - 1]! });
