@@ -27,6 +27,7 @@ import {
   type Sizes,
   sizesFor,
 } from "./pace.ts";
+import { mayBePacked } from "./pack-hours.ts";
 import { newestAcknowledged, outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
 import { projectCarefully } from "./project-carefully.ts";
 import { shareSessions } from "./shared-sessions.ts";
@@ -335,6 +336,7 @@ export class Projector {
     remember(memory, plan);
     this.#upkeep ||=
       plan.rollups.stale || plan.rejudged.size > 0 || plan.resized.size > 0 || plan.refolds.length > 0;
+    if ([...plan.rollups.days].some((day) => mayBePacked(day, project.now()))) project.delayPacking();
     const { storedCounts } = plan.ledger;
     const statements = await inSlices(encodeChunk(memory, plan));
     return { chunk, started, statements, storedCounts, outcome: outcomeOf(plan) };
