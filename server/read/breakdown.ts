@@ -91,7 +91,7 @@ function readSums(reader: Reader, span: Span, { by, harness }: BreakdownQuery): 
     reader,
     Prisma.sql`
       SELECT harness, NULLIF(model, '') AS model, ${sums}
-      FROM ${rollupsIn(reader.projectId, only, piecesOf(span))} GROUP BY harness, model`,
+      FROM ${rollupsIn(reader, only, piecesOf(span))} GROUP BY harness, model`,
   );
 }
 

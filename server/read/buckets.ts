@@ -1,7 +1,8 @@
 import { Prisma } from "../db/client.ts";
 import { GRAINS, type Grain } from "../db/tables/buckets.ts";
-import { packedMinutes, ROLLUP_COLUMNS } from "../db/tables/packed-minutes.ts";
-import type { Span } from "../times.ts";
+import { mayBePacked, packedMinutes, ROLLUP_COLUMNS } from "../db/tables/packed-minutes.ts";
+import type { Reader } from "../lines/reader.ts";
+import { HOUR_MS, type Span } from "../times.ts";
 
 const MINUTE = 60_000;
 
@@ -50,12 +51,17 @@ function inPieces(pieces: readonly Piece[]): Prisma.Sql {
  * The rows of `rollups` in some pieces, their packed minutes included, to select from.
  * @param names a condition on `harness` and `model`
  */
-export function rollupsIn(projectId: number, names: Prisma.Sql, pieces: readonly Piece[]): Prisma.Sql {
+export function rollupsIn(
+  { projectId, now }: Pick<Reader, "projectId" | "now">,
+  names: Prisma.Sql,
+  pieces: readonly Piece[],
+): Prisma.Sql {
   const project = Prisma.sql`${projectId}`;
   const stored = Prisma.sql`SELECT ${ROLLUP_COLUMNS} FROM rollups
     WHERE project_id = ${project} AND ${names} AND ${inPieces(pieces)}`;
   const packed = pieces
-    .filter(({ grain }) => grain === 1)
+    // An hour more, because the projector has another clock. Recent minutes, which most ranges end with, need no look.
+    .filter(({ grain, from }) => grain === 1 && mayBePacked(from, now + HOUR_MS))
     .map(({ from, to }) =>
       packedMinutes({
         project,

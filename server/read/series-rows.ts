@@ -135,9 +135,9 @@ function nameColumn(query: SeriesQuery, allowed: Record<string, Prisma.Sql>): Pr
   return column;
 }
 
-function turnRows({ projectId }: Reader, query: SeriesQuery, span: Span, step: number): Prisma.Sql {
+function turnRows(reader: Reader, query: SeriesQuery, span: Span, step: number): Prisma.Sql {
   const piece = { grain: grainFor(step), from: startOf(span, step), to: span.to };
-  return rollupsIn(projectId, ofHarness(query), [piece]);
+  return rollupsIn(reader, ofHarness(query), [piece]);
 }
 
 function boundaryRange({ projectId }: Reader, query: SeriesQuery, span: Span, step: number): Prisma.Sql {

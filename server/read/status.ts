@@ -41,8 +41,8 @@ export async function readStatus(reader: FreshReader, query: StatusQuery): Promi
 }
 
 /** The rows of `rollups` that make up a span. */
-function rollupRows({ projectId }: Reader, span: Span, harness: string | undefined): Prisma.Sql {
-  return rollupsIn(projectId, Prisma.sql`harness = ${harness ?? ALL}`, piecesOf(span));
+function rollupRows(reader: Reader, span: Span, harness: string | undefined): Prisma.Sql {
+  return rollupsIn(reader, Prisma.sql`harness = ${harness ?? ALL}`, piecesOf(span));
 }
 
 /** The highest, the median and the 95th percentile of the utilization of the turns in a span. */

@@ -65,7 +65,7 @@ function observedView({ harness, model, sizes }: ObservedModel): ObservedWindowV
 
 /** The models of a range without a size, with their turns and the sizes to offer. */
 export async function readUnknownWindows(
-  { prisma, projectId }: Reader,
+  { prisma, projectId, now }: Reader,
   query: StatusQuery,
 ): Promise<UnknownWindows> {
   const span = spanOf(query);
@@ -81,10 +81,10 @@ export async function readUnknownWindows(
       SELECT u.model, sum(r.turns)::float8 AS turns, (count(*) OVER ())::int4 AS models,
         (sum(sum(r.turns)) OVER ())::float8 AS total
       FROM unknown u CROSS JOIN LATERAL (
-        SELECT turns FROM ${rollupsIn(projectId, Prisma.sql`harness = u.harness AND model = u.model`, pieces)} WHERE turns > 0) r
+        SELECT turns FROM ${rollupsIn({ projectId, now }, Prisma.sql`harness = u.harness AND model = u.model`, pieces)} WHERE turns > 0) r
       GROUP BY u.model ORDER BY turns DESC, u.model LIMIT ${MOST_NAMED}`,
     prisma.$queryRaw<{ turns: number | null }[]>`
-      SELECT sum(turns)::float8 AS turns FROM ${rollupsIn(projectId, Prisma.sql`harness = ${query.harness ?? ALL}`, pieces)}`,
+      SELECT sum(turns)::float8 AS turns FROM ${rollupsIn({ projectId, now }, Prisma.sql`harness = ${query.harness ?? ALL}`, pieces)}`,
     readObservedWindows(queriesOf({ prisma }), projectId),
   ]);
   const [first] = models;

@@ -1,7 +1,16 @@
+import { DAY_MS } from "../../times.ts";
 import { Prisma } from "../client.ts";
-import { ALL } from "./buckets.ts";
+import { ALL, bucketOf } from "./buckets.ts";
 import type { RollupRow } from "./rollups.ts";
 import type { Statement } from "./table.ts";
+
+/** Minutes are packed so long after them: few events are that late. Milliseconds. */
+export const PACKED_AFTER = 2 * DAY_MS;
+
+/** Whether the minute of a time is old enough to be packed. Both in epoch ms. */
+export function mayBePacked(at: number, now: number): boolean {
+  return bucketOf(at, 60) < bucketOf(now - PACKED_AFTER, 60);
+}
 
 /** Counts of a minute, which are zero where their array is empty. */
 const COUNTS = [

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import type { PrismaClient } from "../../db/client.ts";
 import { openWriters, type Writers } from "../../db/sql.ts";
 import { sessionId } from "../../db/tables/identity.ts";
+import { mayBePacked } from "../../db/tables/packed-minutes.ts";
 import { PolicyBook } from "../../lines/policy-book.ts";
 import type { FreshReader } from "../../lines/reader.ts";
 import { readBreakdown } from "../../read/breakdown.ts";
@@ -18,7 +19,7 @@ import { upkeepDone } from "../../testing/upkeep.ts";
 import { DAY_MS, HOUR_MS } from "../../times.ts";
 import { examine } from "../../upkeep/doctor/examine.ts";
 import type { HeldProject } from "./held-project.ts";
-import { mayBePacked, packOldestHour } from "./pack-hours.ts";
+import { packOldestHour } from "./pack-hours.ts";
 
 vi.setConfig({ testTimeout: 240_000 });
 const MINUTE = 60_000;
@@ -100,7 +101,7 @@ async function shown() {
   const range = { from: new Date(span.from).toISOString(), to: new Date(span.to).toISOString() };
   const policy = await PolicyBook.read({ query: writers.query }, 1);
   const reader = {
-    ...{ prisma, projectId: 1, now: START + DAY_MS, lag: { events: 0, ms: 0 }, policy },
+    ...{ prisma, projectId: 1, now: Date.now(), lag: { events: 0, ms: 0 }, policy },
   } as unknown as FreshReader;
   const series = (metric: "utilization_p95" | "utilization_peak" | "turns", group_by?: "model") =>
     readSeries(reader, { metric, ...range, step: 60, ...(group_by && { group_by, top: 5 }) } as never);

@@ -1,10 +1,6 @@
 import { ALL, bucketOf } from "../../db/tables/buckets.ts";
-import { packMinutes } from "../../db/tables/packed-minutes.ts";
-import { DAY_MS } from "../../times.ts";
+import { mayBePacked, PACKED_AFTER, packMinutes } from "../../db/tables/packed-minutes.ts";
 import type { HeldProject } from "./held-project.ts";
-
-/** Minutes are packed so long after them: few events are that late. Milliseconds. */
-const PACKED_AFTER = 2 * DAY_MS;
 
 /** Whether minutes may be packed, once nothing old is written. Parameter: the project. */
 export const HOURS_DUE = `EXISTS (SELECT 1 FROM rollups r WHERE r.project_id = $1 AND r.grain = 1 AND r.harness = '${ALL}'
@@ -13,11 +9,6 @@ export const HOURS_DUE = `EXISTS (SELECT 1 FROM rollups r WHERE r.project_id = $
 const OLDEST = `
 SELECT (extract(epoch FROM min(r.bucket)) * 1000)::float8 AS minute FROM rollups r
 WHERE r.project_id = $1 AND r.grain = 1 AND r.harness = '${ALL}'`;
-
-/** Whether the minute of a time (epoch ms) is old enough to be packed. */
-export function mayBePacked(at: number, now: number): boolean {
-  return bucketOf(at, 60) < bucketOf(now - PACKED_AFTER, 60);
-}
 
 /** Packs the minutes of the oldest hour that has some, once no peak is stale. Returns whether there was one. */
 export async function packOldestHour(project: HeldProject): Promise<boolean> {

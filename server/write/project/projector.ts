@@ -1,5 +1,6 @@
 import { LeaseLost, LeaseSeeker } from "../../db/lease.ts";
 import { leaveSignal } from "../../db/tables/alert-signals.ts";
+import { mayBePacked } from "../../db/tables/packed-minutes.ts";
 import { isTimeout } from "../../db/unavailable.ts";
 import { WorkerLoop } from "../../db/worker-loop.ts";
 import {
@@ -27,7 +28,6 @@ import {
   type Sizes,
   sizesFor,
 } from "./pace.ts";
-import { mayBePacked } from "./pack-hours.ts";
 import { newestAcknowledged, outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
 import { projectCarefully } from "./project-carefully.ts";
 import { shareSessions } from "./shared-sessions.ts";
