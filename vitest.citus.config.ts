@@ -14,7 +14,7 @@ const FILES = [
   "server/db/lease.test.ts",
   "server/upkeep/doctor/examine.test.ts",
   "server/http/health.test.ts",
-  "server/write/project/{apply-retention,commands,deleted-project,own-sessions,remove-sessions,resumed-refolds,set-window,shared-sessions,statements}.test.ts",
+  "server/write/project/{apply-retention,commands,deleted-project,own-sessions,pack-hours,remove-sessions,resumed-refolds,set-window,shared-sessions,statements}.test.ts",
   "server/policies/{read-rejudging,rollouts}.test.ts",
   "server/tenants/projects/{delete-step,projects}.test.ts",
   "server/read/{digest,fleet,gauges,machines,series}.test.ts",

@@ -8,6 +8,8 @@ import type { BenchServer } from "./server.ts";
 const POLL = 50;
 /** Longest wait for the projection of what was sent, ms. */
 const DRAIN_LIMIT = 300_000;
+/** Longest wait for upkeep, ms. It begins up to a minute after old events. */
+const UPKEEP_LIMIT = 1_800_000;
 
 export interface Progress {
   /** Events journaled and not projected. */
@@ -35,6 +37,21 @@ export async function settle(client: Client): Promise<void> {
   }
   // Without statistics the doctor's queries get poor plans.
   await client.query("ANALYZE");
+}
+
+const UPKEEP_LEFT = `
+SELECT EXISTS (SELECT 1 FROM agents WHERE uncounted) OR EXISTS (
+  SELECT 1 FROM rollups WHERE grain = 1 AND harness = '' AND bucket < date_bin('1 hour', now(), 'epoch') - interval '2 days') AS left`;
+
+/** Waits until the server has counted what came of tool calls and packed old minutes, then makes what they left reusable. */
+export async function upkeepDone(client: Client): Promise<void> {
+  const until = performance.now() + UPKEEP_LIMIT;
+  while ((await client.query<{ left: boolean }>(UPKEEP_LEFT)).rows[0]!.left) {
+    if (performance.now() > until) throw new Error("The upkeep is still not done.");
+    await sleep(1_000);
+  }
+  // Autovacuum would do so within a minute.
+  await client.query("VACUUM (ANALYZE)");
 }
 
 export interface Storage {

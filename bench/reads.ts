@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { SessionPage } from "@plimsoll/protocol/api";
-import { readStorage, settle } from "./database.ts";
+import { readStorage, settle, upkeepDone } from "./database.ts";
 import { busyFleet } from "./ingest.ts";
 import {
   type BenchContext,
@@ -36,7 +35,6 @@ export const reads: BenchGroup = {
       try {
         const sides = large === undefined ? [small] : [small, large];
         for (const side of sides) await enliven(side);
-        if (context.wanted("read.insights")) for (const side of sides) await outcomesCounted(side);
         for (const [name, calls] of READS) {
           if (!context.wanted(name)) continue;
           context.note(`${name} ...`);
@@ -178,30 +176,18 @@ async function enliven({ home, server, key }: Side): Promise<void> {
     counted: 60_000,
   });
   await home.sql(settle);
+  await home.sql(upkeepDone);
   await server.examine();
-  // Autovacuum would do so within a minute.
-  await home.sql((client) => client.query("VACUUM (ANALYZE)"));
-}
-
-/** Agents are counted as a whole, in the background. */
-async function outcomesCounted({ home }: Side): Promise<void> {
-  await home.sql(async (client) => {
-    const left = async () =>
-      Number((await client.query("SELECT count(*) AS count FROM agents WHERE uncounted")).rows[0].count);
-    while ((await left()) > 0) await sleep(1_000);
-    await client.query("VACUUM (ANALYZE) agent_outcomes");
-  });
 }
 
 async function stored(home: Home): Promise<Measurement> {
-  const { turns, table, indexes, everything } = await home.sql(readStorage);
+  const { turns, table, indexes } = await home.sql(readStorage);
   return {
     name: "storage.turn",
     value: rounded((table + indexes) / turns),
     unit: "bytes",
     table: rounded(table / turns),
     indexes: rounded(indexes / turns),
-    all_bytes_per_turn: rounded(everything / turns),
     turns,
   };
 }

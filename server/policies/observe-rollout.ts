@@ -6,9 +6,10 @@ import {
   type RolloutObservations,
   unmovedThresholds,
 } from "@plimsoll/protocol/policy";
-import type { PrismaClient } from "../db/client.ts";
+import { Prisma, type PrismaClient } from "../db/client.ts";
 import type { PolicyRollout } from "../db/generated/client.ts";
 import { queriesOf } from "../db/sql.ts";
+import { minutesBetween } from "../db/tables/packed-minutes.ts";
 import { readAcknowledgements, type Said, saidIn } from "../lines/acknowledgements.ts";
 import type { PolicyBook } from "../lines/policy-book.ts";
 import { HOUR_MS } from "../times.ts";
@@ -115,6 +116,12 @@ async function compare(
   const names = compared.map(({ instance }) => instance);
   const starts = compared.map(({ from }) => new Date(from));
   const middles = compared.map(({ at }) => new Date(at));
+  const minutes = minutesBetween({
+    project: Prisma.sql`${projectId}`,
+    names: Prisma.sql`harness = c.harness`,
+    from: Prisma.sql`c.start`,
+    to: Prisma.sql`'infinity'::timestamptz`,
+  });
   const rows = await prisma.$queryRaw<SumRow[]>`
     WITH c AS (
       SELECT * FROM unnest(${names}::text[], ${starts}::timestamptz[], ${middles}::timestamptz[]) AS c(harness, start, middle)
@@ -122,7 +129,7 @@ async function compare(
     SELECT 'turns' AS kind,
       COALESCE(sum(r.turns) FILTER (WHERE r.bucket < c.middle), 0)::int AS before,
       COALESCE(sum(r.turns) FILTER (WHERE r.bucket >= c.middle), 0)::int AS since
-    FROM c JOIN rollups r ON r.project_id = ${projectId} AND r.grain = 1 AND r.harness = c.harness AND r.bucket >= c.start
+    FROM c CROSS JOIN LATERAL (${minutes}) r
     UNION ALL
     SELECT 'restarts',
       COALESCE(sum(b.count) FILTER (WHERE b.bucket < c.middle), 0)::int,

@@ -4,7 +4,7 @@ import { ALL, slotOf } from "../db/tables/buckets.ts";
 import { OTHER } from "../db/tables/rollup-names.ts";
 import type { FreshReader, Reader } from "../lines/reader.ts";
 import { iso, type Span, spanOf } from "../times.ts";
-import { coveringBuckets } from "./buckets.ts";
+import { piecesOf, rollupsIn } from "./buckets.ts";
 
 const MOST_ROWS = 8;
 /** Sessions, the latest ones, that tell how much of a sum is known. */
@@ -90,8 +90,8 @@ function readSums(reader: Reader, span: Span, { by, harness }: BreakdownQuery): 
   return highest(
     reader,
     Prisma.sql`
-      SELECT harness, NULLIF(model, '') AS model, ${sums} FROM rollups
-      WHERE project_id = ${reader.projectId} AND ${only} AND ${coveringBuckets(span)} GROUP BY harness, model`,
+      SELECT harness, NULLIF(model, '') AS model, ${sums}
+      FROM ${rollupsIn(reader, only, piecesOf(span))} GROUP BY harness, model`,
   );
 }
 

@@ -1,6 +1,8 @@
 import { Prisma } from "../db/client.ts";
 import { GRAINS, type Grain } from "../db/tables/buckets.ts";
-import type { Span } from "../times.ts";
+import { mayBePacked, packedMinutes, ROLLUP_COLUMNS } from "../db/tables/packed-minutes.ts";
+import type { Reader } from "../lines/reader.ts";
+import { HOUR_MS, type Span } from "../times.ts";
 
 const MINUTE = 60_000;
 
@@ -34,11 +36,41 @@ export function piecesOf({ from, to }: Span, grains: readonly Grain[] = GRAINS):
 
 /** The condition under which a rollup row is one of those that make up a span. */
 export function coveringBuckets(span: Span, grains: readonly Grain[] = GRAINS): Prisma.Sql {
-  const pieces = piecesOf(span, grains).map(
+  return inPieces(piecesOf(span, grains));
+}
+
+function inPieces(pieces: readonly Piece[]): Prisma.Sql {
+  const conditions = pieces.map(
     ({ grain, from, to }) =>
       Prisma.sql`(grain = ${grain} AND bucket >= ${new Date(from)} AND bucket < ${new Date(to)})`,
   );
-  return pieces.length === 0 ? Prisma.sql`false` : Prisma.sql`(${Prisma.join(pieces, " OR ")})`;
+  return conditions.length === 0 ? Prisma.sql`false` : Prisma.sql`(${Prisma.join(conditions, " OR ")})`;
+}
+
+/**
+ * The rows of `rollups` in some pieces, their packed minutes included, to select from.
+ * @param names a condition on `harness` and `model`
+ */
+export function rollupsIn(
+  { projectId, now }: Pick<Reader, "projectId" | "now">,
+  names: Prisma.Sql,
+  pieces: readonly Piece[],
+): Prisma.Sql {
+  const project = Prisma.sql`${projectId}`;
+  const stored = Prisma.sql`SELECT ${ROLLUP_COLUMNS} FROM rollups
+    WHERE project_id = ${project} AND ${names} AND ${inPieces(pieces)}`;
+  const packed = pieces
+    // An hour more, because the projector has another clock. Recent minutes, which most ranges end with, need no look.
+    .filter(({ grain, from }) => grain === 1 && mayBePacked(from, now + HOUR_MS))
+    .map(({ from, to }) =>
+      packedMinutes({
+        project,
+        names,
+        from: Prisma.sql`${new Date(from)}`,
+        to: Prisma.sql`${new Date(to)}`,
+      }),
+    );
+  return Prisma.sql`(${Prisma.join([stored, ...packed], " UNION ALL ")}) AS rollups`;
 }
 
 /** Seconds; each divides the next, or is whole hours. */

@@ -6,7 +6,7 @@ import { OTHER } from "../db/tables/rollup-names.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader } from "../lines/reader.ts";
 import type { Span } from "../times.ts";
-import { grainFor } from "./buckets.ts";
+import { grainFor, rollupsIn } from "./buckets.ts";
 import { PEAK_WITHIN } from "./peak-within.ts";
 
 /** Where the values of a metric come from. */
@@ -75,7 +75,7 @@ export function sourceOf(reader: Reader, query: SeriesQuery, span: Span, step: n
     case "boundaries":
     case "reclaimed_tokens":
       return {
-        rows: Prisma.sql`boundary_rollups WHERE ${rollupRange(reader, query, span, step)} AND count > 0`,
+        rows: Prisma.sql`boundary_rollups WHERE ${boundaryRange(reader, query, span, step)} AND count > 0`,
         at,
         name: nameColumn(query, { harness: Prisma.sql`harness`, type: Prisma.sql`type` }),
         value:
@@ -101,7 +101,7 @@ export function sourceOf(reader: Reader, query: SeriesQuery, span: Span, step: n
       };
     default:
       return {
-        rows: Prisma.sql`rollups WHERE ${rollupRange(reader, query, span, step)} AND turns > 0`,
+        rows: Prisma.sql`${turnRows(reader, query, span, step)} WHERE turns > 0`,
         at,
         name: nameColumn(query, { harness: Prisma.sql`harness`, model: Prisma.sql`model` }),
         value: TURN_VALUES[query.metric] ?? SUMMED_BINS,
@@ -135,22 +135,32 @@ function nameColumn(query: SeriesQuery, allowed: Record<string, Prisma.Sql>): Pr
   return column;
 }
 
-function rollupRange(reader: Reader, query: SeriesQuery, span: Span, step: number): Prisma.Sql {
+function turnRows(reader: Reader, query: SeriesQuery, span: Span, step: number): Prisma.Sql {
+  const piece = { grain: grainFor(step), from: startOf(span, step), to: span.to };
+  return rollupsIn(reader, ofHarness(query), [piece]);
+}
+
+function boundaryRange({ projectId }: Reader, query: SeriesQuery, span: Span, step: number): Prisma.Sql {
+  return Prisma.sql`project_id = ${projectId} AND grain = ${grainFor(step)} AND ${ofHarness(query)}
+    AND bucket >= ${new Date(startOf(span, step))} AND bucket < ${new Date(span.to)}`;
+}
+
+/** All together are added up already; only who wants them apart, or one harness alone, reads the parts. */
+function ofHarness({ group_by, harness }: SeriesQuery): Prisma.Sql {
+  const apart = group_by === "harness" || group_by === "model";
+  return apart && harness === undefined
+    ? Prisma.sql`harness <> ${ALL}`
+    : Prisma.sql`harness = ${harness ?? ALL}`;
+}
+
+/** The start of the step that a span begins in. Epoch ms. */
+function startOf({ from }: Span, step: number): number {
   const width = step * 1_000;
-  const from = new Date(Math.floor(span.from / width) * width);
-  // All together are added up already; only who wants them apart, or one harness alone, reads the parts.
-  const apart = query.group_by === "harness" || query.group_by === "model";
-  const harness =
-    apart && query.harness === undefined
-      ? Prisma.sql`harness <> ${ALL}`
-      : Prisma.sql`harness = ${query.harness ?? ALL}`;
-  return Prisma.sql`project_id = ${reader.projectId} AND grain = ${grainFor(step)} AND ${harness}
-    AND bucket >= ${from} AND bucket < ${new Date(span.to)}`;
+  return Math.floor(from / width) * width;
 }
 
 function insightRange(reader: Reader, query: SeriesQuery, span: Span, step: number): Prisma.Sql {
-  const width = step * 1_000;
-  const from = new Date(Math.floor(span.from / width) * width);
+  const from = new Date(startOf(span, step));
   const harness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${query.harness}`;
   return Prisma.sql`project_id = ${reader.projectId} AND grain = ${grainFor(step)}
     AND bucket >= ${from} AND bucket < ${new Date(span.to)} ${harness}`;

@@ -9,7 +9,7 @@ import type { FreshReader, Reader } from "../lines/reader.ts";
 import { iso, type Span, spanOf } from "../times.ts";
 import { activeSessions } from "./active-sessions.ts";
 import { sumBins } from "./bins.ts";
-import { coveringBuckets } from "./buckets.ts";
+import { coveringBuckets, piecesOf, rollupsIn } from "./buckets.ts";
 import { readCommonLines } from "./common-lines.ts";
 import { liveAgents } from "./fleet.ts";
 import { activeAtSql, LIVE_FOR } from "./liveness.ts";
@@ -40,9 +40,9 @@ export async function readStatus(reader: FreshReader, query: StatusQuery): Promi
   };
 }
 
-/** The rows of `rollups` and `boundary_rollups` that make up a span. */
-function rollupRows({ projectId }: Reader, span: Span, harness: string | undefined): Prisma.Sql {
-  return Prisma.sql`project_id = ${projectId} AND harness = ${harness ?? ALL} AND ${coveringBuckets(span)}`;
+/** The rows of `rollups` that make up a span. */
+function rollupRows(reader: Reader, span: Span, harness: string | undefined): Prisma.Sql {
+  return rollupsIn(reader, Prisma.sql`harness = ${harness ?? ALL}`, piecesOf(span));
 }
 
 /** The highest, the median and the 95th percentile of the utilization of the turns in a span. */
@@ -52,8 +52,8 @@ export async function readUtilization(
   harness: string | undefined,
 ): Promise<FleetStatus["utilization_before"] & { p95: number | null }> {
   const [row] = await reader.prisma.$queryRaw<{ highest: number | null; bins: string | null }[]>`
-    SELECT ${PEAK_WITHIN} AS highest, string_agg(bins::text, ' ') AS bins FROM rollups
-    WHERE ${rollupRows(reader, span, harness)} AND turns > 0`;
+    SELECT ${PEAK_WITHIN} AS highest, string_agg(bins::text, ' ') AS bins
+    FROM ${rollupRows(reader, span, harness)} WHERE turns > 0`;
   const highest = row?.highest ?? null;
   const bins = sumBins(row?.bins ?? "").slice(0, BINS_WITHIN);
   const share = (part: number) => percentile(bins, part, highest ?? undefined) ?? null;
@@ -114,16 +114,16 @@ export async function readTotals(
 ): Promise<FleetTotals> {
   const { prisma, projectId } = reader;
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${harness}`;
-  const rollup = rollupRows(reader, span, harness);
   const [row] = await prisma.$queryRaw<TotalsRow[]>`
     SELECT r.*, active.*,
       (SELECT json_object_agg(type, json_build_array(count, reclaimed)) FROM (
-         SELECT type, sum(count) AS count, sum(reclaimed) AS reclaimed FROM boundary_rollups WHERE ${rollup}
+         SELECT type, sum(count) AS count, sum(reclaimed) AS reclaimed FROM boundary_rollups
+         WHERE project_id = ${projectId} AND harness = ${harness ?? ALL} AND ${coveringBuckets(span)}
          GROUP BY type) b) AS boundaries
     FROM (
       SELECT sum(turns)::float8 AS turns, max(peak_tokens) AS tokens,
         ${PEAK_EXACTLY} AS exactly, ${PEAK_BY_BIN} AS by_bin
-      FROM rollups WHERE ${rollup}
+      FROM ${rollupRows(reader, span, harness)}
     ) r CROSS JOIN (${activeSessions(projectId, span, ofHarness)}) active`;
   const ofSessions =
     row === undefined || row.by_bin === null ? null : await readPeakOfSessions(reader, span, ofHarness);

@@ -12,7 +12,7 @@ import { ALL } from "../db/tables/buckets.ts";
 import { readObservedWindows } from "../db/tables/observed-windows.ts";
 import type { Reader } from "../lines/reader.ts";
 import { DAY_MS, iso, spanOf } from "../times.ts";
-import { coveringBuckets } from "./buckets.ts";
+import { piecesOf, rollupsIn } from "./buckets.ts";
 
 /** Sizes in one answer. */
 const MOST_WINDOWS = 500;
@@ -65,10 +65,11 @@ function observedView({ harness, model, sizes }: ObservedModel): ObservedWindowV
 
 /** The models of a range without a size, with their turns and the sizes to offer. */
 export async function readUnknownWindows(
-  { prisma, projectId }: Reader,
+  { prisma, projectId, now }: Reader,
   query: StatusQuery,
 ): Promise<UnknownWindows> {
   const span = spanOf(query);
+  const pieces = piecesOf(span);
   const ofHarness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${query.harness}`;
   const [models, [all], observed] = await Promise.all([
     prisma.$queryRaw<{ model: string; turns: number; models: number; total: number }[]>`
@@ -79,12 +80,11 @@ export async function readUnknownWindows(
           AND a.last_at >= ${new Date(span.from)} AND a.first_at < ${new Date(span.to)} AND s.deleted_at IS NULL ${ofHarness})
       SELECT u.model, sum(r.turns)::float8 AS turns, (count(*) OVER ())::int4 AS models,
         (sum(sum(r.turns)) OVER ())::float8 AS total
-      FROM unknown u JOIN rollups r ON r.project_id = ${projectId} AND r.harness = u.harness AND r.model = u.model
-      WHERE r.turns > 0 AND ${coveringBuckets(span)}
+      FROM unknown u CROSS JOIN LATERAL (
+        SELECT turns FROM ${rollupsIn({ projectId, now }, Prisma.sql`harness = u.harness AND model = u.model`, pieces)} WHERE turns > 0) r
       GROUP BY u.model ORDER BY turns DESC, u.model LIMIT ${MOST_NAMED}`,
     prisma.$queryRaw<{ turns: number | null }[]>`
-      SELECT sum(turns)::float8 AS turns FROM rollups
-      WHERE project_id = ${projectId} AND harness = ${query.harness ?? ALL} AND ${coveringBuckets(span)}`,
+      SELECT sum(turns)::float8 AS turns FROM ${rollupsIn({ projectId, now }, Prisma.sql`harness = ${query.harness ?? ALL}`, pieces)}`,
     readObservedWindows(queriesOf({ prisma }), projectId),
   ]);
   const [first] = models;

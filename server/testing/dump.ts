@@ -4,6 +4,7 @@ import { unpackCalled } from "../db/tables/called-tools.ts";
 import { PolicyBook } from "../lines/policy-book.ts";
 import { readTimelines } from "../lines/reader-timelines.ts";
 import { countsOf } from "../write/project/count-outcomes.ts";
+import { EVERY_ROLLUP } from "./rollup-sums.ts";
 import { sqlOfClient } from "./sql.ts";
 import { storedTurns } from "./turns.ts";
 
@@ -41,7 +42,7 @@ export async function dumpTables(
   const dump: Record<string, unknown[]> = {};
   for (const [table, expression] of Object.entries(COLUMNS)) {
     const rows = await prisma.$queryRawUnsafe<{ row: Record<string, unknown> }[]>(
-      `SELECT ${expression} AS row FROM ${table} t ${table === "rollup_names" ? IN_USE : ""}`,
+      `SELECT ${expression} AS row FROM ${table === "rollups" ? EVERY_ROLLUP : table} t ${table === "rollup_names" ? IN_USE : ""}`,
     );
     // Put in order as they are compared: a bin that came back to nothing must not move its row.
     dump[table] = sorted(
@@ -115,6 +116,6 @@ function empty(table: string, row: Record<string, unknown>): boolean {
 
 export async function emptyTables(prisma: PrismaClient): Promise<void> {
   await prisma.$executeRawUnsafe(
-    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "removed_counts", "models", "machines", "observed_windows", "segments", "agent_outcomes", "turn_blocks", "journal", "projectors", "refolds", "rejected_events"].map((table) => `"${table}"`).join(", ")}`,
+    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "removed_counts", "models", "machines", "observed_windows", "packed_minutes", "segments", "agent_outcomes", "turn_blocks", "journal", "projectors", "refolds", "rejected_events"].map((table) => `"${table}"`).join(", ")}`,
   );
 }

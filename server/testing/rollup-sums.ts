@@ -1,10 +1,21 @@
 import { binOf, hourWrite, larger, listPrice, normaliseUsage } from "@plimsoll/fold";
 import { BOUNDARY_TYPES } from "@plimsoll/protocol/events";
-import type { PrismaClient } from "../db/client.ts";
+import { Prisma, type PrismaClient } from "../db/client.ts";
 import { ALL, bucketOf, GRAINS } from "../db/tables/buckets.ts";
+import { minutesBetween, ROLLUP_COLUMNS } from "../db/tables/packed-minutes.ts";
 import { dayOf, OTHER } from "../db/tables/rollup-names.ts";
 import { levelOf, sentUsage } from "../db/tables/turns.ts";
 import { storedTurns } from "./turns.ts";
+
+const ALL_MINUTES = minutesBetween({
+  project: Prisma.raw("o.id"),
+  names: Prisma.raw("true"),
+  from: Prisma.raw("'-infinity'"),
+  to: Prisma.raw("'infinity'"),
+});
+/** The rows of `rollups` of all projects, packed or not, to select from. */
+export const EVERY_ROLLUP = `(SELECT o.id AS project_id, r.* FROM projects o CROSS JOIN LATERAL (
+  SELECT ${ROLLUP_COLUMNS.text} FROM rollups r WHERE r.project_id = o.id AND r.grain > 1 UNION ALL ${ALL_MINUTES.text}) r)`;
 
 interface Sum {
   turns: number;
@@ -85,20 +96,39 @@ export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<
   return sums;
 }
 
+interface StoredRow {
+  grain: number;
+  bucket: Date;
+  harness: string;
+  model: string;
+  turns: number;
+  missing: number;
+  prompt: bigint;
+  output: bigint;
+  estimated_cost_micros: bigint;
+  unpriced_turns: number;
+  peak_tokens: number | null;
+  peak_utilization: number | null;
+  bins: number[];
+}
+
 /** The stored rollups, in the same form. */
 export async function storedRollups(prisma: PrismaClient, projectId = 1): Promise<Record<string, Sum>> {
-  const rows = await prisma.rollup.findMany({ where: { projectId, turns: { not: 0 } } });
+  const rows = await prisma.$queryRawUnsafe<StoredRow[]>(
+    `SELECT r.*, r.fresh + r.cache_read + r.cache_write AS prompt FROM ${EVERY_ROLLUP} r WHERE project_id = $1 AND turns <> 0`,
+    projectId,
+  );
   return Object.fromEntries(
-    rows.map(({ grain, bucket, harness, model, turns, missing, output, peakTokens, ...row }) => {
+    rows.map(({ grain, bucket, harness, model, turns, missing, output, prompt, ...row }) => {
       const bins = [...row.bins];
       while (bins.at(-1) === 0) bins.pop();
-      const prompt = Number(row.fresh + row.cacheRead + row.cacheWrite);
-      const peakUtilization = row.peakUtilization === null ? null : Math.fround(row.peakUtilization);
+      const peakUtilization = row.peak_utilization === null ? null : Math.fround(row.peak_utilization);
       return [
         keyOf(grain, bucket.getTime(), harness, model),
         {
-          ...{ turns, missing, prompt, output: Number(output), peakTokens, peakUtilization, bins },
-          ...{ estimated: Number(row.estimatedCostMicros), unpriced: row.unpricedTurns },
+          ...{ turns, missing, prompt: Number(prompt), output: Number(output) },
+          ...{ peakTokens: row.peak_tokens, peakUtilization, bins },
+          ...{ estimated: Number(row.estimated_cost_micros), unpriced: row.unpriced_turns },
         },
       ];
     }),

@@ -157,6 +157,12 @@ export type Crossing = Prisma.CrossingModel
  */
 export type Rollup = Prisma.RollupModel
 /**
+ * Model PackedMinutes
+ * Minutes of `rollups` of an hour, packed when they are two days old: one value of each array a minute, in order. Counts that are all zero are
+ * an empty array. `bins` has the text of an array.
+ */
+export type PackedMinutes = Prisma.PackedMinutesModel
+/**
  * Model BoundaryRollup
  * Boundaries in the same buckets, by harness and type, and under an empty harness those of all harnesses.
  */

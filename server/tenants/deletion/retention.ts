@@ -117,6 +117,7 @@ const PARTS: Readonly<Record<string, "turns" | "sessions" | "rollups">> = {
   boundaries: "sessions",
   crossings: "sessions",
   rollups: "rollups",
+  packed_minutes: "rollups",
   boundary_rollups: "rollups",
   insight_rollups: "rollups",
   rollup_names: "rollups",

@@ -34,6 +34,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   quota_percents: "owner_kind, owner, provider, name, window_minutes, resets_at, used_percent",
   models: "id",
   rollups: "grain, harness, bucket, model",
+  packed_minutes: "harness, bucket, model",
   boundary_rollups: "grain, harness, bucket, type",
   insight_rollups: "grain, bucket, harness, model, what",
   rollup_names: "day, harness, model",

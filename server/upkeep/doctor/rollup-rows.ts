@@ -1,5 +1,7 @@
+import { Prisma } from "../../db/client.ts";
 import type { Sql } from "../../db/sql.ts";
 import { ALL, INSIGHT_GRAINS } from "../../db/tables/buckets.ts";
+import { packedMinutes, ROLLUP_COLUMNS } from "../../db/tables/packed-minutes.ts";
 import { sumBins } from "../../read/bins.ts";
 import { type ComparedRow, differingColumns } from "./differing-columns.ts";
 
@@ -60,14 +62,21 @@ const SPAN = "r.bucket >= to_timestamp($3::float8 / 1000) AND r.bucket < to_time
 /** $2 is the grain to read, $6 the width in minutes of the buckets to sum into. */
 const BUCKET =
   "(extract(epoch FROM date_bin($6::float8 * interval '1 minute', r.bucket, 'epoch')) * 1000)::float8";
+const PACKED = packedMinutes({
+  project: Prisma.raw("$1"),
+  names: Prisma.raw("p.harness = ANY($5::text[]) AND $2::int2 = 1"),
+  from: Prisma.raw("to_timestamp($3::float8 / 1000)"),
+  to: Prisma.raw("to_timestamp($4::float8 / 1000)"),
+}).text;
 const TURN_SUMS = `
 SELECT ${BUCKET} AS bucket, r.harness, r.model, sum(r.turns)::float8 AS turns, sum(r.missing)::float8 AS missing,
   sum(r.fresh)::float8 AS fresh, sum(r.cache_read)::float8 AS "cacheRead", sum(r.cache_write)::float8 AS "cacheWrite",
   sum(r.output)::float8 AS output, sum(r.cost_micros)::float8 AS "costMicros",
   sum(r.estimated_cost_micros)::float8 AS "estimatedCostMicros", sum(r.unpriced_turns)::float8 AS "unpricedTurns", max(r.peak_tokens) AS "peakTokens",
   max(r.peak_utilization) AS "peakUtilization", string_agg(r.bins::text, ' ') AS bins, bool_or(r.stale) AS stale
-FROM rollups r
-WHERE r.project_id = $1 AND r.grain = $2::int2 AND r.harness = ANY($5::text[]) AND ${SPAN} GROUP BY 1, 2, 3`;
+FROM (SELECT ${ROLLUP_COLUMNS.text} FROM rollups r
+    WHERE r.project_id = $1 AND r.grain = $2::int2 AND r.harness = ANY($5::text[]) AND ${SPAN}
+  UNION ALL ${PACKED}) r GROUP BY 1, 2, 3`;
 const BOUNDARY_SUMS = `
 SELECT ${BUCKET} AS bucket, r.harness, r.type, sum(r.count)::float8 AS count, sum(r.reclaimed)::float8 AS reclaimed
 FROM boundary_rollups r

@@ -14,6 +14,7 @@ import type { ReportedMark } from "../../db/tables/boundaries.ts";
 import { eventKey, modelNumber } from "../../db/tables/identity.ts";
 import { models } from "../../db/tables/models.ts";
 import { readObservedWindows } from "../../db/tables/observed-windows.ts";
+import { NEWEST_PACKED } from "../../db/tables/packed-minutes.ts";
 import { unpackStored } from "../../db/tables/packed-state.ts";
 import { QUOTA_KEY } from "../../db/tables/quota-percents.ts";
 import { dayOf, MOST_MODELS, OTHER } from "../../db/tables/rollup-names.ts";
@@ -69,6 +70,8 @@ export class ProjectMemory {
   policy = PolicyBook.empty;
   /** Window sizes that the harnesses of the project reported. */
   observed = new ObservedWindows();
+  /** The newest hour with packed minutes, epoch ms. */
+  packedTo = Number.NEGATIVE_INFINITY;
   /** By harness instance. */
   readonly #acks = new LRUCache<string, HarnessAcks>({ max: REMEMBERED });
   /** Ids of harness instances that have a row. */
@@ -107,25 +110,27 @@ export class ProjectMemory {
     remembered = REMEMBERED,
   ): Promise<ProjectMemory> {
     const memory = new ProjectMemory(projectId, remembered);
-    const [policy, observed, stored, windows, newHarnesses, newMachines, quotas, [last]] = await Promise.all([
-      PolicyBook.read(sql, projectId),
-      readObservedWindows(sql, projectId),
-      sql.query<Record<string, unknown>>(
-        `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`,
-        projectId,
-      ),
-      sql.query<{ model: string; tokens: number }>(
-        "SELECT model, tokens FROM model_windows WHERE project_id = $1",
-        projectId,
-      ),
-      sql.query<{ day: number; rows: number }>(NEW_HARNESSES, projectId),
-      sql.query<{ day: number; rows: number }>(NEW_MACHINES, projectId),
-      sql.query<QuotaKey>(FIND_QUOTAS, projectId),
-      sql.query<{ number: number | null }>(
-        "SELECT max(number) AS number FROM agents WHERE project_id = $1",
-        projectId,
-      ),
-    ]);
+    const [policy, observed, stored, windows, newHarnesses, newMachines, quotas, [last], [packed]] =
+      await Promise.all([
+        PolicyBook.read(sql, projectId),
+        readObservedWindows(sql, projectId),
+        sql.query<Record<string, unknown>>(
+          `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`,
+          projectId,
+        ),
+        sql.query<{ model: string; tokens: number }>(
+          "SELECT model, tokens FROM model_windows WHERE project_id = $1",
+          projectId,
+        ),
+        sql.query<{ day: number; rows: number }>(NEW_HARNESSES, projectId),
+        sql.query<{ day: number; rows: number }>(NEW_MACHINES, projectId),
+        sql.query<QuotaKey>(FIND_QUOTAS, projectId),
+        sql.query<{ number: number | null }>(
+          "SELECT max(number) AS number FROM agents WHERE project_id = $1",
+          projectId,
+        ),
+        sql.query<{ hour: number | null }>(NEWEST_PACKED, projectId),
+      ]);
     memory.policy = policy;
     memory.observed = observed;
     for (const row of stored) {
@@ -138,6 +143,7 @@ export class ProjectMemory {
     for (const key of quotas) memory.#quotas.add(quotaName(key));
     for (const { model, tokens } of windows) memory.#windows.set(model, tokens);
     memory.#lastNumber = last?.number ?? 0;
+    memory.packedTo = packed?.hour ?? Number.NEGATIVE_INFINITY;
     return memory;
   }
 

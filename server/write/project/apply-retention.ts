@@ -60,6 +60,7 @@ const REMOVE_BUCKET = ["rollups", "boundary_rollups"].map(
   (table) =>
     `DELETE FROM ${table} WHERE ${IN_BUCKET} AND grain = ANY('{1,15,60,360}'::int2[]) AND harness IN ${OF_DAY}`,
 );
+const REMOVE_PACKED = `DELETE FROM packed_minutes WHERE ${IN_BUCKET} AND harness IN ${OF_DAY}`;
 const REMOVE_INSIGHTS = `DELETE FROM insight_rollups WHERE ${IN_BUCKET} AND grain = ANY('{60,360}'::int2[])`;
 const REMOVE_NAMES = `
 DELETE FROM rollup_names n WHERE n.project_id = $1 AND n.day = date_trunc('day', to_timestamp($2::float8 / 1000), 'UTC')
@@ -104,7 +105,8 @@ async function removeRollups(project: HeldProject, days: number, now: number): P
     };
     const counted = addRemovedCounts(projectId, "rollups", counts, -1);
     if (counted !== undefined) sql.send(counted.text, ...counted.values);
-    for (const text of [...REMOVE_BUCKET, REMOVE_INSIGHTS, REMOVE_NAMES]) sql.send(text, projectId, oldest);
+    for (const text of [...REMOVE_BUCKET, REMOVE_PACKED, REMOVE_INSIGHTS, REMOVE_NAMES])
+      sql.send(text, projectId, oldest);
   });
   // The memory holds the names of the day.
   project.forget();

@@ -28,6 +28,9 @@ export class HeldProject {
   readonly #options: HeldProjectOptions;
   readonly #lease: Lease;
   #memory: ProjectMemory | undefined;
+  #packsFrom: number;
+  /** The time to which packing is put off at most, epoch ms. */
+  #packsLate: number;
   /** Number of the newest policy step seen, and of the newest step considered. */
   #policy: { seen: number; considered: number };
 
@@ -35,6 +38,8 @@ export class HeldProject {
     this.#options = options;
     this.#lease = lease;
     this.#policy = { seen: considered, considered };
+    this.#packsFrom = this.now() + QUIET_MS;
+    this.#packsLate = this.now() + LONGEST_DELAY_MS;
   }
 
   /** Returns undefined if the project is deleted. */
@@ -65,6 +70,18 @@ export class HeldProject {
   /** The database's time in epoch ms. */
   now(): number {
     return this.#options.clock.now();
+  }
+
+  /** The time from which old minutes may be packed, epoch ms. */
+  get packsFrom(): number {
+    return this.#packsFrom;
+  }
+
+  /** Old minutes were written. An import may write to the same hours again, and each time they would be unpacked. */
+  delayPacking(): void {
+    const now = this.now();
+    if (now >= this.#packsFrom) this.#packsLate = now + LONGEST_DELAY_MS;
+    this.#packsFrom = Math.min(now + QUIET_MS, this.#packsLate);
   }
 
   /** What this process wrote last. Call `openMemory` first, and again after `forget`. */
@@ -142,6 +159,11 @@ export class HeldProject {
     });
   }
 }
+
+/** Milliseconds without a write to old minutes, after which they are packed. */
+const QUIET_MS = 30_000;
+/** Milliseconds for which such writes put it off at most. */
+const LONGEST_DELAY_MS = 600_000;
 
 const PROJECT = "SELECT policy_revision AS revision, alerting FROM projects WHERE id = $1";
 const CONSIDERED = "UPDATE projectors SET policy_revision = $2 WHERE project_id = $1";

@@ -1,5 +1,6 @@
 import { LeaseLost, LeaseSeeker } from "../../db/lease.ts";
 import { leaveSignal } from "../../db/tables/alert-signals.ts";
+import { mayBePacked } from "../../db/tables/packed-minutes.ts";
 import { isTimeout } from "../../db/unavailable.ts";
 import { WorkerLoop } from "../../db/worker-loop.ts";
 import {
@@ -335,6 +336,7 @@ export class Projector {
     remember(memory, plan);
     this.#upkeep ||=
       plan.rollups.stale || plan.rejudged.size > 0 || plan.resized.size > 0 || plan.refolds.length > 0;
+    if ([...plan.rollups.days].some((day) => mayBePacked(day, project.now()))) project.delayPacking();
     const { storedCounts } = plan.ledger;
     const statements = await inSlices(encodeChunk(memory, plan));
     return { chunk, started, statements, storedCounts, outcome: outcomeOf(plan) };

@@ -6,6 +6,7 @@ import type { JournaledEntry } from "../journal/entry-queue.ts";
 import type { RequestOutcome } from "../plan/outcomes.ts";
 import { OUTCOMES_DUE } from "./count-outcomes.ts";
 import { SHARED } from "./pace.ts";
+import { HOURS_DUE } from "./pack-hours.ts";
 import type { ProjectSettings } from "./plan-chunk.ts";
 import { type Projected, Projector } from "./projector.ts";
 import { REMOVE_AFTER_MS } from "./undo-time.ts";
@@ -187,9 +188,9 @@ export class Projectors {
     for (const projectId of projects) {
       if (this.#closed) return false;
       const projector = this.of(projectId);
-      const { rows, policyChanged, removalDue, countDue } = await this.#readBacklog(projectId);
+      const { rows, policyChanged, removalDue, countDue, packDue } = await this.#readBacklog(projectId);
       // A policy may count for the past of a project that no event reaches any more.
-      if (tidy || policyChanged || removalDue || countDue) projector.tidy();
+      if (tidy || policyChanged || removalDue || countDue || packDue) projector.tidy();
       if (rows > 0 || policyChanged || projector.unstarted) projector.check();
       isWaiting ||= rows > 0 && !projector.holding;
     }
@@ -218,7 +219,7 @@ export class Projectors {
     const [row] = await this.#options.writers.query<BacklogRow>(BACKLOG, projectId);
     this.#elsewhere.set(projectId, row?.events ?? 0);
     if (!this.#projectors.get(projectId)?.holding) this.#options.progressed(projectId);
-    return row ?? { rows: 0, policyChanged: false, removalDue: false, countDue: false };
+    return row ?? { rows: 0, policyChanged: false, removalDue: false, countDue: false, packDue: false };
   }
 
   async #dropDeleted(projectIds: readonly number[]): Promise<void> {
@@ -237,6 +238,7 @@ interface BacklogRow {
   policyChanged: boolean;
   removalDue: boolean;
   countDue: boolean;
+  packDue: boolean;
 }
 
 const due = (table: string) =>
@@ -245,5 +247,6 @@ const BACKLOG = `
 SELECT COALESCE(sum(j.events), 0)::float8 AS events, count(*)::int4 AS rows,
   COALESCE((SELECT o.policy_revision FROM projects o WHERE o.id = $1), 0) >
     COALESCE((SELECT p.policy_revision FROM projectors p WHERE p.project_id = $1), 0) AS "policyChanged",
-  ${due("sessions")} OR ${due("harnesses")} AS "removalDue", ${OUTCOMES_DUE} AS "countDue"
+  ${due("sessions")} OR ${due("harnesses")} AS "removalDue", ${OUTCOMES_DUE} AS "countDue",
+  ${HOURS_DUE} AS "packDue"
 FROM journal j WHERE j.project_id = $1`;

@@ -3,6 +3,7 @@ import type { Sql, WriterSql } from "../../db/sql.ts";
 import { TALLY_OF } from "../../db/tables/agents.ts";
 import { leaveSignal } from "../../db/tables/alert-signals.ts";
 import { BOUNDARY_ORIGIN } from "../../db/tables/codes.ts";
+import { unpackMinutes } from "../../db/tables/packed-minutes.ts";
 import { readHistoryInRuns } from "../../db/tables/read-turns.ts";
 import { addRemovedCounts, type RemovedCounts } from "../../db/tables/removed-counts.ts";
 import {
@@ -189,7 +190,7 @@ async function planRemoval(
       const names = await memory.rollupNames.admit(project, changes, settings.namesPerDay);
       if (names.length > 0)
         log.warn({ projectId, names: names.length }, "rollups lacked names of what is deleted");
-      return [...rollupStatements(projectId, changes), ...countStatements(projectId, agents, counted)];
+      return [...rollupStatements(memory, changes), ...countStatements(projectId, agents, counted)];
     }
     counted.add(failed);
   }
@@ -230,12 +231,13 @@ interface StoredBoundary {
   tokensAfter: number | null;
 }
 
-function rollupStatements(projectId: number, changes: RollupChanges): Statement[] {
+function rollupStatements({ projectId, packedTo }: ProjectMemory, changes: RollupChanges): Statement[] {
   const { turns, boundaries, insights } = changes.everyGrain();
   return [
     ...(turns.length === 0
       ? []
       : [
+          ...unpackMinutes(projectId, turns, packedTo),
           rollups.upsert(projectId, turns, ADD_ROLLUP),
           // A stale row leads to the longer buckets whose peak is read again; see stale-peaks.ts.
           rollups.delete(projectId, turns, "AND t.turns = 0 AND NOT t.stale"),

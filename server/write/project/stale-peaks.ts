@@ -1,6 +1,8 @@
 import { larger, utilizationOf } from "@plimsoll/fold";
+import { Prisma } from "../../db/client.ts";
 import type { Sql, WriterSql } from "../../db/sql.ts";
 import { ALL, bucketOf, GRAINS, SLOT_MS, slotOf } from "../../db/tables/buckets.ts";
+import { minutesBetween } from "../../db/tables/packed-minutes.ts";
 import { readNamesOfDays } from "../../db/tables/read-rollup-names.ts";
 import { type ActiveAgent, activeAgents, readTurnsBetween } from "../../db/tables/read-turns.ts";
 import { dayOf, OTHER } from "../../db/tables/rollup-names.ts";
@@ -29,6 +31,16 @@ const AGENTS = activeAgents(
 );
 const MODELS = "SELECT m.id, m.name FROM models m WHERE m.project_id = $1";
 
+/** Rows of minutes, packed or not. */
+function minutes(names: string, from: string, to: string): string {
+  return minutesBetween({
+    project: Prisma.raw("$1"),
+    names: Prisma.raw(names),
+    from: Prisma.raw(from),
+    to: Prisma.raw(to),
+  }).text;
+}
+
 /** The whole fleet's row of a minute: the highest of its parts. */
 const READ_FLEET_PEAKS = `
 UPDATE rollups r SET stale = false, peak_tokens = o.tokens, peak_utilization = o.utilization
@@ -37,8 +49,7 @@ FROM (
   FROM (
     SELECT DISTINCT n.harness FROM rollup_names n
     WHERE n.project_id = $1 AND n.model <> '${ALL}' AND n.day > $2::timestamptz - interval '1 day' AND n.day <= $3
-  ) h JOIN rollups p ON p.project_id = $1 AND p.grain = 1 AND p.harness = h.harness
-    AND p.bucket >= $2 AND p.bucket <= $3
+  ) h CROSS JOIN LATERAL (${minutes("harness = h.harness", "$2::timestamptz", "$3::timestamptz + interval '1 minute'")}) p
   GROUP BY 1
 ) o
 WHERE r.project_id = $1 AND r.grain = 1 AND r.stale AND r.harness = '${ALL}' AND r.bucket = o.bucket`;
@@ -49,8 +60,8 @@ UPDATE rollups r SET stale = false, peak_tokens = o.tokens, peak_utilization = o
 FROM (
   SELECT l.grain, l.bucket, l.harness, l.model, max(p.peak_tokens) AS tokens,
     max(p.peak_utilization) AS utilization
-  FROM rollups l JOIN rollups p ON p.project_id = $1 AND p.grain = 1 AND p.harness = l.harness AND p.model = l.model
-    AND p.bucket >= l.bucket AND p.bucket < l.bucket + l.grain * interval '1 minute'
+  FROM rollups l CROSS JOIN LATERAL (
+    ${minutes("harness = l.harness AND model = l.model", "l.bucket", "l.bucket + l.grain * interval '1 minute'")}) p
   WHERE l.project_id = $1 AND l.grain > 1 AND l.bucket > $2::timestamptz - l.grain * interval '1 minute' AND l.bucket <= $3
   GROUP BY 1, 2, 3, 4
 ) o

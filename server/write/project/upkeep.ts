@@ -13,6 +13,7 @@ import { tailAfterRefold } from "../plan/tail.ts";
 import { applyRetention } from "./apply-retention.ts";
 import { countOutcomes } from "./count-outcomes.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
+import { packOldestHour } from "./pack-hours.ts";
 import { addToRollups, agentOptions, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
 import { removeDeletedHarnesses } from "./remove-harnesses.ts";
 import { removeDeletedSessions } from "./remove-sessions.ts";
@@ -35,7 +36,8 @@ export async function upkeepStep(project: HeldProject): Promise<readonly string[
     refreshed: await refreshStalePeaks(sql, projectId),
   }));
   for (const id of dropped) memory.agents.delete(id);
-  return dropped.length > 0 || refreshed > 0 ? [] : undefined;
+  if (dropped.length > 0 || refreshed > 0) return [];
+  return (await packOldestHour(project)) ? [] : undefined;
 }
 
 /** Before anything else: what is removed need not be computed again. */

@@ -11,6 +11,7 @@ import { ADD_COUNT, ingestCounts } from "../../db/tables/ingest-counts.ts";
 import { machines, WIDEN_MACHINE } from "../../db/tables/machines.ts";
 import { models } from "../../db/tables/models.ts";
 import { observedWindows } from "../../db/tables/observed-windows.ts";
+import { unpackMinutes } from "../../db/tables/packed-minutes.ts";
 import {
   MERGE_QUOTA_PERCENT,
   QUOTA_KEY,
@@ -125,6 +126,7 @@ export function* encodeChunk(memory: ProjectMemory, plan: ChunkPlan): Steps<Chun
   );
   some(plan.rollupNames, (rows) => rollupNames.insertIfAbsent(projectId, rows));
   const buckets = plan.rollups.everyGrain();
+  for (const statement of unpackMinutes(projectId, buckets.turns, memory.packedTo)) send(statement);
   some(buckets.turns, (rows) => rollups.upsert(projectId, rows, ADD_ROLLUP));
   some(buckets.boundaries, (rows) => boundaryRollups.upsert(projectId, rows, ADD_BOUNDARY_ROLLUP));
   some(buckets.insights, (rows) => insightRollups.upsert(projectId, rows, ADD_INSIGHT_ROLLUP));

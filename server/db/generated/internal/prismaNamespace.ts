@@ -424,6 +424,7 @@ export const ModelName = {
   Boundary: 'Boundary',
   Crossing: 'Crossing',
   Rollup: 'Rollup',
+  PackedMinutes: 'PackedMinutes',
   BoundaryRollup: 'BoundaryRollup',
   InsightRollup: 'InsightRollup',
   RollupName: 'RollupName',
@@ -465,7 +466,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "project" | "apiKey" | "browserSession" | "person" | "loginLink" | "endedSignIn" | "machineLogin" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "quotaPercent" | "agent" | "agentContents" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
+    modelProps: "project" | "apiKey" | "browserSession" | "person" | "loginLink" | "endedSignIn" | "machineLogin" | "projectRole" | "passkey" | "auditEntry" | "modelWindow" | "observedWindow" | "recordMapping" | "model" | "harness" | "session" | "machine" | "quotaPercent" | "agent" | "agentContents" | "agentOutcomes" | "window" | "turnBlock" | "segment" | "boundary" | "crossing" | "rollup" | "packedMinutes" | "boundaryRollup" | "insightRollup" | "rollupName" | "removedCount" | "ingestCount" | "ingestRefusal" | "unmappedTelemetry" | "journal" | "projector" | "policyVersion" | "policyStep" | "policyRollout" | "alertRule" | "alert" | "alertGroup" | "alertSilence" | "alertSignal" | "alertEvaluator" | "alertEndpoint" | "alertDelivery" | "alertAttempt" | "refold" | "rejectedEvent" | "sessionTag" | "sessionNote" | "sessionView"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -2464,6 +2465,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.RollupCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.RollupCountAggregateOutputType> | number
+        }
+      }
+    }
+    PackedMinutes: {
+      payload: Prisma.$PackedMinutesPayload<ExtArgs>
+      fields: Prisma.PackedMinutesFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.PackedMinutesFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.PackedMinutesFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload>
+        }
+        findFirst: {
+          args: Prisma.PackedMinutesFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.PackedMinutesFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload>
+        }
+        findMany: {
+          args: Prisma.PackedMinutesFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload>[]
+        }
+        create: {
+          args: Prisma.PackedMinutesCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload>
+        }
+        createMany: {
+          args: Prisma.PackedMinutesCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.PackedMinutesCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload>[]
+        }
+        delete: {
+          args: Prisma.PackedMinutesDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload>
+        }
+        update: {
+          args: Prisma.PackedMinutesUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload>
+        }
+        deleteMany: {
+          args: Prisma.PackedMinutesDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.PackedMinutesUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.PackedMinutesUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload>[]
+        }
+        upsert: {
+          args: Prisma.PackedMinutesUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PackedMinutesPayload>
+        }
+        aggregate: {
+          args: Prisma.PackedMinutesAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregatePackedMinutes>
+        }
+        groupBy: {
+          args: Prisma.PackedMinutesGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PackedMinutesGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.PackedMinutesCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PackedMinutesCountAggregateOutputType> | number
         }
       }
     }
@@ -4899,6 +4974,29 @@ export const RollupScalarFieldEnum = {
 export type RollupScalarFieldEnum = (typeof RollupScalarFieldEnum)[keyof typeof RollupScalarFieldEnum]
 
 
+export const PackedMinutesScalarFieldEnum = {
+  projectId: 'projectId',
+  harness: 'harness',
+  bucket: 'bucket',
+  model: 'model',
+  minutes: 'minutes',
+  turns: 'turns',
+  missing: 'missing',
+  fresh: 'fresh',
+  cacheRead: 'cacheRead',
+  cacheWrite: 'cacheWrite',
+  output: 'output',
+  costMicros: 'costMicros',
+  estimatedCostMicros: 'estimatedCostMicros',
+  unpricedTurns: 'unpricedTurns',
+  peakTokens: 'peakTokens',
+  peakUtilization: 'peakUtilization',
+  bins: 'bins'
+} as const
+
+export type PackedMinutesScalarFieldEnum = (typeof PackedMinutesScalarFieldEnum)[keyof typeof PackedMinutesScalarFieldEnum]
+
+
 export const BoundaryRollupScalarFieldEnum = {
   projectId: 'projectId',
   grain: 'grain',
@@ -5617,6 +5715,7 @@ export type GlobalOmitConfig = {
   boundary?: Prisma.BoundaryOmit
   crossing?: Prisma.CrossingOmit
   rollup?: Prisma.RollupOmit
+  packedMinutes?: Prisma.PackedMinutesOmit
   boundaryRollup?: Prisma.BoundaryRollupOmit
   insightRollup?: Prisma.InsightRollupOmit
   rollupName?: Prisma.RollupNameOmit

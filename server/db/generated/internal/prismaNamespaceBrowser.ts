@@ -78,6 +78,7 @@ export const ModelName = {
   Boundary: 'Boundary',
   Crossing: 'Crossing',
   Rollup: 'Rollup',
+  PackedMinutes: 'PackedMinutes',
   BoundaryRollup: 'BoundaryRollup',
   InsightRollup: 'InsightRollup',
   RollupName: 'RollupName',
@@ -589,6 +590,29 @@ export const RollupScalarFieldEnum = {
 } as const
 
 export type RollupScalarFieldEnum = (typeof RollupScalarFieldEnum)[keyof typeof RollupScalarFieldEnum]
+
+
+export const PackedMinutesScalarFieldEnum = {
+  projectId: 'projectId',
+  harness: 'harness',
+  bucket: 'bucket',
+  model: 'model',
+  minutes: 'minutes',
+  turns: 'turns',
+  missing: 'missing',
+  fresh: 'fresh',
+  cacheRead: 'cacheRead',
+  cacheWrite: 'cacheWrite',
+  output: 'output',
+  costMicros: 'costMicros',
+  estimatedCostMicros: 'estimatedCostMicros',
+  unpricedTurns: 'unpricedTurns',
+  peakTokens: 'peakTokens',
+  peakUtilization: 'peakUtilization',
+  bins: 'bins'
+} as const
+
+export type PackedMinutesScalarFieldEnum = (typeof PackedMinutesScalarFieldEnum)[keyof typeof PackedMinutesScalarFieldEnum]
 
 
 export const BoundaryRollupScalarFieldEnum = {
