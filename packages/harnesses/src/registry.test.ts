@@ -49,6 +49,15 @@ it("lists the harnesses that connect in docs/connect.md", async () => {
   await expect(wanted).toMatchFileSnapshot(path);
 });
 
+it("has seen those versions of them that CI runs", () => {
+  const ci = readFileSync(join(import.meta.dirname, "../../../.ci/run"), "utf8");
+  const seen = CONNECTABLE_HARNESSES.flatMap(
+    ({ family }) => (HARNESSES[family] as Harness).docs?.match(/[\d.]+$/) ?? [],
+  );
+  expect(seen).toHaveLength(6);
+  for (const version of seen) expect(ci).toMatch(new RegExp(`"\\S+@${version}(?:-linux-x64)? `));
+});
+
 it("lists what recordings show of a window in docs/import.md", async () => {
   const path = join(import.meta.dirname, "../../../docs/import.md");
   const page = readFileSync(path, "utf8");
