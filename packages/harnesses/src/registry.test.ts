@@ -7,6 +7,8 @@ import { FORMATS } from "./recordings.ts";
 import { HARNESSES, partsOf } from "./registry.ts";
 import { SAMPLES } from "./testing/recordings.ts";
 
+const DOCS = new Map(Object.entries<Harness>(HARNESSES).map(([family, { docs }]) => [family, docs]));
+
 it("has every family that has a folder", () => {
   const folders = readdirSync(import.meta.dirname, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -39,14 +41,20 @@ it("lists the harnesses that connect in docs/connect.md", async () => {
   const line = "\n|---|---|---|---|---|\n";
   const start = page.indexOf(line) + line.length;
   const rest = page.slice(start);
-  const docs = new Map(Object.entries<Harness>(HARNESSES).map(([family, harness]) => [family, harness.docs]));
   const rows = CONNECTABLE_HARNESSES.map(({ family, name }) => {
-    const [anchor, ...cells] = docs.get(family)!.split(" | ");
+    const [anchor, ...cells] = DOCS.get(family)!.split(" | ");
     return `| [${name}](#${anchor}) | ${cells.join(" | ")} |\n`;
   });
   const wanted = `${page.slice(0, start)}${rows.join("")}${rest.slice(rest.indexOf("\n\n") + 1)}`;
   // With `vitest -u`, this writes the rows.
   await expect(wanted).toMatchFileSnapshot(path);
+});
+
+it("has seen those versions of them that CI runs", () => {
+  const ci = readFileSync(join(import.meta.dirname, "../../../.ci/run"), "utf8");
+  const seen = CONNECTABLE_HARNESSES.flatMap(({ family }) => DOCS.get(family)?.match(/[\d.]+$/) ?? []);
+  expect(seen).toHaveLength(6);
+  for (const version of seen) expect(ci).toMatch(new RegExp(`"\\S+@${version}(?:-linux-x64)? `));
 });
 
 it("lists what recordings show of a window in docs/import.md", async () => {

@@ -227,6 +227,13 @@ describe("the numbers of a real harness agree with the ledger of its model", () 
         await promptAgent(input, agent, {
           ...options,
           onUpdate: (update) => (output += JSON.stringify(update)),
+          // Its turn of the sub-agent's result has the highest level.
+          afterAnswer: () =>
+            until(
+              () =>
+                !first.calls("").includes(undefined) ||
+                levels.some((event) => event.type === "turn" && event.usage.input_tokens! >= trial.high),
+            ),
         });
         input.end();
         await ended;

@@ -7,6 +7,7 @@ import { SessionDetail } from "@plimsoll/protocol/api";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type ModelRequest, startScriptedModel } from "../../../guard/src/testing/scripted-model/index.ts";
+import { until } from "../../../guard/src/testing/until.ts";
 import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import { connectStage } from "../testing/connect-run.ts";
@@ -236,9 +237,29 @@ describe("the hooks of a real harness", () => {
         },
         limit: 150_000,
       });
-      for (const line of ["level 30000", "level 90000", "/clear", "level 20000", "level 95000", "/compact"])
+      const before = new Set((await storedSessions(server)).map(({ session }) => session));
+      const stored = async () => (await storedSessions(server)).filter(({ session }) => !before.has(session));
+      const drawn = (count: number) => async () =>
+        (await stored())
+          .flatMap(({ turns }) => turns)
+          .filter(({ sources }) => sources.includes("status_line")).length === count;
+      const fell = (type: string) => async () =>
+        (await stored()).some(({ boundaries }) => boundaries.some((boundary) => boundary.type === type));
+      // A busy machine also keeps a screen still that is not ready for the next line.
+      const lines: [string, () => Promise<boolean>][] = [
+        ["level 30000", drawn(1)],
+        ["level 90000", drawn(2)],
+        ["/clear", fell("cleared")],
+        ["level 20000", drawn(3)],
+        ["level 95000", drawn(4)],
+        ["/compact", fell("compacted")],
+        ["level 25000", drawn(5)],
+      ];
+      for (const [line, isDone] of lines) {
         await terminal.type(line);
-      for (const line of ["level 25000", "/exit"]) await terminal.type(line);
+        await until(isDone);
+      }
+      await terminal.type("/exit");
       await terminal.ended;
       await model.close();
       // The server also has the session of another test.

@@ -11,6 +11,8 @@ import {
 /**
  * Gives an agent prompts in one session, as an editor does.
  * @param onUpdate called with each update of the session
+ * @param afterAnswer awaited after the answer to each prompt. An agent may go on by itself then, and breaks that off for the next prompt
+ *   or if the editor leaves
  * @returns why the agent stopped after each prompt
  */
 export function promptAgent(
@@ -20,11 +22,13 @@ export function promptAgent(
     cwd,
     prompts,
     onUpdate = () => {},
+    afterAnswer = async () => {},
     clientCapabilities = {},
   }: {
     cwd: string;
     prompts: readonly string[];
     onUpdate?: (update: SessionUpdate) => void;
+    afterAnswer?: () => Promise<void>;
     clientCapabilities?: ClientCapabilities;
   },
 ): Promise<string[]> {
@@ -48,6 +52,7 @@ export function promptAgent(
             prompt: [{ type: "text", text }],
           });
           reasons.push(stopReason);
+          await afterAnswer();
         }
         return reasons;
       },

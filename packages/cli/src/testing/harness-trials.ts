@@ -109,12 +109,15 @@ const ACP = {
   compaction: "Compactions are not reported to clients.",
 } as const;
 
+/** Longest time of an export that is to arrive, in ms. */
+const LONG_MS = 30_000;
+
 const codex = {
   family: "codex",
   program: "codex",
   files: (url: string) =>
     codexModel(url, "model_context_window = 200000\nmodel_auto_compact_token_limit = 80000\n"),
-  longExports: { ".codex/.env": "OTEL_EXPORTER_OTLP_LOGS_TIMEOUT=30000\n" },
+  longExports: { ".codex/.env": `OTEL_EXPORTER_OTLP_LOGS_TIMEOUT=${LONG_MS}\n` },
   recordings: ".codex/sessions",
   prompt: PROMPT,
   compacts: "before a prompt",
@@ -134,6 +137,9 @@ export const TRIALS: readonly HarnessTrial[] = [
     family: "claude-code",
     program: "claude",
     env: claudeEnv,
+    longExports: {
+      ".claude/settings.json": `{ "env": { "CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS": "${LONG_MS}" } }\n`,
+    },
     recordings: ".claude/projects",
     greeting: "claude -p --dangerously-skip-permissions Hi",
     prompt: PROMPT,
@@ -224,6 +230,7 @@ export const TRIALS: readonly HarnessTrial[] = [
         '{ "security": { "auth": { "selectedType": "gemini-api-key" } }, "model": { "compressionThreshold": 0.0076 } }\n',
     }),
     env: geminiEnv,
+    longExports: { ".gemini/.env": `OTEL_EXPORTER_OTLP_TIMEOUT=${LONG_MS}\n` },
     recordings: ".gemini/tmp",
     greeting: "gemini --yolo --model gemini-2.5-pro --prompt Hi",
     ownLines: /^(?:The 'metricReader' option is deprecated|\[STARTUP\] ).*\n/gm,
@@ -244,6 +251,9 @@ export const TRIALS: readonly HarnessTrial[] = [
     family: "qwen-code",
     program: "qwen",
     env: qwenEnv,
+    longExports: {
+      ".qwen/settings.json": `{ "env": { "OTEL_EXPORTER_OTLP_TIMEOUT": "${LONG_MS}" } }\n`,
+    },
     recordings: ".qwen",
     greeting: "qwen --auth-type openai --yolo --model gpt-4o Hi",
     prompt: PROMPT,
@@ -279,6 +289,7 @@ export const TRIALS: readonly HarnessTrial[] = [
     family: "copilot",
     program: "copilot",
     env: copilotEnv,
+    longExports: { ".plimsoll/connect/copilot.env": `OTEL_EXPORTER_OTLP_TIMEOUT=${LONG_MS}\n` },
     recordings: ".copilot",
     greeting: "copilot -p Hi --allow-all-tools",
     prompt: PROMPT,

@@ -58,8 +58,9 @@ export function startInTerminal(
   const timer = setTimeout(() => child.kill("SIGKILL"), run.limit);
   const ended = once(child, "exit").finally(() => clearTimeout(timer));
 
-  async function untilStill(): Promise<void> {
-    while (output === "" || Date.now() - changedAt < STILL_MS) {
+  /** Also until the program drew something, and more than `length` characters came. What is typed before goes to the terminal alone. */
+  async function untilStill(length = 0): Promise<void> {
+    while (output.length <= length || !output.includes("\u001b") || Date.now() - changedAt < STILL_MS) {
       if (child.exitCode !== null || child.signalCode !== null) return;
       await sleep(100);
     }
@@ -68,9 +69,9 @@ export function startInTerminal(
   return {
     async type(line) {
       await untilStill();
-      changedAt = Date.now();
+      const { length } = output;
       child.stdin.write(line);
-      await untilStill();
+      await untilStill(length);
       changedAt = Date.now();
       child.stdin.write("\r");
     },

@@ -16,5 +16,5 @@ export const claudeCode = {
   bridge: claudeCodeBridge,
   line: claudeCodeLine,
   statusLine: claudeCodeStatusLine,
-  docs: "claude-code | `~/.claude/settings.json` | with the [status line](#status-line) | yes | 2.1.331",
+  docs: "claude-code | `~/.claude/settings.json` | with the [status line](#status-line) | yes | 2.1.332",
 } satisfies Harness;

@@ -15,5 +15,5 @@ export const codex = {
   bridge: codexBridge,
   line: codexLine,
   statusLine: none("It passes no level to a command."),
-  docs: "codex | `~/.codex/config.toml`, `.env` | no | with its [hook](#hooks) | 0.169.0",
+  docs: "codex | `~/.codex/config.toml`, `.env` | no | with its [hook](#hooks) | 0.171.0",
 } satisfies Harness;

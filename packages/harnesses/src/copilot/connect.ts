@@ -10,7 +10,7 @@ export const copilotConnect: ConnectSettings = {
       // It leaves the host's name out.
       env("OTEL_RESOURCE_ATTRIBUTES", `plimsoll.harness=copilot${encodeURIComponent(`@${values.host}`)}`),
       // It exports once more before it ends, and would try for a second.
-      env("OTEL_EXPORTER_OTLP_TIMEOUT", EXPORT_MS),
+      env("OTEL_EXPORTER_OTLP_TIMEOUT", EXPORT_MS, "keep"),
     ]),
   reports: "Reports each call of the main agent, truncations and compactions with their levels.",
   lacks: "Does not report the window size or sub-agents. Its recordings do.",
