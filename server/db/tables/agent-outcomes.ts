@@ -18,6 +18,8 @@ export const agentOutcomes = defineTable("agent_outcomes", ["agent"], {
   wrong: "bytea",
   /** Calls by tool and day, as their ends tell, by `packCalled`. */
   called: "bytea",
+  /** By `packFalls`; undefined if the agent could not be counted. */
+  falls: "bytea?",
 });
 
 export type AgentOutcomesRow = RowOf<typeof agentOutcomes>;
