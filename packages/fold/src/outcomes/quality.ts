@@ -201,11 +201,12 @@ function bordersOf(places: Places, bands: readonly number[]) {
     rates[place] = places.found[place]! / places.calls[place]!;
   const effects = effectsOf(places);
   withoutMeans(places, effects, rates);
+  const { band } = places;
   const borders = bands.slice(1);
   // One for all borders: there may be a hundred thousand places.
   const side = new Float64Array(rates.length);
   return borders.flatMap((at, index) => {
-    for (let place = 0; place < side.length; place++) side[place] = places.band[place]! > index ? 1 : 0;
+    for (let place = 0; place < side.length; place++) side[place] = band[place]! > index ? 1 : 0;
     const both = bothSides(places, side);
     if (both.sessions === 0) return [];
     withoutMeans(places, effects, side);
