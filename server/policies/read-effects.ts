@@ -3,8 +3,8 @@ import {
   catalogWindow,
   ceilingEffect,
   EFFECT_DAYS,
-  MOST_SESSIONS,
   type RateOfSessions,
+  SignalCells,
 } from "@plimsoll/fold";
 import { familyDefaults } from "@plimsoll/harnesses/lines";
 import type { PolicyEffects, PolicyEffectView } from "@plimsoll/protocol/api";
@@ -58,17 +58,17 @@ export async function readCeilingEffects(reader: FreshReader): Promise<PolicyEff
     readStoredCells(reader, { from: since, to: now, whole: true }),
   ]);
   const [before, after] = await Promise.all([
-    groupedCells(reader, stored),
-    groupedCells(reader, await begunWith(reader, storedAfter, generation)),
+    groupedCells(reader, stored, "failed"),
+    groupedCells(reader, await begunWith(reader, storedAfter, generation), "failed"),
   ]);
-  const items = before.flatMap((group): PolicyEffectView[] => {
+  const items = before.groups.flatMap((group): PolicyEffectView[] => {
     const { harness, model } = group;
     const ceiling = ceilingOf(latest.body, group);
     const ceilingBefore = ceilingOf(latest.before?.body ?? NO_POLICY, group);
     if (ceiling === undefined || ceiling === ceilingBefore) return [];
-    const later = after.find((one) => one.harness === harness && one.model === model);
+    const later = after.groups.find((one) => one.harness === harness && one.model === model);
     const days = (now - since) / DAY_MS;
-    const effect = ceilingEffect(cellsOf(group), cellsOf(later), { signal: "failed", ceiling, days });
+    const effect = ceilingEffect(group.cells, later?.cells ?? new SignalCells(), { ceiling, days });
     return [
       {
         ...{ harness, model, ceiling, ceiling_before: ceilingBefore ?? null },
@@ -140,8 +140,5 @@ function ceilingOf(body: PolicyBody, { harness, model }: OutcomeGroup): number |
   const value = settings.thresholds?.ceiling;
   return value === undefined ? undefined : thresholdTokens("ceiling", value, catalogWindow(model));
 }
-
-const cellsOf = (group: OutcomeGroup | undefined) =>
-  [...(group?.sessions.values() ?? [])].slice(0, MOST_SESSIONS);
 
 const rateView = ({ sessions, rate }: RateOfSessions) => ({ sessions, rate: rate ?? null });

@@ -1,4 +1,5 @@
 import type { FallsQuery } from "@plimsoll/protocol/api";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PolicyBook } from "../lines/policy-book.ts";
 import type { FreshReader } from "../lines/reader.ts";
@@ -21,7 +22,7 @@ afterAll(async () => {
 });
 
 const iso = (minute: number) => new Date(NOW - 600 * MINUTE + minute * MINUTE).toISOString();
-function falls(query: Partial<FallsQuery>) {
+function falls(query: Partial<FallsQuery>, limits?: Parameters<typeof readFalls>[2]) {
   const reader: FreshReader = {
     prisma: path.prisma,
     projectId: 1,
@@ -29,7 +30,7 @@ function falls(query: Partial<FallsQuery>) {
     now: NOW,
     lag: { events: 0, ms: 0 },
   };
-  return readFalls(reader, { from: iso(-1), to: iso(601), ...query });
+  return readFalls(reader, { from: iso(-1), to: iso(601), ...query }, limits);
 }
 
 let serial = 0;
@@ -290,3 +291,116 @@ async function sessionOf(harness: string): Promise<string> {
   const { id } = await path.prisma.session.findFirstOrThrow({ where: { harness } });
   return id;
 }
+
+/** Falls and turns of some agents, some of them at the very same time, in any order and repeated. */
+const anyFalls = fc
+  .array(
+    fc.record({
+      ...{ minute: fc.nat(80), agent: fc.constantFrom("a", "b", "c"), tokens: fc.nat(9) },
+      type: fc.constantFrom("turn", "turn", "turn", "turn", "compacted", "masked", "summary"),
+      model: fc.constantFrom(OPUS, OPUS, "unlisted"),
+      session: fc.constantFrom("s", "s", "t"),
+      survived: fc.boolean(),
+    }),
+    { minLength: 30, maxLength: 90, size: "max" },
+  )
+  .chain((events) => fc.tuple(fc.shuffledSubarray(events, { minLength: 25 }), fc.subarray(events)))
+  .map(([events, repeated]) => [...events, ...repeated]);
+
+describe("falls that are packed with their agent", () => {
+  const eventsOf = (harness: string, sent: typeof anyFalls extends fc.Arbitrary<infer All> ? All : never) =>
+    sent.map(({ minute, agent, tokens, type, model, session, survived }) => {
+      const at = Math.floor(minute / 2);
+      const more = { session, agent, id: `${type}-${minute}-${agent}` };
+      if (type === "turn") return turn(harness, at, 20 * tokens + 20, 20, { ...more, model });
+      if (type === "summary")
+        return turn(harness, at, 100, 0, {
+          ...more,
+          model,
+          purpose: "compaction",
+          usage: usage(100, 0, 900),
+        });
+      const counts = { rule: { verbatim: tokens, near: 1, absent: 0 } };
+      const masked = { ...more, observations: 2 };
+      if (type === "masked") return event(harness, at, "masked", masked);
+      return event(harness, at, "compacted", {
+        ...more,
+        trigger: "auto",
+        ...(survived && { survived: counts }),
+      });
+    });
+  const uncounted = () => path.prisma.agent.count({ where: { uncounted: true } });
+  /** As if some time had passed since agents were counted. */
+  const counted = () =>
+    until(async () => {
+      await path.prisma
+        .$executeRaw`UPDATE agent_outcomes SET counted_at = counted_at - interval '10 minutes'`;
+      return (await uncounted()) === 0;
+    });
+  /** As if these agents had changed a moment ago. */
+  const changed = async (agents: readonly string[]) => {
+    await path.prisma.$executeRaw`UPDATE agent_outcomes SET counted_at = now()`;
+    await path.prisma
+      .$executeRaw`UPDATE agents SET uncounted = true, last_received_at = now() WHERE name = ANY(${agents})`;
+  };
+
+  let draws = 0;
+  test("are the same as those read one by one", { timeout: 300_000 }, async () => {
+    let found = 0;
+    const range = fc.tuple(fc.integer({ min: -1, max: 20 }), fc.integer({ min: 10, max: 42 }));
+    await fc.assert(
+      fc.asyncProperty(
+        anyFalls,
+        range,
+        fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1 }),
+        fc.integer({ min: 1, max: 9 }),
+        fc.boolean(),
+        async (sent, [from, minutes], some, most, isDeleted) => {
+          const harness = `packed@${++draws}`;
+          const events = eventsOf(harness, sent);
+          const half = events.length >> 1;
+          await server.send(...events.slice(0, half));
+          await counted();
+          await server.send(...events.slice(half));
+          await counted();
+          if (isDeleted)
+            await path.prisma.session.updateMany({
+              where: { harness, name: "t" },
+              data: { deletedAt: new Date() },
+            });
+          const query = { harness, from: iso(from), to: iso(from + minutes) };
+          const session = await sessionOf(harness);
+          const answers = async () => ({
+            all: await falls(query),
+            ofSession: await falls({ ...query, session }),
+            ...{ inPages: await falls(query, { falls: 1_000, page: 1 }) },
+          });
+          const latest = async () => {
+            const { falls: _, ...sums } = await falls(query, { falls: most, page: 1 });
+            return sums;
+          };
+          const [packed, latestPacked] = [await answers(), await latest()];
+          found += packed.all.total.falls;
+          expect(packed.inPages).toEqual(packed.all);
+          await changed(some);
+          expect(await answers()).toEqual(packed);
+          await changed(["a", "b", "c"]);
+          expect(await answers()).toEqual(packed);
+          expect(await latest()).toEqual(latestPacked);
+        },
+      ),
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 12), endOnFailure: true },
+    );
+    expect(found).toBeGreaterThan(20);
+  });
+
+  test("go on being followed when the agent has been idle for a day", async () => {
+    const harness = "idle@1";
+    await server.send(...climb(harness, 0, 40, 160), compacted(harness, 8), ...climb(harness, 9, 40, 160));
+    await counted();
+    const before = await falls({ harness });
+    expect(before.total).toMatchObject({ falls: 1, refilled: 1, outcomes: { paid_back: 1 } });
+    await path.prisma.$executeRaw`UPDATE agents SET state = NULL, has_state = false`;
+    expect(await falls({ harness })).toEqual(before);
+  });
+});

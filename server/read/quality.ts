@@ -2,38 +2,39 @@ import {
   callsOf,
   clearestSplit,
   type KnownCalls,
-  MOST_SESSIONS,
+  noSignals,
   type OutcomeCell,
   type QualityBand,
   type QualitySplit,
   qualityOf,
+  SignalCells,
 } from "@plimsoll/fold";
 import type { QualityGroupView, QualityQuery, QualityView } from "@plimsoll/protocol/api";
 import { familyOf, OUTCOME_SIGNALS, type OutcomeSignal } from "@plimsoll/protocol/pure";
 import { Prisma } from "../db/client.ts";
-import { unpackOutcomes } from "../db/tables/agent-outcomes.ts";
+import { visitOutcomes } from "../db/tables/agent-outcomes.ts";
 import type { FreshReader, Reader } from "../lines/reader.ts";
 import { iso, spanOf } from "../times.ts";
 
 const MOST_AGENTS = 20_000;
 const MOST_GROUPS = 6;
 
-/** Sessions of one kind of harness and one model: the cells of each, the newest first. */
+/** Sessions of one kind of harness and one model, the newest first. */
 export interface OutcomeGroup {
   harness: string;
   model: string;
-  sessions: Map<string, OutcomeCell[]>;
+  cells: SignalCells;
 }
+
+/** All calls, and all signals that they showed. */
+type OutcomeSums = Pick<OutcomeCell, KnownCalls | "found">;
 
 /** What came of tool calls in the sessions of a range, by how full the window was. */
 export async function readQuality(reader: FreshReader, query: QualityQuery): Promise<QualityView> {
   const { from, to } = spanOf(query);
   const rows = await readStoredCells(reader, { from, to, harness: query.harness });
-  const groups = await groupedCells(reader, rows.slice(0, MOST_AGENTS));
-  const sums = sumsOf(groups);
-  const known = groups
-    .filter(({ sessions }) => hasCalls(sessions, query.signal))
-    .sort((a, b) => b.sessions.size - a.sessions.size);
+  const { groups, sums } = await groupedCells(reader, rows.slice(0, MOST_AGENTS), query.signal);
+  const known = groups.filter(({ cells }) => cells.hasCalls).sort((a, b) => b.cells.size - a.cells.size);
   return {
     range: { from: iso(from), to: iso(to) },
     complete: rows.length <= MOST_AGENTS,
@@ -43,7 +44,7 @@ export async function readQuality(reader: FreshReader, query: QualityQuery): Pro
       calls: callsOf(sums, signal),
       found: sums.found[signal],
     })),
-    groups: known.slice(0, MOST_GROUPS).map((group) => viewOf(group, query.signal)),
+    groups: known.slice(0, MOST_GROUPS).map(viewOf),
     more: Math.max(0, known.length - MOST_GROUPS),
   };
 }
@@ -83,60 +84,66 @@ export function readStoredCells(reader: Reader, range: StoredRange): Promise<Sto
 }
 
 /** Sub-agents are part of their session: what a person asked for is hard for all of them. */
-export async function groupedCells(reader: Reader, rows: readonly StoredCells[]): Promise<OutcomeGroup[]> {
+export async function groupedCells(
+  reader: Reader,
+  rows: readonly StoredCells[],
+  signal: OutcomeSignal,
+): Promise<{ groups: OutcomeGroup[]; sums: OutcomeSums }> {
   const models = await reader.prisma.model.findMany({
     where: { projectId: reader.projectId },
     select: { id: true, name: true },
   });
   const names = new Map(models.map(({ id, name }) => [id, name]));
   const groups = new Map<string, OutcomeGroup>();
+  const sums: OutcomeSums = { calls: 0, judged: 0, compared: 0, tested: 0, asked: 0, found: noSignals() };
   for (const { cells, session, harness: instance } of rows) {
     const harness = familyOf(instance);
-    for (const [id, own] of unpackOutcomes(cells)) {
-      const model = names.get(id) ?? "unknown";
-      const key = `${harness}\u0000${model}`;
-      const group = groups.get(key) ?? { harness, model, sessions: new Map<string, OutcomeCell[]>() };
-      groups.set(key, group);
-      const known = group.sessions.get(session);
-      if (known === undefined) group.sessions.set(session, [...own]);
-      else known.push(...own);
-    }
-  }
-  return [...groups.values()];
-}
-
-function sumsOf(groups: readonly OutcomeGroup[]): Pick<OutcomeCell, KnownCalls | "found"> {
-  let [calls, judged, compared, tested, asked] = [0, 0, 0, 0, 0];
-  // By name: a loop over names takes several times as long, and there may be a hundred thousand cells.
-  let [failed, repeated, reedited, failed_tests] = [0, 0, 0, 0];
-  let [rejected, corrected, cut_off, retried] = [0, 0, 0, 0];
-  for (const { sessions } of groups)
-    for (const cells of sessions.values())
-      for (const cell of cells) {
-        const { found } = cell;
-        calls += cell.calls;
-        judged += cell.judged;
-        compared += cell.compared;
-        tested += cell.tested;
-        asked += cell.asked;
-        failed += found.failed;
-        repeated += found.repeated;
-        reedited += found.reedited;
-        failed_tests += found.failed_tests;
-        rejected += found.rejected;
-        corrected += found.corrected;
-        cut_off += found.cut_off;
-        retried += found.retried;
+    let last = -1;
+    let group: OutcomeGroup;
+    let number: number;
+    visitOutcomes(cells, (id, cell) => {
+      if (id !== last) {
+        last = id;
+        group = groupOf(groups, harness, names.get(id) ?? "unknown");
+        number = group.cells.session(session);
       }
-  const found = { failed, repeated, reedited, failed_tests, rejected, corrected, cut_off, retried };
-  return { calls, judged, compared, tested, asked, found };
+      group.cells.add(number, cell, callsOf(cell, signal), cell.found[signal]);
+      addCell(sums, cell);
+    });
+  }
+  return { groups: [...groups.values()], sums };
 }
 
-const hasCalls = (sessions: OutcomeGroup["sessions"], signal: OutcomeSignal) =>
-  [...sessions.values()].some((cells) => cells.some((cell) => callsOf(cell, signal) > 0));
+function groupOf(groups: Map<string, OutcomeGroup>, harness: string, model: string): OutcomeGroup {
+  const key = `${harness}\u0000${model}`;
+  let group = groups.get(key);
+  if (group === undefined) {
+    group = { harness, model, cells: new SignalCells() };
+    groups.set(key, group);
+  }
+  return group;
+}
 
-function viewOf({ harness, model, sessions }: OutcomeGroup, signal: OutcomeSignal): QualityGroupView {
-  const quality = qualityOf([...sessions.values()].slice(0, MOST_SESSIONS), signal);
+function addCell(sums: OutcomeSums, cell: OutcomeCell): void {
+  const { found } = cell;
+  sums.calls += cell.calls;
+  sums.judged += cell.judged;
+  sums.compared += cell.compared;
+  sums.tested += cell.tested;
+  sums.asked += cell.asked;
+  // By name: a loop over names takes several times as long, and there may be a hundred thousand cells.
+  sums.found.failed += found.failed;
+  sums.found.repeated += found.repeated;
+  sums.found.reedited += found.reedited;
+  sums.found.failed_tests += found.failed_tests;
+  sums.found.rejected += found.rejected;
+  sums.found.corrected += found.corrected;
+  sums.found.cut_off += found.cut_off;
+  sums.found.retried += found.retried;
+}
+
+function viewOf({ harness, model, cells }: OutcomeGroup): QualityGroupView {
+  const quality = qualityOf(cells);
   const clearest = clearestSplit(quality.levelSplits);
   return {
     ...{ harness, model, sessions: quality.sessions, calls: quality.calls },

@@ -85,7 +85,7 @@ async function countOutcomes(prisma: PrismaClient): Promise<Record<string, unkno
   const names = new Map(models.map(({ id, name }) => [id, name]));
   return Promise.all(
     agents.map(async ({ id, number: agent, harness }) => {
-      const source = { projectId, agent, timeline: timelineOf(harness) };
+      const source = { projectId, agent, timeline: timelineOf(harness), sinceFall: undefined };
       const counts = await countsOf(sql, { ...source, modelName: (model) => names.get(model) });
       const cells = [...unpackOutcomes(counts.cells)].map(([model, own]) => [names.get(model), own]);
       return {

@@ -32,6 +32,7 @@ export * from "./outcomes/calls-around-falls.ts";
 export * from "./outcomes/cells.ts";
 export * from "./outcomes/effect.ts";
 export * from "./outcomes/quality.ts";
+export * from "./outcomes/signal-cells.ts";
 export * from "./outcomes/tool-results.ts";
 export * from "./usage/all-shapes.ts";
 export * from "./usage/answer-shapes.ts";

@@ -18,6 +18,8 @@ export const agentOutcomes = defineTable("agent_outcomes", ["agent"], {
   wrong: "bytea",
   /** Calls by tool and day, as their ends tell, by `packCalled`. */
   called: "bytea",
+  /** By `packFalls`; undefined if the agent could not be counted. */
+  falls: "bytea?",
 });
 
 export type AgentOutcomesRow = RowOf<typeof agentOutcomes>;
@@ -57,16 +59,17 @@ export function packOutcomes(models: CellsByModel): Buffer {
 /** Of all cells without a signal: a page reads a hundred thousand of them. */
 const NOTHING_FOUND: OutcomeCell["found"] = Object.freeze(noSignals());
 
-/** @throws RangeError for bytes that are no packed outcomes */
-export function unpackOutcomes(data: Uint8Array): CellsByModel {
+/**
+ * Calls `visit` with each cell and the number of its model.
+ * @throws RangeError for bytes that are no packed outcomes
+ */
+export function visitOutcomes(data: Uint8Array, visit: (model: number, cell: OutcomeCell) => void): void {
   const reader = new VarintReader(data);
   if (reader.number() !== FORMAT) throw new RangeError("packed outcomes have an unknown format");
-  const models = new Map<number, OutcomeCell[]>();
   while (!reader.ended) {
     const model = reader.number();
-    const cells: OutcomeCell[] = [];
     for (let left = reader.number(); left > 0; left--) {
-      const place = cellPlace(reader.number());
+      const { level, share, position } = cellPlace(reader.number());
       const calls = reader.number();
       const judged = reader.number();
       const compared = reader.number();
@@ -76,11 +79,19 @@ export function unpackOutcomes(data: Uint8Array): CellsByModel {
       const found = present === 0 ? NOTHING_FOUND : noSignals();
       for (let index = 0, mask = present; mask > 0; index++, mask >>= 1)
         if ((mask & 1) === 1) found[OUTCOME_SIGNALS[index]!] = reader.number();
-      const { level, share, position } = place;
-      cells.push({ level, share, position, calls, judged, compared, tested, asked, found });
+      visit(model, { level, share, position, calls, judged, compared, tested, asked, found });
     }
-    models.set(model, cells);
   }
+}
+
+/** @throws RangeError for bytes that are no packed outcomes */
+export function unpackOutcomes(data: Uint8Array): CellsByModel {
+  const models = new Map<number, OutcomeCell[]>();
+  visitOutcomes(data, (model, cell) => {
+    const own = models.get(model);
+    if (own === undefined) models.set(model, [cell]);
+    else own.push(cell);
+  });
   return models;
 }
 

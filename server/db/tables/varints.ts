@@ -62,6 +62,12 @@ export class VarintWriter {
     this.#at = this.#bytes.writeDoubleBE(value, this.#at);
   }
 
+  /** Its length in bytes, then its bytes. */
+  text(value: string): void {
+    this.number(Buffer.byteLength(value));
+    this.#at += this.#bytes.write(value, this.#at);
+  }
+
   /** A copy, because the buffer is reused. */
   end(): Buffer {
     return Buffer.from(this.#bytes.subarray(0, this.#at));
@@ -99,6 +105,16 @@ export class VarintReader {
     const code = this.number();
     if (code >= FIRST_VALUE) return before + unzigzag(code - FIRST_VALUE);
     return code === WIDE ? this.#double() : undefined;
+  }
+
+  /** @throws RangeError if bytes of it are missing */
+  text(): string {
+    const length = this.number();
+    const { buffer, byteOffset } = this.#bytes;
+    if (length > this.#bytes.length - this.#at) throw new RangeError("a packed text ends too early");
+    const text = Buffer.from(buffer, byteOffset + this.#at, length).toString();
+    this.#at += length;
+    return text;
   }
 
   #double(): number {

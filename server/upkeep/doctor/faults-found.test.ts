@@ -235,6 +235,12 @@ const FAULTS: Fault[] = [
     "UPDATE agent_outcomes SET called = '\\x01'",
     "agent_outcomes.called",
   ],
+  [
+    "other packed falls",
+    "agent_outcomes",
+    `UPDATE agent_outcomes t SET falls = o.falls FROM agent_outcomes o WHERE length(o.falls) <> length(t.falls)`,
+    "agent_outcomes.falls",
+  ],
   ["lost outcomes", "agent_outcomes", "DELETE FROM agent_outcomes", "agent_outcomes (row missing)"],
   [
     "a day in no rollup",

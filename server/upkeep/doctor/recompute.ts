@@ -13,6 +13,7 @@ import { crossingOriginCode } from "../../db/tables/codes.ts";
 import type { CrossingRow } from "../../db/tables/crossings.ts";
 import { models } from "../../db/tables/models.ts";
 import { readObservedWindows } from "../../db/tables/observed-windows.ts";
+import { FallUnpacker } from "../../db/tables/packed-falls.ts";
 import { packStored } from "../../db/tables/packed-state.ts";
 import type { WindowRow } from "../../db/tables/windows.ts";
 import { type HarnessAcks, readAcknowledgements } from "../../lines/acknowledgements.ts";
@@ -110,7 +111,10 @@ export async function recomputeAgent(
     ...windowDifferences(changes, history, agent),
     ...segmentDifferences(changes.rows.segments, history),
     ...agentDifferences(changes, history, agent),
-    ...(await outcomeDifferences(sql, agent, { projectId, timeline, modelName })),
+    ...(await outcomeDifferences(sql, agent, {
+      ...{ projectId, timeline, modelName },
+      sinceFall: changes.after.stored?.state.sinceFall,
+    })),
   ])
     differences.add(difference);
   return [...differences].sort();
@@ -127,8 +131,12 @@ async function outcomeDifferences(
   const { projectId } = source;
   const [stored] = await sql.query<Record<string, unknown>>(OUTCOMES, projectId, agent);
   if (uncounted) return [];
-  const counts = await countsOf(sql, { ...source, agent });
-  return rowDifferences("agent_outcomes", stored && inHex(agentOutcomes.parse(stored)), inHex(counts));
+  const row = stored && agentOutcomes.parse(stored);
+  // An agent may be counted when its state was dropped. What followed its latest fall is unknown then.
+  const isFollowed = row?.falls !== undefined && new FallUnpacker().unpack(row.falls).since !== undefined;
+  const sinceFall = isFollowed ? source.sinceFall : undefined;
+  const counts = await countsOf(sql, { ...source, agent, sinceFall });
+  return rowDifferences("agent_outcomes", row && inHex(row), inHex(counts));
 }
 
 const inHex = ({
@@ -136,11 +144,13 @@ const inHex = ({
   work,
   wrong,
   called,
-}: Pick<AgentOutcomesRow, "cells" | "work" | "wrong" | "called">) => ({
+  falls,
+}: Pick<AgentOutcomesRow, "cells" | "work" | "wrong" | "called" | "falls">) => ({
   cells: Buffer.from(cells).toString("hex"),
   work: Buffer.from(work).toString("hex"),
   wrong: Buffer.from(wrong).toString("hex"),
   called: Buffer.from(called).toString("hex"),
+  falls: falls && Buffer.from(falls).toString("hex"),
 });
 
 async function timelineOf(

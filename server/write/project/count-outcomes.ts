@@ -1,11 +1,12 @@
 import {
-  type AgentFall,
   callsAroundFalls,
   type EndedCall,
+  type FallFacts,
   isBoundary,
   OutcomeCells,
   outcomesOfResults,
   type SignalTurn,
+  type SinceFall,
   type ThresholdTimeline,
   utilizationOf,
   withReinjections,
@@ -24,6 +25,8 @@ import { arrayLiteral } from "../../db/tables/binary-arrays.ts";
 import { type CalledOnDay, packCalled } from "../../db/tables/called-tools.ts";
 import { unpackOutcome } from "../../db/tables/codes.ts";
 import { turnMark } from "../../db/tables/identity.ts";
+import { packFalls, type StoredFall } from "../../db/tables/packed-falls.ts";
+import { unpackStored } from "../../db/tables/packed-state.ts";
 import { readHistoryInRuns } from "../../db/tables/read-turns.ts";
 import { dayOf } from "../../db/tables/rollup-names.ts";
 import { numberTurns } from "../../db/tables/turn-order.ts";
@@ -46,7 +49,7 @@ const DUE = `a.project_id = $1 AND a.uncounted AND (
 export const OUTCOMES_DUE = `EXISTS (SELECT 1 FROM agents a WHERE ${DUE})`;
 
 const NEXT = `
-SELECT a.number, a.version, a.last_at AS "lastAt", s.harness FROM agents a
+SELECT a.number, a.version, a.last_at AS "lastAt", a.state, s.harness FROM agents a
 JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id
 WHERE ${DUE} ORDER BY a.number LIMIT ${MOST_AGENTS}`;
 
@@ -58,6 +61,7 @@ interface DueAgent {
   number: number;
   version: number;
   lastAt: Date;
+  state: string | null;
   harness: string;
 }
 
@@ -76,10 +80,12 @@ export async function countOutcomes(project: HeldProject): Promise<number> {
     new Set(due.map(({ harness }) => harness)),
   );
   const rows: AgentOutcomesRow[] = [];
-  for (const { number: agent, lastAt, harness } of due) {
+  for (const { number: agent, lastAt, state, harness } of due) {
     const timeline = optionsOf(harness).fold.thresholds;
     const modelName = (id: number) => project.memory.modelName(id);
-    const counts = await countsOf(project, { projectId, agent, timeline, modelName }).catch((error) => {
+    const sinceFall = state === null ? undefined : unpackStored(state).state.sinceFall;
+    const source = { projectId, agent, timeline, modelName, sinceFall };
+    const counts = await countsOf(project, source).catch((error) => {
       if (hasExternalCause(error)) throw error;
       // The others go on. The doctor names it.
       project.log.error(
@@ -107,29 +113,39 @@ export interface CountedHistory {
   /** Of its harness. */
   timeline: ThresholdTimeline;
   modelName: (id: number) => string | undefined;
+  /** Of the agent's state; undefined if that was dropped. */
+  sinceFall: SinceFall | undefined;
 }
 
-type Counts = Pick<AgentOutcomesRow, "cells" | "work" | "wrong" | "called">;
+type Counts = Pick<AgentOutcomesRow, "cells" | "work" | "wrong" | "called" | "falls">;
 
 const NO_COUNTS: Counts = {
   cells: packOutcomes(new Map()),
   work: packAroundFalls([]),
   wrong: packAroundFalls([]),
   called: packCalled(undefined),
+  falls: undefined,
 };
 
 /** Falls, and when rules were put back: a hook says how many if a policy asked for them. */
 const FALLS = `
-SELECT b.type, (extract(epoch FROM b.at) * 1000)::float8 AS at
+SELECT b.id, b.type, (extract(epoch FROM b.at) * 1000)::float8 AS at, b.tokens_before AS before, b.tokens_after AS after, b.fall
 FROM agents a JOIN boundaries b ON b.project_id = $1 AND b.agent_id = a.id
 WHERE a.project_id = $1 AND a.number = $2 AND (b.type = ANY('{${BOUNDARY_TYPES.join(",")}}'::text[])
   OR (b.type = 'reinjected' AND b.detail ? 'rules'))
 ORDER BY b.at, b.id`;
 
+interface MarkRow extends Pick<StoredFall, "id" | "at"> {
+  type: string;
+  before: number | null;
+  after: number | null;
+  fall: FallFacts | null;
+}
+
 /** What came of the calls of an agent's turns, and how often they repeat an earlier one around its falls. */
 export async function countsOf(
   sql: Pick<Sql, "query">,
-  { projectId, agent, timeline, modelName }: CountedHistory,
+  { projectId, agent, timeline, modelName, sinceFall }: CountedHistory,
 ): Promise<Counts> {
   const models = new Map<number, OutcomeCells>();
   const work: SignalTurn[] = [];
@@ -150,18 +166,26 @@ export async function countsOf(
     models.set(turn.modelId, cells);
     cells.add({ number, level, share, outcome });
   }
-  if (models.size === 0) return { ...NO_COUNTS, called };
-  const marks = await sql.query<Pick<AgentFall, "at"> & { type: string }>(FALLS, projectId, agent);
-  const falls = withReinjections(
+  const marks = await sql.query<MarkRow>(FALLS, projectId, agent);
+  const falls = packFalls({ falls: marks.flatMap(fallOf), since: sinceFall });
+  if (models.size === 0) return { ...NO_COUNTS, called, falls };
+  const reinjected = withReinjections(
     marks.flatMap(({ type, at }) => (isBoundary(type) ? [{ type, at }] : [])),
     marks.flatMap(({ type, at }) => (isBoundary(type) ? [] : [at])),
   );
   return {
     cells: packOutcomes(new Map([...models].map(([model, cells]) => [model, cells.cells()]))),
-    work: packAroundFalls(callsAroundFalls(work, falls)),
-    wrong: packAroundFalls(callsAroundFalls(wrong, falls)),
+    work: packAroundFalls(callsAroundFalls(work, reinjected)),
+    wrong: packAroundFalls(callsAroundFalls(wrong, reinjected)),
     called,
+    falls,
   };
+}
+
+function fallOf({ id, type, at, before, after, fall }: MarkRow): StoredFall[] {
+  return fall === null || !isBoundary(type)
+    ? []
+    : [{ id, type, at, before: before ?? undefined, after: after ?? undefined, fall }];
 }
 
 /** Calls with a result, and those of them that failed or that a person rejected or corrected. */

@@ -167,17 +167,13 @@ export function changeAtFalls(
   for (const [session, own] of sessions.entries())
     for (const around of own) {
       if (around.type === undefined || !isMeant(around)) continue;
-      const { callsBefore, foundBefore, callsAfter, foundAfter, band, points } = around;
+      const { callsBefore, callsAfter, band } = around;
       const weight = (callsBefore * callsAfter) / (callsBefore + callsAfter);
       terms.told[session]! += weight * (changeOf(around) - usual(band));
       terms.weight[session]! += weight;
       expected += weight * usual(band);
       used.add(session);
-      sum.points += points;
-      sum.callsBefore += callsBefore;
-      sum.foundBefore += foundBefore;
-      sum.callsAfter += callsAfter;
-      sum.foundAfter += foundAfter;
+      addCalls(sum, around);
     }
   if (used.size === 0) return undefined;
   const whole = total(terms.weight);
@@ -192,6 +188,14 @@ export function changeAtFalls(
   };
 }
 
+function addCalls(sum: AroundFalls, around: AroundFalls): void {
+  sum.points += around.points;
+  sum.callsBefore += around.callsBefore;
+  sum.foundBefore += around.foundBefore;
+  sum.callsAfter += around.callsAfter;
+  sum.foundAfter += around.foundAfter;
+}
+
 const changeOf = ({ foundBefore, callsBefore, foundAfter, callsAfter }: AroundFalls) =>
   foundAfter / callsAfter - foundBefore / callsBefore;
 
@@ -201,14 +205,10 @@ function usualChanges(sessions: readonly (readonly AroundFalls[])[]): (band: num
   const bands = LEVEL_BANDS.map((_, band) => noCalls(undefined, band));
   for (const own of sessions)
     for (const around of own)
-      if (around.type === undefined)
-        for (const sum of [everywhere, bands[around.band]!]) {
-          sum.points += around.points;
-          sum.callsBefore += around.callsBefore;
-          sum.foundBefore += around.foundBefore;
-          sum.callsAfter += around.callsAfter;
-          sum.foundAfter += around.foundAfter;
-        }
+      if (around.type === undefined) {
+        addCalls(everywhere, around);
+        addCalls(bands[around.band]!, around);
+      }
   const changes = bands.map((sum) => (sum.points === 0 ? undefined : changeOf(sum)));
   const overall = everywhere.points === 0 ? 0 : changeOf(everywhere);
   return (band) => changes[band] ?? overall;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type OutcomeCell, OutcomeCells } from "./cells.ts";
 import { ceilingEffect } from "./effect.ts";
+import { signalCells } from "./signal-cells.ts";
 
 /** Sessions of 100 calls at growing levels up to a ceiling; above 50k tokens, one in `every` fails, and below one in 20. */
 function sessions(count: number, ceiling: number, every: number, offset = 0): OutcomeCell[][] {
@@ -18,7 +19,7 @@ function sessions(count: number, ceiling: number, every: number, offset = 0): Ou
 }
 
 const effect = (before: OutcomeCell[][], after: OutcomeCell[][], days = 20) =>
-  ceilingEffect(before, after, { signal: "failed", ceiling: 50_000, days });
+  ceilingEffect(signalCells(before, "failed"), signalCells(after, "failed"), { ceiling: 50_000, days });
 
 describe("the effect of a ceiling", () => {
   const before = sessions(60, 200_000, 5);

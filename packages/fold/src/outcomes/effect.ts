@@ -1,7 +1,8 @@
-import type { EffectVerdict, OutcomeSignal } from "@plimsoll/protocol/pure";
-import { callsOf, LEVEL_BANDS, type OutcomeCell } from "./cells.ts";
+import type { EffectVerdict } from "@plimsoll/protocol/pure";
+import { LEVEL_BANDS } from "./cells.ts";
 import { qualityOf } from "./quality.ts";
 import { intervalOf, LEAST_SESSIONS, resampled, type Terms, total } from "./resample.ts";
+import type { SignalCells } from "./signal-cells.ts";
 
 /** Days after which a ceiling is judged. */
 export const EFFECT_DAYS = 14;
@@ -30,20 +31,18 @@ export interface CeilingEffect {
   verdict: EffectVerdict;
 }
 
-type Sessions = readonly (readonly OutcomeCell[])[];
-
 /**
  * Compares the sessions before a new ceiling with those after it, beside what the ones before let expect.
  * @param ceiling tokens
  * @param days since the ceiling holds
  */
 export function ceilingEffect(
-  before: Sessions,
-  after: Sessions,
-  { signal, ceiling, days }: { signal: OutcomeSignal; ceiling: number; days: number },
+  before: SignalCells,
+  after: SignalCells,
+  { ceiling, days }: { ceiling: number; days: number },
 ): CeilingEffect {
-  const [one, other] = [termsOf(before, signal), termsOf(after, signal)];
-  const estimate = estimateOf(before, signal, ceiling);
+  const [one, other] = [termsOf(before), termsOf(after)];
+  const estimate = estimateOf(before, ceiling);
   const measured = changeOf(one, other);
   const sides = { before: rateOf(one), after: rateOf(other) };
   const isEarly =
@@ -59,29 +58,26 @@ function verdictOf({ low, high }: SignalChange, estimate: SignalChange | undefin
 }
 
 /** If calls above the ceiling went as those below it: the difference at the border next to it, for the share of calls above. */
-function estimateOf(sessions: Sessions, signal: OutcomeSignal, ceiling: number): SignalChange | undefined {
+function estimateOf(cells: SignalCells, ceiling: number): SignalChange | undefined {
   const distance = (border: number) => Math.abs(Math.log(border / ceiling));
   const border = LEVEL_BANDS.slice(1).reduce((best, one) => (distance(one) < distance(best) ? one : best));
-  const split = qualityOf(sessions, signal).levelSplits.find(({ at }) => at === border);
+  const split = qualityOf(cells).levelSplits.find(({ at }) => at === border);
   if (split?.verdict !== "rises") return undefined;
   const band = LEVEL_BANDS.indexOf(border);
-  let [calls, above] = [0, 0];
-  for (const cell of sessions.flat()) {
-    calls += callsOf(cell, signal);
-    if (cell.level >= band) above += callsOf(cell, signal);
-  }
-  const share = above / calls;
+  const { level, calls } = cells.columns();
+  const above = calls.filter((_, cell) => level[cell]! >= band);
+  const share = total(above) / total(calls);
   return { change: -split.difference * share, low: -split.high * share, high: -split.low * share };
 }
 
 /** Signals and calls of each session. */
-function termsOf(sessions: Sessions, signal: OutcomeSignal): Terms {
-  const terms = { told: new Float64Array(sessions.length), weight: new Float64Array(sessions.length) };
-  for (const [session, cells] of sessions.entries())
-    for (const cell of cells) {
-      terms.told[session]! += cell.found[signal];
-      terms.weight[session]! += callsOf(cell, signal);
-    }
+function termsOf(cells: SignalCells): Terms {
+  const terms = { told: new Float64Array(cells.counted), weight: new Float64Array(cells.counted) };
+  const { session, calls, found } = cells.columns();
+  for (const [cell, of] of session.entries()) {
+    terms.told[of]! += found[cell]!;
+    terms.weight[of]! += calls[cell]!;
+  }
   return terms;
 }
 

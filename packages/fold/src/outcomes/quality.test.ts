@@ -10,6 +10,7 @@ import {
   SHARE_BANDS,
 } from "./cells.ts";
 import { clearestSplit, qualityOf } from "./quality.ts";
+import { signalCells } from "./signal-cells.ts";
 
 /** Numbers that look random, the same ones each time. */
 function* noise() {
@@ -46,7 +47,7 @@ describe("what a signal has to do with the level", () => {
         ({ level }) => (level >= 50_000 ? 0.15 : 0.05),
       ),
     ).flat();
-    const { levelSplits, levels, rate } = qualityOf(found, "failed");
+    const { levelSplits, levels, rate } = qualityOf(signalCells(found, "failed"));
     const split = clearestSplit(levelSplits)!;
     expect(split).toMatchObject({ at: 50_000, verdict: "rises" });
     expect(split.sessions).toBe(120);
@@ -66,7 +67,7 @@ describe("what a signal has to do with the level", () => {
       1_000,
       ({ session }) => (session % 2 === 0 ? 0.03 : 0.15),
     );
-    const { levels, levelSplits } = qualityOf(found, "failed");
+    const { levels, levelSplits } = qualityOf(signalCells(found, "failed"));
     expect(levels[2]!.rate! / levels[0]!.rate!).toBeGreaterThan(1.5);
     expect(clearestSplit(levelSplits)).toBeUndefined();
   });
@@ -80,7 +81,7 @@ describe("what a signal has to do with the level", () => {
         ({ number }) => 0.02 + number / 500,
       ),
     );
-    const { levels, levelSplits } = qualityOf(found, "failed");
+    const { levels, levelSplits } = qualityOf(signalCells(found, "failed"));
     expect(levels[2]!.rate!).toBeGreaterThan(levels[0]!.rate!);
     expect(levels[2]!.expectedRate!).toBeGreaterThan(levels[0]!.expectedRate!);
     expect(clearestSplit(levelSplits)).toBeUndefined();
@@ -95,14 +96,18 @@ describe("what a signal has to do with the level", () => {
         ({ level }) => (level >= 50_000 ? 0.9 : 0),
       ),
     );
-    const { levelSplits } = qualityOf(found, "failed");
+    const { levelSplits } = qualityOf(signalCells(found, "failed"));
     expect(levelSplits.map(({ verdict }) => verdict)).toEqual(levelSplits.map(() => "few_sessions"));
     expect(clearestSplit(levelSplits)).toBeUndefined();
   });
 
   it("is nothing of no sessions, and of sessions without calls", () => {
     for (const none of [[], [[]]])
-      expect(qualityOf(none, "failed")).toMatchObject({ calls: 0, rate: undefined, levelSplits: [] });
+      expect(qualityOf(signalCells(none, "failed"))).toMatchObject({
+        calls: 0,
+        rate: undefined,
+        levelSplits: [],
+      });
   });
 
   it("counts only calls with a result where the signal is one of results", () => {
@@ -115,11 +120,13 @@ describe("what a signal has to do with the level", () => {
       outcome: { calls: 2, repeated: 0, failed: 1 },
     });
     const sessionsOfOne = [cells.cells()];
-    expect(qualityOf(sessionsOfOne, "failed")).toMatchObject({ calls: 2, rate: 0.5 });
-    expect(qualityOf(sessionsOfOne, "repeated")).toMatchObject({ calls: 5, rate: 0.2 });
-    expect(qualityOf(sessionsOfOne, "cut_off")).toMatchObject({ calls: 5, rate: 0.2 });
+    expect(qualityOf(signalCells(sessionsOfOne, "failed"))).toMatchObject({ calls: 2, rate: 0.5 });
+    expect(qualityOf(signalCells(sessionsOfOne, "repeated"))).toMatchObject({ calls: 5, rate: 0.2 });
+    expect(qualityOf(signalCells(sessionsOfOne, "cut_off"))).toMatchObject({ calls: 5, rate: 0.2 });
     // Without a line, there is no share of it.
-    expect(qualityOf(sessionsOfOne, "failed").shares.every(({ calls }) => calls === 0)).toBe(true);
+    expect(qualityOf(signalCells(sessionsOfOne, "failed")).shares.every(({ calls }) => calls === 0)).toBe(
+      true,
+    );
   });
 
   it("claims a difference where there is none in few of many tries", () => {
@@ -131,7 +138,8 @@ describe("what a signal has to do with the level", () => {
         1_000 + 10 * attempt,
         () => 0.1,
       );
-      if (qualityOf(found, "failed").levelSplits.some(({ verdict }) => verdict === "rises")) claims += 1;
+      if (qualityOf(signalCells(found, "failed")).levelSplits.some(({ verdict }) => verdict === "rises"))
+        claims += 1;
     }
     expect(claims).toBeLessThanOrEqual(3);
   });

@@ -1,9 +1,7 @@
-import type { OutcomeSignal, SplitVerdict } from "@plimsoll/protocol/pure";
-import { callsOf, LEVEL_BANDS, type OutcomeCell, POSITION_BANDS, SHARE_BANDS } from "./cells.ts";
+import type { SplitVerdict } from "@plimsoll/protocol/pure";
+import { LEVEL_BANDS, POSITION_BANDS, SHARE_BANDS } from "./cells.ts";
 import { intervalOf, resampled, type Terms, total } from "./resample.ts";
-
-/** Sessions that one figure is made of, at most. */
-export const MOST_SESSIONS = 2_000;
+import type { SignalCells } from "./signal-cells.ts";
 
 /** How often a signal showed, in calls of some levels or shares of the line. */
 export interface QualityBand {
@@ -48,11 +46,12 @@ export interface Quality {
 /**
  * What a signal has to do with how full the window is. Hard tasks have long sessions and more failures, so sessions are never compared
  * with each other: each is compared with itself, and calls with those at the same place in other sessions.
- * @param sessions the cells of each session, of one harness and model
+ * @param cells of one harness and model
  */
-export function qualityOf(sessions: readonly (readonly OutcomeCell[])[], signal: OutcomeSignal): Quality {
-  const byLevel = placesOf(sessions, signal, ({ level }) => level);
-  const byShare = placesOf(sessions, signal, ({ share }) => share - 1);
+export function qualityOf(cells: SignalCells): Quality {
+  const { level, share } = cells.columns();
+  const byLevel = placesOf(cells, level, 0);
+  const byShare = placesOf(cells, share, 1);
   const { calls, found, sessions: used } = sumBy(byLevel, () => 0, 1)[0]!;
   const [levelSplits = [], shareSplits = []] = splitsOf([
     { places: byLevel, bands: LEVEL_BANDS },
@@ -87,15 +86,14 @@ interface Places {
 
 const MOST_BANDS = Math.max(LEVEL_BANDS.length, SHARE_BANDS.length);
 
-/** @param bandOf negative where it is unknown */
-function placesOf(
-  sessions: readonly (readonly OutcomeCell[])[],
-  signal: OutcomeSignal,
-  bandOf: (cell: OutcomeCell) => number,
-): Places {
-  const most = sessions.reduce((sum, cells) => sum + cells.length, 0);
+/**
+ * @param bands of each cell
+ * @param first of the bands; those below it are unknown
+ */
+function placesOf(cells: SignalCells, bands: Uint8Array, first: number): Places {
+  const { session, position, calls, found } = cells.columns();
+  const most = session.length;
   const places = {
-    sessions: sessions.length,
     session: new Uint32Array(most),
     band: new Uint8Array(most),
     position: new Uint8Array(most),
@@ -105,27 +103,28 @@ function placesOf(
   /** One more than the place of the session's calls, by band and position. */
   const own = new Uint32Array(MOST_BANDS * POSITION_BANDS.length);
   let count = 0;
-  for (const [session, cells] of sessions.entries()) {
-    own.fill(0);
-    for (const cell of cells) {
-      const band = bandOf(cell);
-      const calls = callsOf(cell, signal);
-      if (band < 0 || calls === 0) continue;
-      const key = band * POSITION_BANDS.length + cell.position;
-      let place = own[key]! - 1;
-      if (place < 0) {
-        place = count++;
-        own[key] = count;
-        places.session[place] = session;
-        places.band[place] = band;
-        places.position[place] = cell.position;
-      }
-      places.calls[place]! += calls;
-      places.found[place]! += cell.found[signal];
+  let last = -1;
+  for (let cell = 0; cell < most; cell++) {
+    if (session[cell] !== last) {
+      own.fill(0);
+      last = session[cell]!;
     }
+    const band = bands[cell]! - first;
+    if (band < 0 || calls[cell] === 0) continue;
+    const key = band * POSITION_BANDS.length + position[cell]!;
+    let place = own[key]! - 1;
+    if (place < 0) {
+      place = count++;
+      own[key] = count;
+      places.session[place] = last;
+      places.band[place] = band;
+      places.position[place] = position[cell]!;
+    }
+    places.calls[place]! += calls[cell]!;
+    places.found[place]! += found[cell]!;
   }
   return {
-    sessions: sessions.length,
+    sessions: cells.counted,
     session: places.session.subarray(0, count),
     band: places.band.subarray(0, count),
     position: places.position.subarray(0, count),
@@ -201,14 +200,17 @@ function bordersOf(places: Places, bands: readonly number[]) {
   for (let place = 0; place < rates.length; place++)
     rates[place] = places.found[place]! / places.calls[place]!;
   const effects = effectsOf(places);
-  const left = withoutMeans(places, effects, rates);
+  withoutMeans(places, effects, rates);
+  const { band } = places;
   const borders = bands.slice(1);
+  // One for all borders: there may be a hundred thousand places.
+  const side = new Float64Array(rates.length);
   return borders.flatMap((at, index) => {
-    const side = new Float64Array(rates.length);
-    for (let place = 0; place < side.length; place++) side[place] = Number(places.band[place]! > index);
+    for (let place = 0; place < side.length; place++) side[place] = band[place]! > index ? 1 : 0;
     const both = bothSides(places, side);
     if (both.sessions === 0) return [];
-    const terms = termsOf(places, left, withoutMeans(places, effects, side));
+    withoutMeans(places, effects, side);
+    const terms = termsOf(places, rates, side);
     // Where the place in a session alone tells the side, nothing can be compared.
     return total(terms.weight) < LEAST_WEIGHT ? [] : [{ at, ...both, tries: borders.length, terms }];
   });
@@ -273,14 +275,14 @@ const ROUNDS = 1_000;
 const SMALL_CHANGE = 1e-9;
 
 /**
- * Values without what their session and their place in it explain, by least squares. The equations of all sessions reduce to one for each
- * place, so only these few are solved in rounds.
+ * Takes off values what their session and their place in it explain, by least squares. The equations of all sessions reduce to one for
+ * each place, so only these few are solved in rounds.
  */
 function withoutMeans(
   { session, position, calls }: Places,
   { byPosition, bySession, shared }: Effects,
   values: Float64Array,
-): Float64Array {
+): void {
   const means = new Float64Array(bySession.length);
   for (let place = 0; place < values.length; place++)
     means[session[place]!]! += calls[place]! * values[place]!;
@@ -305,10 +307,8 @@ function withoutMeans(
   for (let place = 0; place < values.length; place++)
     explained[session[place]!]! += calls[place]! * effect[position[place]!]!;
   for (let at = 0; at < means.length; at++) means[at]! -= explained[at]! / (bySession[at] || 1);
-  const left = new Float64Array(values.length);
-  for (let place = 0; place < left.length; place++)
-    left[place] = values[place]! - effect[position[place]!]! - means[session[place]!]!;
-  return left;
+  for (let place = 0; place < values.length; place++)
+    values[place] = values[place]! - effect[position[place]!]! - means[session[place]!]!;
 }
 
 function termsOf({ sessions, session, calls }: Places, rates: Float64Array, side: Float64Array): Terms {

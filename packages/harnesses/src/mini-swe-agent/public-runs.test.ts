@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { clearestSplit, type FoldResult, OutcomeCells, qualityOf } from "@plimsoll/fold";
+import { clearestSplit, type FoldResult, OutcomeCells, qualityOf, signalCells } from "@plimsoll/fold";
 import { describe, expect, it } from "vitest";
 import { foldEvents, levels } from "../testing/fold.ts";
 import { miniSweAgentRecordings } from "./recordings.ts";
@@ -74,11 +74,11 @@ describe.skipIf(FOLDER === undefined)("500 public runs, if VITEST_PLIMSOLL_MINI_
       }
       return cells.cells();
     });
-    const failed = qualityOf(sessions, "failed");
+    const failed = qualityOf(signalCells(sessions, "failed"));
     // As published: the raw figure more than doubles.
     expect(failed.levels[2]!.rate! / failed.levels[0]!.rate!).toBeGreaterThan(2);
     expect(clearestSplit(failed.levelSplits)).toBeUndefined();
-    const repeated = clearestSplit(qualityOf(sessions, "repeated").levelSplits)!;
+    const repeated = clearestSplit(qualityOf(signalCells(sessions, "repeated")).levelSplits)!;
     expect(repeated).toMatchObject({ at: 20_000, sessions: 306 });
     expect(repeated.low).toBeGreaterThan(0.02);
     expect(repeated.high).toBeLessThan(0.08);

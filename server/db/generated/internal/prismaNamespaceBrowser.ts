@@ -482,7 +482,8 @@ export const AgentOutcomesScalarFieldEnum = {
   cells: 'cells',
   work: 'work',
   wrong: 'wrong',
-  called: 'called'
+  called: 'called',
+  falls: 'falls'
 } as const
 
 export type AgentOutcomesScalarFieldEnum = (typeof AgentOutcomesScalarFieldEnum)[keyof typeof AgentOutcomesScalarFieldEnum]

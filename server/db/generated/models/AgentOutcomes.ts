@@ -45,6 +45,7 @@ export type AgentOutcomesMinAggregateOutputType = {
   work: runtime.Bytes | null
   wrong: runtime.Bytes | null
   called: runtime.Bytes | null
+  falls: runtime.Bytes | null
 }
 
 export type AgentOutcomesMaxAggregateOutputType = {
@@ -56,6 +57,7 @@ export type AgentOutcomesMaxAggregateOutputType = {
   work: runtime.Bytes | null
   wrong: runtime.Bytes | null
   called: runtime.Bytes | null
+  falls: runtime.Bytes | null
 }
 
 export type AgentOutcomesCountAggregateOutputType = {
@@ -67,6 +69,7 @@ export type AgentOutcomesCountAggregateOutputType = {
   work: number
   wrong: number
   called: number
+  falls: number
   _all: number
 }
 
@@ -90,6 +93,7 @@ export type AgentOutcomesMinAggregateInputType = {
   work?: true
   wrong?: true
   called?: true
+  falls?: true
 }
 
 export type AgentOutcomesMaxAggregateInputType = {
@@ -101,6 +105,7 @@ export type AgentOutcomesMaxAggregateInputType = {
   work?: true
   wrong?: true
   called?: true
+  falls?: true
 }
 
 export type AgentOutcomesCountAggregateInputType = {
@@ -112,6 +117,7 @@ export type AgentOutcomesCountAggregateInputType = {
   work?: true
   wrong?: true
   called?: true
+  falls?: true
   _all?: true
 }
 
@@ -210,6 +216,7 @@ export type AgentOutcomesGroupByOutputType = {
   work: runtime.Bytes
   wrong: runtime.Bytes
   called: runtime.Bytes
+  falls: runtime.Bytes | null
   _count: AgentOutcomesCountAggregateOutputType | null
   _avg: AgentOutcomesAvgAggregateOutputType | null
   _sum: AgentOutcomesSumAggregateOutputType | null
@@ -244,6 +251,7 @@ export type AgentOutcomesWhereInput = {
   work?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   wrong?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   called?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
+  falls?: Prisma.BytesNullableFilter<"AgentOutcomes"> | runtime.Bytes | null
 }
 
 export type AgentOutcomesOrderByWithRelationInput = {
@@ -255,6 +263,7 @@ export type AgentOutcomesOrderByWithRelationInput = {
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
   called?: Prisma.SortOrder
+  falls?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type AgentOutcomesWhereUniqueInput = Prisma.AtLeast<{
@@ -270,6 +279,7 @@ export type AgentOutcomesWhereUniqueInput = Prisma.AtLeast<{
   work?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   wrong?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
   called?: Prisma.BytesFilter<"AgentOutcomes"> | runtime.Bytes
+  falls?: Prisma.BytesNullableFilter<"AgentOutcomes"> | runtime.Bytes | null
 }, "projectId_agent">
 
 export type AgentOutcomesOrderByWithAggregationInput = {
@@ -281,6 +291,7 @@ export type AgentOutcomesOrderByWithAggregationInput = {
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
   called?: Prisma.SortOrder
+  falls?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.AgentOutcomesCountOrderByAggregateInput
   _avg?: Prisma.AgentOutcomesAvgOrderByAggregateInput
   _max?: Prisma.AgentOutcomesMaxOrderByAggregateInput
@@ -300,6 +311,7 @@ export type AgentOutcomesScalarWhereWithAggregatesInput = {
   work?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
   wrong?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
   called?: Prisma.BytesWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes
+  falls?: Prisma.BytesNullableWithAggregatesFilter<"AgentOutcomes"> | runtime.Bytes | null
 }
 
 export type AgentOutcomesCreateInput = {
@@ -311,6 +323,7 @@ export type AgentOutcomesCreateInput = {
   work: runtime.Bytes
   wrong: runtime.Bytes
   called: runtime.Bytes
+  falls?: runtime.Bytes | null
 }
 
 export type AgentOutcomesUncheckedCreateInput = {
@@ -322,6 +335,7 @@ export type AgentOutcomesUncheckedCreateInput = {
   work: runtime.Bytes
   wrong: runtime.Bytes
   called: runtime.Bytes
+  falls?: runtime.Bytes | null
 }
 
 export type AgentOutcomesUpdateInput = {
@@ -333,6 +347,7 @@ export type AgentOutcomesUpdateInput = {
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  falls?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
 }
 
 export type AgentOutcomesUncheckedUpdateInput = {
@@ -344,6 +359,7 @@ export type AgentOutcomesUncheckedUpdateInput = {
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  falls?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
 }
 
 export type AgentOutcomesCreateManyInput = {
@@ -355,6 +371,7 @@ export type AgentOutcomesCreateManyInput = {
   work: runtime.Bytes
   wrong: runtime.Bytes
   called: runtime.Bytes
+  falls?: runtime.Bytes | null
 }
 
 export type AgentOutcomesUpdateManyMutationInput = {
@@ -366,6 +383,7 @@ export type AgentOutcomesUpdateManyMutationInput = {
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  falls?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
 }
 
 export type AgentOutcomesUncheckedUpdateManyInput = {
@@ -377,6 +395,7 @@ export type AgentOutcomesUncheckedUpdateManyInput = {
   work?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   wrong?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
   called?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  falls?: Prisma.NullableBytesFieldUpdateOperationsInput | runtime.Bytes | null
 }
 
 export type AgentOutcomesProjectIdAgentCompoundUniqueInput = {
@@ -393,6 +412,7 @@ export type AgentOutcomesCountOrderByAggregateInput = {
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
   called?: Prisma.SortOrder
+  falls?: Prisma.SortOrder
 }
 
 export type AgentOutcomesAvgOrderByAggregateInput = {
@@ -409,6 +429,7 @@ export type AgentOutcomesMaxOrderByAggregateInput = {
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
   called?: Prisma.SortOrder
+  falls?: Prisma.SortOrder
 }
 
 export type AgentOutcomesMinOrderByAggregateInput = {
@@ -420,6 +441,7 @@ export type AgentOutcomesMinOrderByAggregateInput = {
   work?: Prisma.SortOrder
   wrong?: Prisma.SortOrder
   called?: Prisma.SortOrder
+  falls?: Prisma.SortOrder
 }
 
 export type AgentOutcomesSumOrderByAggregateInput = {
@@ -438,6 +460,7 @@ export type AgentOutcomesSelect<ExtArgs extends runtime.Types.Extensions.Interna
   work?: boolean
   wrong?: boolean
   called?: boolean
+  falls?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -449,6 +472,7 @@ export type AgentOutcomesSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   work?: boolean
   wrong?: boolean
   called?: boolean
+  falls?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -460,6 +484,7 @@ export type AgentOutcomesSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   work?: boolean
   wrong?: boolean
   called?: boolean
+  falls?: boolean
 }, ExtArgs["result"]["agentOutcomes"]>
 
 export type AgentOutcomesSelectScalar = {
@@ -471,9 +496,10 @@ export type AgentOutcomesSelectScalar = {
   work?: boolean
   wrong?: boolean
   called?: boolean
+  falls?: boolean
 }
 
-export type AgentOutcomesOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agent" | "lastAt" | "countedAt" | "cells" | "work" | "wrong" | "called", ExtArgs["result"]["agentOutcomes"]>
+export type AgentOutcomesOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"projectId" | "agent" | "lastAt" | "countedAt" | "cells" | "work" | "wrong" | "called" | "falls", ExtArgs["result"]["agentOutcomes"]>
 
 export type $AgentOutcomesPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "AgentOutcomes"
@@ -502,6 +528,10 @@ export type $AgentOutcomesPayload<ExtArgs extends runtime.Types.Extensions.Inter
      * Calls by tool and day, as their ends tell. Empty where not told.
      */
     called: runtime.Bytes
+    /**
+     * All falls of the agent. NULL if it could not be counted.
+     */
+    falls: runtime.Bytes | null
   }, ExtArgs["result"]["agentOutcomes"]>
   composites: {}
 }
@@ -933,6 +963,7 @@ export interface AgentOutcomesFieldRefs {
   readonly work: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
   readonly wrong: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
   readonly called: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
+  readonly falls: Prisma.FieldRef<"AgentOutcomes", 'Bytes'>
 }
     
 
