@@ -21,10 +21,12 @@ it("the table answers as the library does, for each listed name and names made f
   for (const listed of listedNames()) {
     for (const change of CHANGES) {
       const name = listed + change;
+      // A fine-tuned model has the size of its base, whatever it is named.
+      const base = name.replace(/\.ft-.*$/, "");
       // Overrides and names that are not looked up as they are have their own tests.
-      if (modelNames(name).some(isOverridden)) continue;
+      if (modelNames(base).some(isOverridden)) continue;
       // The library lists some models with a dot alone, or says only of that spelling what may follow it.
-      const expected = modelNames(name)
+      const expected = modelNames(base)
         .flatMap((one) => [libraryWindow(one), libraryWindow(dotted(one))])
         .find((tokens) => tokens !== undefined);
       if (/:(?:latest|[a-z]?[\d.]+(?:x[\d.]+)?[bm](?:[-_].*)?)$/i.test(name)) continue;

@@ -21,7 +21,7 @@ const VERTEX_VERSION = /@(?:default|latest|\d{3})$/i;
 /** Google also writes the month before the year: `gemini-3-pro-preview-11-2025`. */
 const DATE = /[-@](?:\d{4}-?\d{2}-?\d{2}|\d{2}-20\d{2})$/;
 /** A model that OpenAI or Azure tuned has the window of the one that it was made from. Its price is another one. */
-const FINE_TUNED = /^(?:.*[/:])?ft:([^:]+):.*$|^(.*)\.ft-[\w-]+$/s;
+const FINE_TUNED = /^(?:.*[/:])?ft:([^:]+):.*$|^(.*)\.ft-[\w-]*$/s;
 /** Characters of a name that is taken apart. The protocol takes 200. */
 const LONGEST_NAME = 256;
 /** What a spelling may add to the name of a model, in the order in which it is taken off. */
