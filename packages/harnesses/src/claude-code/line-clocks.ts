@@ -23,14 +23,20 @@ export class LineClocks {
   readonly #later = new Map<string, number>();
 
   timeOf({ uuid, parent, at }: ChainedLine): number {
-    const known = uuid === undefined ? undefined : this.#written.get(uuid);
-    if (known !== undefined) return known + (this.#later.get(uuid!) ?? 0);
+    const known = uuid === undefined ? undefined : this.at(uuid);
+    if (known !== undefined) return known;
     const later = this.#laterThanWritten(parent, at);
     if (uuid !== undefined) {
       this.#written.set(uuid, at);
       if (later > 0) this.#later.set(uuid, later);
     }
     return at + later;
+  }
+
+  /** The time of a line that was read, epoch ms. */
+  at(uuid: string): number | undefined {
+    const written = this.#written.get(uuid);
+    return written === undefined ? undefined : written + (this.#later.get(uuid) ?? 0);
   }
 
   #laterThanWritten(parent: string | undefined, at: number): number {

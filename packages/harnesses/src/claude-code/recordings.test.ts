@@ -1173,3 +1173,66 @@ describe("Claude Code transcripts", () => {
     expect(history["req-s1"]).toBeLessThan(history["req-m1"]! / 5);
   });
 });
+
+describe("of a person who goes on from an earlier message", () => {
+  const prompt = (second: number, parentUuid: string) => asked(second, "Go on", { parentUuid });
+  const first = said(2, "m1", usage(20_000), { parentUuid: "q-1" });
+  const begin = [
+    asked(1, "Begin"),
+    first,
+    prompt(3, first.uuid),
+    said(4, "m2", usage(90_000), { uuid: "last" }),
+  ];
+  const rewound = [prompt(8, first.uuid), said(9, "m3", usage(21_000))];
+  const foldOf = (...lines: unknown[]) => foldEvents(read(...lines).events).get(`${S} main`)!;
+
+  it("explain the fall, in whatever order lines are read", () => {
+    const lines = [...begin, ...rewound];
+    for (const order of [lines, lines.toReversed()]) {
+      const fold = foldOf(...order);
+      expect([...fold.marks.values()]).toMatchObject([
+        { type: "masked", tokensBefore: 90_000, tokensAfter: 21_000 },
+      ]);
+      expect(fold.inferred.size).toBe(0);
+    }
+  });
+
+  it("have the fall in the session that it was in, where another one copied it", () => {
+    const resumed = [...begin, ...rewound].map((line) => ({ ...line, sessionId: T }));
+    const more = { sessionId: T, uuid: "more" };
+    const { events } = readFiles(
+      [`${project}/${S}.jsonl`, [...begin, ...rewound]],
+      [`${project}/${T}.jsonl`, [...resumed, said(20, "m4", usage(30_000), more)]],
+    );
+    expect(foldEvents(events).get(`${S} main`)!.marks.size).toBe(1);
+    expect(foldEvents(events).get(`${T} main`)!.marks.size).toBe(0);
+  });
+
+  it.each<[string, unknown[]]>([
+    ["follows the latest answer", [prompt(8, "last"), said(9, "m3", usage(91_000))]],
+    ["names a line that is not there", [prompt(8, "gone"), said(9, "m3", usage(91_000))]],
+    ["names no line", [asked(8, "Go on"), said(9, "m3", usage(91_000))]],
+    [
+      "was queued while the agent worked",
+      [said(10, "m3", usage(91_000), { uuid: "later" }), prompt(9, "later"), said(12, "m4", usage(92_000))],
+    ],
+    [
+      "follows the end of a tool that another one ran beside",
+      [
+        said(6, "m3", usage(91_000), { uuid: "two calls" }),
+        asked(7, [{ type: "tool_result", tool_use_id: "t1", content: "1" }], { parentUuid: "two calls" }),
+        prompt(8, "q-7"),
+        said(9, "m4", usage(92_000)),
+      ],
+    ],
+    ["is not answered yet", [prompt(8, first.uuid)]],
+  ])("are not assumed where a prompt %s", (_, more) => {
+    expect(foldOf(...begin, ...more).marks.size).toBe(0);
+  });
+
+  it("are not assumed where the context was compacted since", () => {
+    const summary = asked(6, "Summary", { isCompactSummary: true, parentUuid: "b1" });
+    const lines = [...begin, compacted(5, "b1"), summary, ...rewound];
+    expect([...foldOf(...lines).marks.values()]).toMatchObject([{ type: "compacted" }]);
+  });
+});

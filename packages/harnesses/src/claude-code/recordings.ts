@@ -56,6 +56,12 @@ interface CallPlace {
   line: string | undefined;
 }
 
+interface Prompt {
+  at: number;
+  /** The line that it follows. */
+  parent: string;
+}
+
 interface Session {
   id: string;
   firstAt: number;
@@ -92,6 +98,8 @@ interface Session {
   /** When a person stopped an answer or a tool. */
   interrupts: Set<number>;
   prompt: { at: number; text: string } | undefined;
+  /** Prompts of the main agent, by the uuid of their line. */
+  prompts: Map<string, Prompt>;
   /** Of the latest line that names a folder. */
   place: { at: number; folder: string; branch: string | undefined } | undefined;
   /** The title of the highest rank, and the number of titles so far. */
@@ -202,6 +210,8 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
     if (!side && line.prompt !== undefined && (session.prompt === undefined || line.at < session.prompt.at)) {
       session.prompt = { at: line.at, text: line.prompt };
     }
+    if (!side && line.prompt !== undefined && line.uuid !== undefined && line.parent !== undefined)
+      session.prompts.set(line.uuid, { at: line.at, parent: line.parent });
     if (!side && line.folder !== undefined && line.at >= (session.place?.at ?? 0))
       session.place = { at: line.at, folder: line.folder, branch: line.branch };
     if (line.asksPerson !== undefined)
@@ -281,6 +291,7 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       survived: new Map(),
       interrupts: new Set(),
       prompt: undefined,
+      prompts: new Map(),
       place: undefined,
       named: undefined,
       hasSeveralClocks: false,
@@ -418,6 +429,9 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
       };
       events.push({ ...own, witness: "transcript", ...refusedPrompt(near.model, refusal) });
     }
+    const own = agents.get(undefined)!;
+    for (const mark of rewinds(session, { main, own, marks, timeOf: (uuid) => clocks.at(uuid) }))
+      events.push({ ...fields, ...mark });
     for (const mark of marks) {
       const { event, uuid, summaryOf } = mark;
       if (ownerOf(markKey(mark)) !== session.id) {
@@ -530,6 +544,40 @@ function claudeCodeReader(options: ReaderOptions): HarnessReader {
         return true;
       });
   }
+}
+
+interface RewindsOf {
+  main: ReadonlyMap<string, ClaudeTurn>;
+  /** Those that are not copied. */
+  own: ReadonlyMap<string, ClaudeTurn>;
+  marks: readonly ClaudeMark[];
+  /** The time of a line, epoch ms. */
+  timeOf: (uuid: string) => number | undefined;
+}
+
+/** Where a person went on from before the latest turn: their prompt follows a line that is older than that turn. */
+function rewinds({ prompts }: Session, { main, own, marks, timeOf }: RewindsOf): ClaudeMark["event"][] {
+  const turns = [...main.values()].sort((a, b) => a.at - b.at);
+  const turnsTo = countByTime(turns);
+  const resetsTo = countByTime(
+    marks.flatMap(({ uuid, event }) => (uuid === undefined && event.type !== "masked" ? event : [])),
+  );
+  return [...prompts].flatMap(([uuid, { at, parent }]) => {
+    const from = timeOf(parent);
+    if (from === undefined || from >= at || resetsTo(at) > resetsTo(from)) return [];
+    const observations = turnsTo(at) - turnsTo(from);
+    // What is copied has its falls in the session that it was copied from.
+    const next = turns[turnsTo(at)];
+    if (observations === 0 || next === undefined || !own.has(next.key)) return [];
+    return [{ id: fitName(`rewound/${uuid}`, 128), at, type: "masked", observations }];
+  });
+}
+
+/** How many of some things are at a time or before it. */
+function countByTime(things: readonly { at: number }[]): (at: number) => number {
+  const times = things.map(({ at }) => at).sort((a, b) => a - b);
+  const counts = new ValuesByTime(times.map((at, index) => ({ at, value: index + 1 })));
+  return (at) => counts.at(at) ?? 0;
 }
 
 const markKey = ({ id }: ClaudeMark) => `mark/${id}`;

@@ -51,8 +51,8 @@ export const piRecordings: Recordings = {
 };
 
 /**
- * Reads pi's session files. Entries form a tree: the user may continue from an earlier one. `usage.input` excludes cached
- * tokens. A summary of an abandoned branch takes its place in the context, which is a compaction by hand.
+ * Reads pi's session files. Entries form a tree: the user may continue from an earlier one, and what came after it is masked.
+ * `usage.input` excludes cached tokens. A summary of an abandoned branch takes its place in the context, which is a compaction by hand.
  */
 function piReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
@@ -168,7 +168,9 @@ function holdEntry({ history, entries }: PiSession, json: JsonObject, id: string
 }
 
 /** The person may go on from an earlier entry, so the context is the way from the latest call up to the first entry. */
-export function holdPath({ history, entries }: PiSession): void {
+export function holdPath(session: PiSession): void {
+  const { history, entries } = session;
+  addJumps(session);
   let last: PiEntry | undefined;
   for (const entry of entries.values())
     if (entry.kind === "turn" && entry.at >= (last?.at ?? 0)) last = entry;
@@ -180,6 +182,25 @@ export function holdPath({ history, entries }: PiSession): void {
   const steps = { left: MOST_KEPT };
   for (const [id, { at, kind }] of entries)
     if (kind === "compaction" || kind === "branch") history.texts.keep(at, keptAt(entries, id, steps));
+}
+
+/** Where the person went on from an entry above the latest call, without a summary of what was left. */
+function addJumps({ history, entries }: PiSession): void {
+  const turns = [...entries].filter(([, { kind }]) => kind === "turn").sort(([, a], [, b]) => a.at - b.at);
+  for (const [index, [left, { at: leftAt }]] of turns.entries()) {
+    const next = turns[index + 1]?.[0];
+    let first: PiEntry | undefined;
+    for (const id of pathTo(entries, next)) {
+      const entry = entries.get(id);
+      if (id === left || entry === undefined || entry.kind === "compaction" || entry.kind === "branch") break;
+      if (entry.at < leftAt) {
+        const observations = Math.max(1, [...pathTo(entries, left)].indexOf(id));
+        history.addMark({ id: `jump/${next}`, at: first!.at, event: { type: "masked", observations } });
+        break;
+      }
+      first = entry;
+    }
+  }
 }
 
 /** An entry and those above it, up to the root. */
