@@ -38,25 +38,3 @@ for (const ahead of [0, 5]) {
     );
   });
 }
-
-test("a link that was followed pulses until its page comes", async ({ page, send, harness }) => {
-  await send(new EventBuilder({ harness, session: "slow", window: 200_000 }).turn(9_000).take());
-  await page.goto(`/?harness=${harness}`);
-  const row = page.getByTestId("fleet-row").locator("[data-row-link]");
-  await expect(row).toBeVisible();
-  let answer = () => {};
-  const held = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
-  await page.route(/[?&]_rsc=/, async (route) => {
-    await held;
-    await route.continue();
-  });
-  for (const link of [page.getByRole("link", { name: "Insights" }), row]) {
-    await link.click();
-    await expect(link).toHaveCSS("animation-name", "skeleton");
-  }
-  answer();
-  await expect(page).toHaveURL(/\/sessions\//);
-  await expect(page.getByRole("heading", { level: 1 })).toHaveText("slow");
-});

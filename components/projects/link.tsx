@@ -1,7 +1,7 @@
 /** @jsxImportSource #jsx */
 "use client";
 
-import NextLink, { useLinkStatus } from "next/link";
+import NextLink from "next/link";
 import { type ComponentProps, useState } from "react";
 import { withProject } from "./address.ts";
 import { useProject } from "./current.tsx";
@@ -10,7 +10,7 @@ import { useProject } from "./current.tsx";
  * A link within the current project. Its page is prefetched once the reader points at it: a page with many links would ask for
  * all their pages while it loads.
  */
-export function Link({ href, children, ...rest }: ComponentProps<typeof NextLink> & { href: string }) {
+export function Link({ href, ...rest }: ComponentProps<typeof NextLink> & { href: string }) {
   const [isNear, setNear] = useState(false);
   const approach = () => setNear(true);
   return (
@@ -20,14 +20,6 @@ export function Link({ href, children, ...rest }: ComponentProps<typeof NextLink
       onPointerEnter={approach}
       onFocus={approach}
       {...rest}
-    >
-      {children}
-      <LinkPending />
-    </NextLink>
+    />
   );
-}
-
-/** Within a link: marks it while its page is on its way, so that a slow answer does not look like a dead link. */
-export function LinkPending() {
-  return useLinkStatus().pending ? <span hidden data-pending /> : null;
 }

@@ -7,7 +7,6 @@ import { usePathname, useSearchParams } from "next/navigation";
 import { useDesktopAlerts } from "../alerts/use-desktop-alerts.ts";
 import { useAlertCounts, useFiringTitle } from "../alerts/use-firing.ts";
 import { plural } from "../format.ts";
-import { LinkPending } from "../projects/link.tsx";
 import { ProjectSwitcher } from "../projects/switcher.tsx";
 import { useProjects } from "../projects/use-projects.ts";
 import { cn } from "../ui/cn.ts";
@@ -62,7 +61,6 @@ export function Nav() {
             >
               <Icon aria-hidden className={cn("size-4", current ? "text-accent" : "text-faint")} />
               {label}
-              <LinkPending />
               {href === "/alerts" && failingEndpoints > 0 && <FailingEndpoints count={failingEndpoints} />}
               {href === "/alerts" && firing > 0 && (
                 <span className="rounded-full bg-hard px-1.5 text-tiny font-medium text-bg max-md:absolute max-md:ml-8 md:ml-auto">
